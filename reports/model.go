@@ -1,0 +1,143 @@
+// Package reports holds the one model of a run's outcome and writes it in every form: JSON, JUnit, Markdown, the
+// console. All forms are views of a Report; none of them decides a verdict.
+package reports
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SchemaVersion is the version of report.json's layout.
+const SchemaVersion = "1.0"
+
+// Level is how binding a clause is.
+type Level string
+
+// The levels of the ledger.
+const (
+	MUST   Level = "MUST"
+	SHOULD Level = "SHOULD"
+	MAY    Level = "MAY"
+)
+
+// Verdict is what a run says of one clause.
+type Verdict string
+
+// The verdicts, as they stand in report.json.
+const (
+	Pass          Verdict = "pass"
+	Fail          Verdict = "fail"
+	Warn          Verdict = "warn"  // a SHOULD that is not kept
+	Known         Verdict = "known" // fails, as the baseline says
+	Fixed         Verdict = "fixed" // the baseline says it fails, it passes
+	NotApplicable Verdict = "not-applicable"
+	NotTestable   Verdict = "not-testable"
+	Error         Verdict = "error" // the harness could not judge
+)
+
+// Report is one run against one target.
+type Report struct {
+	Schema       string         `json:"schema"`
+	Tool         Tool           `json:"tool"`
+	Ledger       Ledger         `json:"ledger"`
+	Target       Target         `json:"target"`
+	Started      time.Time      `json:"started"`
+	DurationMS   int64          `json:"duration_ms"`
+	Capabilities []string       `json:"capabilities"`
+	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what a reader needs to repeat the run
+	Seed         int64          `json:"seed"`
+	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
+	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
+	Strict       bool           `json:"strict,omitempty"`
+	Summary      Summary        `json:"summary"`
+	Results      []Result       `json:"results"`
+}
+
+// Tool is the bridgecheck that made the report.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+// Ledger is the contract that was judged by. Unchecked lists the clauses that have no check yet.
+type Ledger struct {
+	Revision  string   `json:"revision"`
+	Unchecked []string `json:"unchecked"`
+}
+
+// Target is the bridge that was judged.
+type Target struct {
+	URL          string `json:"url"`
+	Name         string `json:"name,omitempty"`
+	Version      string `json:"version,omitempty"`
+	Organisation string `json:"organisation,omitempty"`
+	Contact      string `json:"contact,omitempty"`
+}
+
+// Summary counts verdicts.
+type Summary struct {
+	Pass          int  `json:"pass"`
+	Fail          int  `json:"fail"`
+	Warn          int  `json:"warn"`
+	Known         int  `json:"known"`
+	Fixed         int  `json:"fixed"`
+	NotApplicable int  `json:"not_applicable"`
+	NotTestable   int  `json:"not_testable"`
+	Error         int  `json:"error"`
+	Total         int  `json:"total"`
+	Conformant    bool `json:"conformant"`
+}
+
+// Result is the verdict on one clause, with its evidence.
+type Result struct {
+	ID         string     `json:"id"`
+	Level      Level      `json:"level"`
+	Area       string     `json:"area"`
+	Text       string     `json:"text,omitempty"`       // the clause's requirement
+	Source     string     `json:"source,omitempty"`     // where the requirement comes from
+	Capability string     `json:"capability,omitempty"` // what the bridge must claim for it to apply
+	Verdict    Verdict    `json:"verdict"`
+	Message    string     `json:"message,omitempty"` // one sentence; for pass empty
+	Expected   string     `json:"expected,omitempty"`
+	Actual     string     `json:"actual,omitempty"`
+	DurationMS float64    `json:"duration_ms"`
+	Evidence   []Exchange `json:"evidence"`
+	Curl       string     `json:"curl,omitempty"` // reproduces the failing request; credentials as $VARIABLES
+}
+
+// Exchange is one request to the bridge and its answer, with what reached the site meanwhile.
+type Exchange struct {
+	Identity string     `json:"identity"`
+	At       time.Time  `json:"at"`
+	Request  Message    `json:"request"`
+	Response *Message   `json:"response"` // null: none came; Error says why
+	Error    string     `json:"error,omitempty"`
+	Drupal   []Upstream `json:"drupal"`
+}
+
+// Message is an HTTP message. A body that is not UTF-8 is base64 with Encoding "base64"; Truncated counts the bytes
+// left out.
+type Message struct {
+	Method     string            `json:"method,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Status     int               `json:"status,omitempty"`
+	Header     map[string]string `json:"header,omitempty"`
+	Body       string            `json:"body,omitempty"`
+	Encoding   string            `json:"encoding,omitempty"`
+	Truncated  int               `json:"truncated,omitempty"`
+	DurationMS float64           `json:"duration_ms,omitempty"`
+}
+
+// Upstream is one request that reached the site: who, which method, whether it ran, and what the site answered.
+type Upstream struct {
+	At         time.Time       `json:"at"`
+	User       string          `json:"user"`
+	HTTP       string          `json:"http"`             // `POST /jsonrpc`
+	Method     string          `json:"method,omitempty"` // JSON-RPC method id
+	Params     json.RawMessage `json:"params,omitempty"`
+	Ran        bool            `json:"ran"`
+	Status     int             `json:"status"`
+	Fault      string          `json:"fault,omitempty"`
+	DurationMS float64         `json:"duration_ms"`
+}
