@@ -1,0 +1,241 @@
+// Package exact reads JSON the way a contract on JSON needs it: nothing lenient, nothing rounded. It is for judging
+// documents, not for serving them. Numbers stay as written; two numbers are equal when their decimal values are.
+package exact
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds the nesting that Parse follows: a hostile answer must not exhaust the stack.
+const maxDepth = 10_000
+
+// Parse reads one JSON document into nil, bool, string, json.Number, []any and map[string]any. Beside what
+// encoding/json refuses, a byte order mark, invalid UTF-8, a duplicate member name and anything after the document
+// are errors that say where.
+func Parse(data []byte) (any, error) {
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return nil, fmt.Errorf("starts with a byte order mark")
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("is not valid UTF-8 (byte %d)", invalidAt(data))
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, fmt.Errorf("is empty")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	v, err := value(dec, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("has more after the document, at byte %d", dec.InputOffset())
+	}
+	return v, nil
+}
+
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(data)
+}
+
+// value reads one value by tokens, for only they show a duplicate name.
+func value(dec *json.Decoder, at string, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("is nested deeper than %d levels", maxDepth)
+	}
+	tok, err := dec.Token()
+	if err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	delim, ok := tok.(json.Delim)
+	if !ok {
+		return tok, nil
+	}
+	if delim == '[' {
+		list := []any{}
+		for dec.More() {
+			v, err := value(dec, fmt.Sprintf("%s/%d", at, len(list)), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, closing(dec)
+	}
+	object := map[string]any{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("is not JSON: %w", err)
+		}
+		name := key.(string)
+		if _, twice := object[name]; twice {
+			return nil, fmt.Errorf("has the member %q twice in one object (at %s/%s)", name, at, name)
+		}
+		if object[name], err = value(dec, at+"/"+name, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return object, closing(dec)
+}
+
+func closing(dec *json.Decoder) error {
+	if _, err := dec.Token(); err != nil {
+		return fmt.Errorf("is not JSON: %w", err)
+	}
+	return nil
+}
+
+// Equal tells whether two parsed documents mean the same: member order is free, list order is not, numbers are
+// compared by value, and {} is not [].
+func Equal(a, b any) bool { return Diff(a, b) == "" }
+
+// Diff names the first place at which got differs from want, as `at /path: expected X, got Y`; "" when they are equal.
+func Diff(want, got any) string { return diff(want, got, "") }
+
+func diff(want, got any, at string) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return differs(at, want, got)
+		}
+		for _, name := range names(w, g) {
+			wv, wanted := w[name]
+			gv, there := g[name]
+			switch {
+			case !there:
+				return fmt.Sprintf("at %s/%s: expected %s, got nothing", at, name, Short(wv))
+			case !wanted:
+				return fmt.Sprintf("at %s/%s: expected no such member, got %s", at, name, Short(gv))
+			}
+			if d := diff(wv, gv, at+"/"+name); d != "" {
+				return d
+			}
+		}
+		return ""
+	case []any:
+		g, ok := got.([]any)
+		if !ok {
+			return differs(at, want, got)
+		}
+		for i := range w {
+			if i >= len(g) {
+				return fmt.Sprintf("at %s: expected %d items, got %d", pointer(at), len(w), len(g))
+			}
+			if d := diff(w[i], g[i], fmt.Sprintf("%s/%d", at, i)); d != "" {
+				return d
+			}
+		}
+		if len(g) > len(w) {
+			return fmt.Sprintf("at %s: expected %d items, got %d", pointer(at), len(w), len(g))
+		}
+		return ""
+	case json.Number:
+		if g, ok := got.(json.Number); ok && SameNumber(string(w), string(g)) {
+			return ""
+		}
+		return differs(at, want, got)
+	default:
+		if _, composite := got.(map[string]any); composite {
+			return differs(at, want, got)
+		}
+		if _, composite := got.([]any); composite {
+			return differs(at, want, got)
+		}
+		if want == got {
+			return ""
+		}
+		return differs(at, want, got)
+	}
+}
+
+func names(a, b map[string]any) []string {
+	all := make([]string, 0, len(a)+len(b))
+	for n := range a {
+		all = append(all, n)
+	}
+	for n := range b {
+		if _, both := a[n]; !both {
+			all = append(all, n)
+		}
+	}
+	sort.Strings(all)
+	return all
+}
+
+func differs(at string, want, got any) string {
+	return fmt.Sprintf("at %s: expected %s, got %s", pointer(at), Short(want), Short(got))
+}
+
+func pointer(at string) string {
+	if at == "" {
+		return "the top"
+	}
+	return at
+}
+
+// Short writes a parsed value as JSON, cut to a length that fits a message.
+func Short(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return Cut(strings.TrimSpace(b.String()), 200)
+}
+
+// Cut shortens s to at most n bytes at a rune's border and says how much is left out.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := n
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", s[:cut], len(s)-cut)
+}
+
+// SameNumber tells whether two JSON number texts have the same decimal value, whatever their form: 1.0, 1 and 10e-1.
+func SameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	an, ad, ae, ok := decimal(a)
+	bn, bd, be, ok2 := decimal(b)
+	return ok && ok2 && ad == bd && (ad == "" || an == bn && ae.Cmp(be) == 0)
+}
+
+// decimal splits a number into sign, significant digits and exponent; no digits means zero.
+func decimal(s string) (negative bool, digits string, exponent *big.Int, ok bool) {
+	negative = strings.HasPrefix(s, "-")
+	mantissa, exp, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(s, "-")), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	exponent = new(big.Int)
+	if exp != "" {
+		if _, ok := exponent.SetString(strings.TrimPrefix(exp, "+"), 10); !ok {
+			return false, "", nil, false
+		}
+	}
+	digits = strings.TrimLeft(whole+fraction, "0")
+	exponent.Sub(exponent, big.NewInt(int64(len(fraction))))
+	trimmed := strings.TrimRight(digits, "0")
+	exponent.Add(exponent, big.NewInt(int64(len(digits)-len(trimmed))))
+	return negative, trimmed, exponent, true
+}
