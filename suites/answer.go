@@ -1,0 +1,150 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"bridgecheck/suites/exact"
+)
+
+// Answer is what the bridge said to one request, with the request beside it.
+type Answer struct {
+	Who      Identity
+	Method   string
+	Path     string
+	RawQuery string
+	Sent     http.Header
+	At       time.Time
+	Took     time.Duration
+
+	Status int
+	Header http.Header
+	Body   []byte
+	Err    error // why no (whole) answer came
+
+	bridge *Bridge
+	shown  string
+	parsed any
+	failed error
+	read   bool
+}
+
+// Subject names the request in a message: `invoke no.such.tool as agent`.
+func (a *Answer) Subject() string {
+	what := a.Method + " " + a.Path
+	if a.RawQuery != "" {
+		what += "?" + a.RawQuery
+	}
+	if a.Method == http.MethodPost && a.shown != "" {
+		what += " " + a.shown
+	}
+	return exact.Cut(what, 160) + " as " + a.Who.String()
+}
+
+// Outcome tells in one line what came.
+func (a *Answer) Outcome() string {
+	switch {
+	case a.Status == 0:
+		return a.Err.Error()
+	case a.Err != nil:
+		return fmt.Sprintf("%d, then %v", a.Status, a.Err)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, exact.Cut(oneLine(string(a.Body)), 200)))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// JSON is the body, read strictly (package exact).
+func (a *Answer) JSON() (any, error) {
+	if !a.read {
+		a.parsed, a.failed = exact.Parse(a.Body)
+		a.read = true
+	}
+	return a.parsed, a.failed
+}
+
+// Object is the body as a JSON object; nil when it is none. It is read leniently where the strict reading fails, so
+// that a fault of form does not hide what the answer says: list/answers-json and errors/envelope judge the form.
+func (a *Answer) Object() map[string]any {
+	v, err := a.JSON()
+	if err != nil {
+		dec := json.NewDecoder(strings.NewReader(strings.TrimPrefix(string(a.Body), "\ufeff")))
+		dec.UseNumber()
+		if dec.Decode(&v) != nil {
+			return nil
+		}
+	}
+	object, _ := v.(map[string]any)
+	return object
+}
+
+// Member is a member of the body's object.
+func (a *Answer) Member(name string) (any, bool) {
+	v, ok := a.Object()[name]
+	return v, ok
+}
+
+// Code is the error's code; "" without one.
+func (a *Answer) Code() string {
+	code, _ := a.errorObject()["code"].(string)
+	return code
+}
+
+// Message is the error's message; "" without one.
+func (a *Answer) Message() string {
+	message, _ := a.errorObject()["message"].(string)
+	return message
+}
+
+// ErrorData is the error's data; nil without.
+func (a *Answer) ErrorData() any { return a.errorObject()["data"] }
+
+func (a *Answer) errorObject() map[string]any {
+	object, _ := a.Object()["error"].(map[string]any)
+	return object
+}
+
+// IsError tells whether the answer refuses: a 4xx or 5xx, or nothing at all.
+func (a *Answer) IsError() bool { return a.Status == 0 || a.Status >= 400 }
+
+// Tool is one tool as a list or describe answer shows it.
+type Tool map[string]any
+
+// Name is the tool's name; "" where it is missing or no string.
+func (t Tool) Name() string {
+	name, _ := t["name"].(string)
+	return name
+}
+
+// Input is the tool's inputSchema; nil where it is no object.
+func (t Tool) Input() map[string]any {
+	schema, _ := t["inputSchema"].(map[string]any)
+	return schema
+}
+
+// Tools are the tools of a list answer; items that are no objects are left out.
+func (a *Answer) Tools() []Tool {
+	list, _ := a.Object()["tools"].([]any)
+	tools := make([]Tool, 0, len(list))
+	for _, item := range list {
+		if tool, ok := item.(map[string]any); ok {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// Tool is the tool of a describe answer; nil without one.
+func (a *Answer) Tool() Tool {
+	tool, _ := a.Object()["tool"].(map[string]any)
+	return tool
+}
+
+// NextCursor is the cursor of a list answer; "" at the end.
+func (a *Answer) NextCursor() string {
+	cursor, _ := a.Object()["nextCursor"].(string)
+	return cursor
+}

@@ -1,0 +1,188 @@
+package suites
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The paths of the tools contract, below the bridge's URL.
+const (
+	ListPath     = "/mcp/tools/list"
+	DescribePath = "/mcp/tools/describe"
+	InvokePath   = "/mcp/tools/invoke"
+)
+
+// maxAnswer bounds how much of an answer is read.
+const maxAnswer = 64 << 20
+
+// Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
+type Client struct {
+	bridge *Bridge
+	who    Identity
+	creds  Credentials
+}
+
+// Request is what a check sends. The zero Method is GET.
+type Request struct {
+	Method string
+	Path   string
+	Query  url.Values
+	Raw    string      // the query as it stands, in place of Query
+	Header http.Header // replaces the defaults of the same name; an empty list takes one away
+	Body   io.Reader
+	Show   string // shown as the body in evidence where Body is too large to keep
+	Fresh  bool   // on a connection of its own
+}
+
+// List asks for the first page, or the page of a cursor.
+func (c Client) List(ctx context.Context, cursor ...string) *Answer {
+	r := Request{Path: ListPath}
+	if len(cursor) > 0 {
+		r.Query = url.Values{"cursor": cursor[:1]}
+	}
+	return c.Send(ctx, r)
+}
+
+// Describe asks for one tool.
+func (c Client) Describe(ctx context.Context, name string) *Answer {
+	return c.Send(ctx, Request{Path: DescribePath, Query: url.Values{"name": {name}}})
+}
+
+// Args are the arguments of an invoke by name.
+type Args map[string]any
+
+// Invoke runs a tool. Arguments are Args, or json.RawMessage to send bytes as they are.
+func (c Client) Invoke(ctx context.Context, name string, arguments any) *Answer {
+	body := encode(map[string]any{"name": name, "arguments": arguments})
+	return c.InvokeBody(ctx, body)
+}
+
+// InvokeBody posts a body of any kind to invoke, as application/json.
+func (c Client) InvokeBody(ctx context.Context, body []byte) *Answer {
+	return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(body), Show: string(body)})
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("a check's own request cannot be encoded: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
+// that expect one.
+func (c Client) Send(ctx context.Context, r Request) *Answer {
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	a := &Answer{Who: c.who, Method: r.Method, Path: r.Path, bridge: c.bridge, shown: r.Show}
+	a.RawQuery = r.Raw
+	if r.Raw == "" {
+		a.RawQuery = r.Query.Encode()
+	}
+	if c.bridge.ctx.Err() != nil {
+		c.bridge.cutShort()
+	}
+	since := c.bridge.Drupal.last()
+	a.At = time.Now()
+	c.exchange(ctx, r, a)
+	a.Took = time.Since(a.At)
+	c.bridge.record(a, since)
+	if a.Err != nil && c.bridge.ctx.Err() != nil {
+		c.bridge.cutShort()
+	}
+	return a
+}
+
+func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.bridge.timeout, errTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.bridge.ctx, cancel)()
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.bridge.url+r.Path, r.Body)
+	if err != nil {
+		a.Err = err
+		return
+	}
+	req.URL.RawQuery = a.RawQuery
+	req.Header.Set("Accept", "application/json")
+	if r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	c.creds.apply(req.Header)
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	a.Sent = req.Header.Clone()
+	transport := c.bridge.transport
+	if r.Fresh {
+		transport = transport.Clone()
+		defer transport.CloseIdleConnections()
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		a.Err = plainError(ctx, err)
+		return
+	}
+	defer resp.Body.Close()
+	a.Status, a.Header = resp.StatusCode, resp.Header
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		a.Err = plainError(ctx, err)
+	}
+}
+
+var errTimeout = errors.New("no answer within the time-out")
+
+// plainError says in a bridge author's words why there was no answer.
+func plainError(ctx context.Context, err error) error {
+	var (
+		dns  *net.DNSError
+		cert *tls.CertificateVerificationError
+		rec  tls.RecordHeaderError
+		op   *net.OpError
+	)
+	switch {
+	case context.Cause(ctx) == errTimeout:
+		return errTimeout
+	case errors.As(err, &dns):
+		return fmt.Errorf("no such host: %s", dns.Name)
+	case errors.As(err, &cert):
+		return fmt.Errorf("the TLS certificate is not trusted: %w", cert.Err)
+	case errors.As(err, &rec):
+		return fmt.Errorf("TLS failed: the server does not speak TLS on this port")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the answer was cut off")
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("the connection was closed without an answer")
+	case errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("cannot connect to %s: %w", op.Addr, op.Err)
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
+	}
+	return err
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       30 * time.Second,
+		DisableCompression:    true, // an answer is judged as it came
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+		Proxy:                 http.ProxyFromEnvironment,
+	}
+}
