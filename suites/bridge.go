@@ -1,0 +1,275 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/ledger"
+)
+
+// Bridge is the target of a run as the checks see it: a URL to speak to, and the site behind it where there is one.
+type Bridge struct {
+	Drupal       *Drupal       // the site behind the bridge; nil in a black-box run
+	PageSize     int           // how many tools a full page holds
+	DiscoveryTTL time.Duration // how long the bridge may show a changed site's old state; 0: unknown
+
+	ctx         context.Context // of the whole run
+	url         string
+	claimed     []string
+	credentials map[Identity]Credentials
+	invocable   []Invocation
+	advance     func(time.Duration)
+	timeout     time.Duration
+	transport   *http.Transport
+	contract    *ledger.Ledger
+	redact      *redactor
+	selected    func(id string) bool
+	judged      map[string]bool // ids with a check, whether selected or not
+	lifeless    string          // why nothing can be judged: the target is no bridge
+
+	inCheck   bool                // a spec is running, so that Skip has something to end
+	mu        sync.Mutex
+	exchanges []*recorded
+	blamed    *Answer
+}
+
+// Invocation is a call that a run without a mock may make.
+type Invocation struct {
+	Tool      string
+	Identity  Identity
+	Arguments fixtures.Raw // a JSON object; nil: {}
+}
+
+// areaFunc registers the checks of one area.
+type areaFunc struct {
+	name     string
+	register func(*Bridge)
+}
+
+var areas []areaFunc
+
+// Area declares the checks of one area of the ledger. It is called at the top of the area's file.
+func Area(name string, register func(b *Bridge)) bool {
+	areas = append(areas, areaFunc{name, register})
+	return true
+}
+
+// Check registers the spec that judges one clause. The ledger decides whether it applies: a capability that is not
+// claimed makes it not applicable, a missing mock makes a clause of both wires not testable. An id that is not in the
+// ledger, or has a check already, is a defect of this build and panics at start.
+func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators ...any) {
+	clause, ok := b.contract.Clause(id)
+	if !ok {
+		panic(fmt.Sprintf("%s is not in the ledger; the nearest is %s", id, b.contract.Nearest(id)))
+	}
+	if b.judged[id] {
+		panic(id + " has two checks")
+	}
+	b.judged[id] = true
+	if !b.selected(id) {
+		return
+	}
+	labels := ginkgo.Label(string(clause.Level), "wire:"+string(clause.Wire))
+	if clause.Needs != "" {
+		labels = append(labels, "needs:"+clause.Needs)
+	}
+	ginkgo.It(id, append(decorators, labels, func(ctx ginkgo.SpecContext) {
+		b.begin()
+		b.gate(clause)
+		judge(ctx)
+	})...)
+}
+
+// gate ends the running spec where its clause does not apply or cannot be judged.
+func (b *Bridge) gate(clause ledger.Clause) {
+	if b.ctx.Err() != nil {
+		b.cutShort()
+	}
+	if needs := requires(clause); !b.Claims(needs) {
+		skip(notApplicable, fmt.Sprintf("the bridge does not claim the capability %s", needs))
+	}
+	if b.lifeless != "" {
+		ginkgo.Fail(b.lifeless)
+	}
+	if clause.Wire == ledger.Both && b.Drupal == nil {
+		NotTestable("it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)")
+	}
+}
+
+// requires is the capability that a clause stands under. Clauses on the three endpoints that name none need those.
+func requires(c ledger.Clause) string {
+	if c.Needs == "" {
+		return "tools"
+	}
+	return c.Needs
+}
+
+// Claims tells whether the bridge claims a capability.
+func (b *Bridge) Claims(capability string) bool { return slices.Contains(b.claimed, capability) }
+
+// As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
+func (b *Bridge) As(who Identity) Client {
+	creds, ok := b.credentialsOf(who)
+	if !ok {
+		NotTestable(fmt.Sprintf("there are no credentials for %s", who))
+	}
+	return Client{bridge: b, who: who, creds: creds}
+}
+
+// With gives a client that signs in with credentials of the check's own making; name stands in the evidence.
+func (b *Bridge) With(name Identity, creds Credentials) Client {
+	b.redact.add(creds.secrets()...)
+	return Client{bridge: b, who: name, creds: creds}
+}
+
+func (b *Bridge) credentialsOf(who Identity) (Credentials, bool) {
+	if creds, ok := b.credentials[who]; ok {
+		return creds, true
+	}
+	if who == Anonymous {
+		return Credentials{}, true
+	}
+	if b.Drupal == nil {
+		return Credentials{}, false
+	}
+	user, ok := b.Drupal.Site().User(string(who))
+	if !ok {
+		return Credentials{}, false
+	}
+	creds := Credentials{User: user.Name, Password: user.Password}
+	if !b.Claims("auth-basic") && b.Claims("auth-bearer") && len(user.Tokens) > 0 {
+		creds = Credentials{Token: user.Tokens[0].Value}
+	}
+	b.redact.add(creds.secrets()...)
+	return creds, true
+}
+
+// NotTestable ends the running check without a verdict: what it needs is not there. The reason says what is missing,
+// or what would make the clause testable.
+func NotTestable(reason string) { skip(notTestable, reason) }
+
+// skipKind tells the collector of results why a spec ended without a verdict.
+type skipKind string
+
+const (
+	notApplicable skipKind = "not applicable"
+	notTestable   skipKind = "not testable"
+	wasCutShort   skipKind = "cut short"
+)
+
+func skip(kind skipKind, reason string) {
+	ginkgo.AddReportEntry(string(kind), ginkgo.ReportEntryVisibilityNever)
+	ginkgo.Skip(reason)
+}
+
+// cutShort ends the running check because the whole run has ended.
+func (b *Bridge) cutShort() {
+	if b.inCheck {
+		skip(wasCutShort, "the run ended before this was judged")
+	}
+}
+
+// ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
+// it: seen is asked again and again, at most for the discovery TTL and some slack. The old site comes back when the
+// check ends. Where the TTL is unknown, or the bridge goes on showing the old site, the check is not testable:
+// fresh/ttl-expiry judges that.
+func (b *Bridge) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
+	if b.DiscoveryTTL == 0 {
+		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+	}
+	before := b.Drupal.Site()
+	b.Drupal.mock.SetSite(site)
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
+		b.Drupal.mock.SetSite(before)
+		b.await(ctx, func() bool { return startsWith(b.Visible(Agent), b.As(Agent).List(ctx).Tools()) })
+	})
+	if !b.await(ctx, seen) {
+		NotTestable(fmt.Sprintf("the bridge still shows the old site %v after it changed (fresh/ttl-expiry judges that)", b.patience()))
+	}
+}
+
+// await polls until done, at most for the bridge's time to notice a change.
+func (b *Bridge) await(ctx context.Context, done func() bool) bool {
+	if b.advance != nil {
+		b.advance(b.DiscoveryTTL + time.Millisecond)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.NewTimer(b.patience())
+	defer deadline.Stop()
+	for {
+		if done() {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return done()
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// patience is how long a change may take to show: the TTL, and slack for a busy machine.
+func (b *Bridge) patience() time.Duration {
+	if b.advance != nil {
+		return 2 * time.Second
+	}
+	return b.DiscoveryTTL + 3*time.Second
+}
+
+// Visible lists the names of the tools that the bridge must show the caller, in no particular order.
+func (b *Bridge) Visible(who Identity) []string {
+	site := b.Drupal.Site()
+	user, ok := site.User(string(who))
+	if !ok {
+		return nil
+	}
+	ids := site.VisibleTo(user)
+	if b.Claims("visibility-broad") {
+		ids = site.Exposed()
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = b.ToolName(id)
+	}
+	return names
+}
+
+// ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that
+// the contract foretells: mapping/name-underscored judges those.
+func (b *Bridge) ToolName(id string) string {
+	if !b.Claims("naming-underscore") {
+		return id
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// userOf looks an account up that is known to exist.
+func userOf(site *fixtures.Site, who Identity) *fixtures.User {
+	user, _ := site.User(string(who))
+	return user
+}
+
+// startsWith tells whether a first page can be the beginning of the wanted tools, in any order.
+func startsWith(want []string, page []Tool) bool {
+	if len(page) > len(want) || len(page) == 0 && len(want) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(page, func(tool Tool) bool { return !slices.Contains(want, tool.Name()) })
+}

@@ -1,0 +1,97 @@
+package suites
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// Drupal is the mock site behind the bridge, as the checks see it. Whatever a check changes through it is undone when
+// the check ends. A nil *Drupal stands for a black-box run and has seen nothing.
+type Drupal struct {
+	mock  *mockdrupal.Drupal
+	since int64 // journal position at which the running check began
+	users atomic.Int64
+}
+
+// Site is the site as it is served now.
+func (d *Drupal) Site() *fixtures.Site { return d.mock.Site() }
+
+// Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
+func (d *Drupal) Mark() { d.since = d.last() }
+
+// Journal lists the requests that reached the site since the check began or the last Mark.
+func (d *Drupal) Journal() []mockdrupal.Entry { return d.mock.Journal().Entries(d.since) }
+
+// Calls lists the JSON-RPC calls in the journal, of the given methods or of all.
+func (d *Drupal) Calls(methods ...string) []mockdrupal.Call {
+	var calls []mockdrupal.Call
+	for _, entry := range d.Journal() {
+		for _, call := range entry.Calls {
+			if len(methods) == 0 || slices.Contains(methods, call.Method) {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
+// Runs lists the calls whose method ran.
+func (d *Drupal) Runs(methods ...string) []mockdrupal.Call {
+	return slices.DeleteFunc(d.Calls(methods...), func(c mockdrupal.Call) bool { return !c.Ran })
+}
+
+// NewUser creates an account that no bridge has seen yet, with the given permissions, for the running check.
+func (d *Drupal) NewUser(permissions ...string) Identity {
+	name := fmt.Sprintf("check%d", d.users.Add(1))
+	d.change(func(site *fixtures.Site) {
+		uid := 0
+		for _, u := range site.Users {
+			uid = max(uid, u.UID)
+		}
+		site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
+		site.Users = append(site.Users, fixtures.User{UID: uid + 1, Name: name, Password: name + "-pass", Roles: []string{name},
+			Tokens: []fixtures.Token{{Value: name + "-token"}}})
+	})
+	return Identity(name)
+}
+
+// Permit changes what an account of NewUser holds.
+func (d *Drupal) Permit(who Identity, permissions ...string) {
+	d.change(func(site *fixtures.Site) {
+		for i := range site.Roles {
+			if site.Roles[i].ID == string(who) {
+				site.Roles[i].Permissions = permissions
+			}
+		}
+	})
+}
+
+// change alters the site under the bridge's feet. New accounts stay: bridges may remember them, and nobody else does.
+func (d *Drupal) change(alter func(*fixtures.Site)) {
+	site := d.Site().Clone()
+	alter(site)
+	d.mock.SetSite(site)
+}
+
+// Arm makes the site misbehave for the rest of the running check, or until disarm is called.
+func (d *Drupal) Arm(fault mockdrupal.Fault) (disarm func()) {
+	disarm, err := d.mock.Arm(fault)
+	if err != nil {
+		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+	}
+	ginkgo.DeferCleanup(disarm)
+	return disarm
+}
+
+func (d *Drupal) last() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.mock.Journal().Last()
+}

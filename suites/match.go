@@ -1,0 +1,153 @@
+package suites
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/suites/exact"
+)
+
+// answerMatcher judges one Answer. Its failure message is one sentence in the words of the contract,
+// `SUBJECT: expected X, got Y`, which the report takes apart into expected and actual.
+type answerMatcher struct {
+	expected string
+	judge    func(a *Answer) (got string, ok bool)
+	got      string
+}
+
+func (m *answerMatcher) Match(actual any) (bool, error) {
+	a, ok := actual.(*Answer)
+	if !ok {
+		return false, fmt.Errorf("an answer of the bridge is needed, not a %T", actual)
+	}
+	got, ok := m.judge(a)
+	m.got = got
+	if !ok {
+		a.blame()
+	}
+	return ok, nil
+}
+
+func (m *answerMatcher) FailureMessage(actual any) string {
+	return mismatch(actual.(*Answer).Subject(), m.expected, m.got)
+}
+
+func (m *answerMatcher) NegatedFailureMessage(actual any) string {
+	return mismatch(actual.(*Answer).Subject(), "not "+m.expected, m.got)
+}
+
+// mismatch is the form of every message that has an expected and an actual side.
+func mismatch(subject, expected, got string) string {
+	return fmt.Sprintf("%s: expected %s, got %s", subject, expected, got)
+}
+
+// splitMismatch takes a message of the form of mismatch apart; all is "" for another form.
+func splitMismatch(message string) (expected, got string) {
+	_, rest, ok := strings.Cut(message, ": expected ")
+	if !ok {
+		return "", ""
+	}
+	i := strings.LastIndex(rest, ", got ")
+	if i < 0 {
+		return "", ""
+	}
+	return rest[:i], rest[i+len(", got "):]
+}
+
+// judging builds a matcher from what is expected and a judgement that says what came instead.
+func judging(expected string, ok func(a *Answer) bool) types.GomegaMatcher {
+	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) { return a.Outcome(), ok(a) }}
+}
+
+// Satisfy builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
+// answer ("" when it is right).
+func Satisfy(expected string, fault func(a *Answer) string) types.GomegaMatcher {
+	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
+		f := fault(a)
+		return f, f == ""
+	}}
+}
+
+// BeRefused matches an answer of the status whose error.code is one of codes; without codes the status alone counts.
+func BeRefused(status int, codes ...string) types.GomegaMatcher {
+	expected := fmt.Sprint(status)
+	if len(codes) > 0 {
+		expected += " " + strings.Join(codes, " or ")
+	}
+	return judging(expected, func(a *Answer) bool {
+		return a.Status == status && (len(codes) == 0 || slices.Contains(codes, a.Code()))
+	})
+}
+
+// BeRefusedWith matches an answer of any of the statuses.
+func BeRefusedWith(statuses ...int) types.GomegaMatcher {
+	words := make([]string, len(statuses))
+	for i, s := range statuses {
+		words[i] = fmt.Sprint(s)
+	}
+	return judging(strings.Join(words, " or "), func(a *Answer) bool { return slices.Contains(statuses, a.Status) })
+}
+
+// BeClientError matches any 4xx.
+func BeClientError() types.GomegaMatcher {
+	return judging("a 4xx", func(a *Answer) bool { return a.Status >= 400 && a.Status < 500 })
+}
+
+// HaveStatus matches an answer of exactly the status.
+func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
+
+// BeTools matches a list answer: 200 with a tools array.
+func BeTools() types.GomegaMatcher {
+	return judging("200 with a `tools` array", func(a *Answer) bool {
+		_, ok := a.Object()["tools"].([]any)
+		return a.Status == http.StatusOK && ok
+	})
+}
+
+// BeTheTool matches a describe answer: 200 with the tool of that name.
+func BeTheTool(name string) types.GomegaMatcher {
+	return judging(fmt.Sprintf("200 with the tool %q", name), func(a *Answer) bool {
+		return a.Status == http.StatusOK && a.Tool().Name() == name
+	})
+}
+
+// HaveResult matches an invoke answer: 200 with a `result` member.
+func HaveResult() types.GomegaMatcher {
+	return judging("200 with a `result`", func(a *Answer) bool {
+		_, ok := a.Member("result")
+		return a.Status == http.StatusOK && ok
+	})
+}
+
+// GiveResult matches an invoke answer whose result equals a JSON document, numbers by value, {} apart from [].
+func GiveResult(want string) types.GomegaMatcher {
+	expected, err := exact.Parse([]byte(want))
+	if err != nil {
+		panic(fmt.Sprintf("a check expects a result that is no JSON: %v", err))
+	}
+	return &answerMatcher{expected: "200 with the result " + exact.Short(expected), judge: func(a *Answer) (string, bool) {
+		got, ok := a.Member("result")
+		if a.Status != http.StatusOK || !ok {
+			return a.Outcome(), false
+		}
+		if d := exact.Diff(expected, got); d != "" {
+			return "a result that differs " + d, false
+		}
+		return "", true
+	}}
+}
+
+// MustSucceed is for the twin of a refusal: the smallest request that has to succeed, so that a bridge that refuses
+// everything does not pass. Where the twin itself fails, nothing can be said of the refusal: the check is not testable,
+// and the clause that judges the twin fails.
+func (a *Answer) MustSucceed() *Answer {
+	if a.Err != nil || a.Status < 200 || a.Status > 299 || a.errorObject() != nil {
+		a.blame()
+		NotTestable("its twin, which must succeed, failed: " + mismatch(a.Subject(), "a success", a.Outcome()))
+	}
+	return a
+}

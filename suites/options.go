@@ -1,0 +1,217 @@
+package suites
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites/ledger"
+)
+
+// DefaultCapabilities are claimed for a bridge of which nothing else is known.
+var DefaultCapabilities = []string{"tools", "naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission",
+	"auth-basic", "auth-passthrough"}
+
+// Target is the bridge to judge.
+type Target struct {
+	URL          string // http or https, with a base path where the bridge has one; user:password signs the agent in
+	Name         string // of the implementation, for the report
+	Version      string
+	Organisation string
+	Contact      string
+}
+
+// Options is all that a run can be told, shared by flags, configuration and library. The zero value is a black-box run
+// with the default capabilities.
+type Options struct {
+	Capabilities []string                 // claimed; nil: DefaultCapabilities
+	Drupal       *mockdrupal.Drupal       // the mock behind the bridge; nil: none is there
+	Credentials  map[Identity]Credentials // beside those of the mock's accounts
+	Invocations  []Invocation             // what a run without a mock may invoke
+	PageSize     int                      // tools on a full page; 0: 50
+	DiscoveryTTL time.Duration            // how long the bridge may show a changed site's old state; 0: unknown
+	Advance      func(time.Duration)      // moves the clock of the mock and the bridge; nil: both live in real time
+	Only, Skip   []string                 // globs over clause ids
+	Strict       bool                     // a SHOULD that is not kept makes the run fail
+	Timeout      time.Duration            // of one request; 0: 10 s
+	RunTimeout   time.Duration            // of the whole run; 0: 10 min
+	Seed         int64                    // of generated cases; 0: 1
+	Tool         reports.Tool             // who runs
+	Progress     func(reports.Result)     // told of each verdict as it falls; nil: nobody
+}
+
+// UsageError is a mistake in what the run was told.
+type UsageError struct{ Reason string }
+
+func (e *UsageError) Error() string { return e.Reason }
+
+// UnreachableError tells that the target never answered.
+type UnreachableError struct {
+	URL    string
+	Reason error
+}
+
+func (e *UnreachableError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Reason) }
+
+func (e *UnreachableError) Unwrap() error { return e.Reason }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// Claim adds and takes capabilities: `a,b` adds, `-c` takes away; a naming, exposure or visibility that is added takes
+// the place of the default one.
+func Claim(from []string, changes string) ([]string, error) {
+	contract, err := ledger.Load()
+	if err != nil {
+		return nil, err
+	}
+	claimed := slices.Clone(from)
+	var added []string
+	for _, word := range strings.FieldsFunc(changes, func(r rune) bool { return r == ',' || r == ' ' }) {
+		name, drop := strings.CutPrefix(word, "-")
+		name = strings.TrimPrefix(name, "+")
+		if !contract.Knows(name) {
+			return nil, unknownCapability(contract, name)
+		}
+		claimed = slices.DeleteFunc(claimed, func(c string) bool { return c == name })
+		if drop {
+			continue
+		}
+		if family := family(name); family != "" {
+			claimed = slices.DeleteFunc(claimed, func(c string) bool { return strings.HasPrefix(c, family) && !slices.Contains(added, c) })
+		}
+		claimed, added = append(claimed, name), append(added, name)
+	}
+	return claimed, oneOfEach(claimed)
+}
+
+func unknownCapability(contract *ledger.Ledger, name string) error {
+	names := make([]string, len(contract.Capabilities))
+	for i, c := range contract.Capabilities {
+		names[i] = c.Name
+	}
+	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, ledger.Nearest(name, names))
+}
+
+// family is the prefix of capabilities that exclude each other.
+func family(capability string) string {
+	for _, prefix := range []string{"naming-", "exposure-", "visibility-"} {
+		if strings.HasPrefix(capability, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+func oneOfEach(claimed []string) error {
+	seen := map[string]string{}
+	for _, c := range claimed {
+		f := family(c)
+		if f == "" {
+			continue
+		}
+		if other, two := seen[f]; two {
+			return usage("a bridge cannot have both %s and %s: claim one of them", other, c)
+		}
+		seen[f] = c
+	}
+	return nil
+}
+
+// newBridge checks what the run was told and makes the bridge that the checks see.
+func newBridge(target Target, o Options) (*Bridge, error) {
+	contract, err := ledger.Load()
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(target.URL)
+	switch {
+	case err != nil:
+		return nil, usage("the URL %q cannot be read: %v", target.URL, err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, usage("the URL %q is not http or https: give for example http://127.0.0.1:8081", target.URL)
+	case u.Host == "":
+		return nil, usage("the URL %q names no host", target.URL)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, usage("the URL %q has a query or a fragment: give the base URL of the bridge alone", target.URL)
+	}
+	if o.Capabilities == nil {
+		o.Capabilities = DefaultCapabilities
+	}
+	for _, c := range o.Capabilities {
+		if !contract.Knows(c) {
+			return nil, unknownCapability(contract, c)
+		}
+	}
+	if err := oneOfEach(o.Capabilities); err != nil {
+		return nil, err
+	}
+	selected, err := selection(contract, o)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bridge{
+		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, advance: o.Advance,
+		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations,
+		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(), contract: contract,
+		redact: &redactor{}, selected: selected, judged: map[string]bool{},
+	}
+	for who, creds := range o.Credentials {
+		b.credentials[who] = creds
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		b.credentials[Agent] = Credentials{User: u.User.Username(), Password: password}
+		u.User = nil
+	}
+	if o.Drupal != nil {
+		b.Drupal = &Drupal{mock: o.Drupal}
+		if _, ok := b.Drupal.Site().User(string(Agent)); !ok {
+			return nil, usage("the site %s has no user %s, whom the checks sign in as", b.Drupal.Site().Name, Agent)
+		}
+	} else if _, ok := b.credentials[Agent]; !ok {
+		b.credentials[Agent] = Credentials{}
+	}
+	for _, creds := range b.credentials {
+		b.redact.add(creds.secrets()...)
+	}
+	b.url = strings.TrimSuffix(u.String(), "/")
+	return b, nil
+}
+
+func defaulted[T int | time.Duration | int64](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+// selection turns the globs into the set of clauses that the run judges.
+func selection(contract *ledger.Ledger, o Options) (func(id string) bool, error) {
+	only, err := matches(contract, o.Only)
+	if err != nil {
+		return nil, err
+	}
+	skipped, err := matches(contract, o.Skip)
+	if err != nil {
+		return nil, err
+	}
+	return func(id string) bool { return (len(o.Only) == 0 || only[id]) && !skipped[id] }, nil
+}
+
+func matches(contract *ledger.Ledger, globs []string) (map[string]bool, error) {
+	set := map[string]bool{}
+	for _, glob := range globs {
+		ids, err := contract.Match(glob)
+		if err != nil {
+			return nil, &UsageError{err.Error()}
+		}
+		for _, id := range ids {
+			set[id] = true
+		}
+	}
+	return set, nil
+}

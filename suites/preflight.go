@@ -1,0 +1,86 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+// preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
+// being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
+func (b *Bridge) preflight(ctx context.Context) error {
+	agent := b.As(Agent)
+	list := agent.List(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if list.Status == 0 {
+		if again := agent.List(ctx); again.Status == 0 {
+			return &UnreachableError{URL: b.url, Reason: again.Err}
+		}
+	}
+	if !b.Claims("tools") || hasMember(list, "tools") {
+		return nil
+	}
+	seen := []*Answer{list}
+	if b.Drupal != nil {
+		name := b.ToolName(b.simplest())
+		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, Args{})
+		if hasMember(describe, "tool") || hasMember(invoke, "result") {
+			return nil
+		}
+		seen = append(seen, describe, invoke)
+	}
+	if b.Drupal == nil && list.IsError() && list.Code() != "" {
+		return nil // it refuses in the contract's own words: a bridge that does not know us
+	}
+	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	return nil
+}
+
+// simplest is the first method on the site that the agent may run without arguments and that has no error to show; ""
+// on a site without one.
+func (b *Bridge) simplest() string {
+	site := b.Drupal.Site()
+	for _, id := range site.VisibleTo(userOf(site, Agent)) {
+		m, _ := site.Method(id)
+		required := slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required })
+		if !required && m.Behaviour.Kind != fixtures.Fail && m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0 {
+			return id
+		}
+	}
+	return ""
+}
+
+func hasMember(a *Answer, name string) bool {
+	_, ok := a.Member(name)
+	return a.Status == http.StatusOK && ok
+}
+
+// alike tells what a target says to everything, or to the first request where the answers differ.
+func alike(answers []*Answer) string {
+	first := answers[0]
+	for _, a := range answers[1:] {
+		if a.Status != first.Status || string(a.Body) != string(first.Body) {
+			return first.Outcome()
+		}
+	}
+	what := "JSON without tools"
+	switch contentType := first.Header.Get("Content-Type"); {
+	case strings.Contains(contentType, "html"):
+		what = "an HTML page"
+	case len(first.Body) == 0:
+		what = "no body"
+	case first.Object() == nil:
+		what = "no JSON object"
+	}
+	if len(answers) == 1 {
+		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(oneLine(string(first.Body)), 120))
+	}
+	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(oneLine(string(first.Body)), 120))
+}

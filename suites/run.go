@@ -1,0 +1,198 @@
+// Package suites holds any bridge to the contract. Run judges a bridge by its URL, with the mock Drupal behind it or
+// without, and reports every clause exactly once, with evidence. The checks are Ginkgo specs, one file an area; they
+// reach a bridge through its URL only. No verdict is decided in a check: a check says what must be.
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/extensions/globals"
+	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"bridgecheck/reports"
+	"bridgecheck/suites/ledger"
+)
+
+// running lets one run at a time use Ginkgo's process-wide tree.
+var running sync.Mutex
+
+// Run judges the target and reports every clause that has a check exactly once. The error is a *UsageError, an
+// *UnreachableError, or a defect of the harness; a run that ctx or the run time-out ends early has a report that says so.
+func Run(ctx context.Context, target Target, o Options) (*reports.Report, error) {
+	running.Lock()
+	defer running.Unlock()
+	output := formatter.ColorableStdOut
+	formatter.ColorableStdOut = io.Discard
+	defer func() { formatter.ColorableStdOut = output }()
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.RandomSeed = defaulted(o.Seed, 1)
+	suite.GracePeriod = time.Second
+	reporter.NoColor = true
+	return run(ctx, target, o, suite, reporter)
+}
+
+// run registers the checks in a fresh tree and runs it under the given Ginkgo configuration.
+func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig, reporter types.ReporterConfig) (*reports.Report, error) {
+	b, err := newBridge(target, o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.transport.CloseIdleConnections()
+	started := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, 10*time.Minute), errRunTimeout)
+	defer cancel()
+	b.ctx = ctx
+	if err := b.preflight(ctx); err != nil {
+		return nil, err
+	}
+	c := &collector{bridge: b, progress: o.Progress, results: map[string]reports.Result{}}
+	globals.Reset()
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	b.register()
+	ginkgo.ReportAfterEach(c.collect)
+	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
+
+	report := &reports.Report{
+		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
+		Ledger:       reports.Ledger{Revision: b.contract.Revision, Unchecked: b.unchecked()},
+		Target:       reports.Target{URL: b.url, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
+		Capabilities: b.claimed, Settings: settings(b, o), Seed: suite.RandomSeed, Strict: o.Strict,
+		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
+	}
+	if ctx.Err() != nil {
+		report.CutShort = cutShortReason(ctx)
+	}
+	report.Summarize()
+	return report, nil
+}
+
+var errRunTimeout = errors.New("the run time-out (--run-timeout) passed")
+
+func cutShortReason(ctx context.Context) string {
+	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
+		return cause.Error()
+	}
+	return "interrupted"
+}
+
+func settings(b *Bridge, o Options) map[string]any {
+	s := map[string]any{"page_size": b.PageSize, "timeout": b.timeout.String(), "mock": b.Drupal != nil}
+	if b.DiscoveryTTL > 0 {
+		s["discovery_ttl"] = b.DiscoveryTTL.String()
+	}
+	if len(o.Only) > 0 {
+		s["only"] = o.Only
+	}
+	if len(o.Skip) > 0 {
+		s["skip"] = o.Skip
+	}
+	return s
+}
+
+// register builds the tree: a container an area, in the order of the ledger.
+func (b *Bridge) register() {
+	order := b.contract.Areas()
+	sorted := slices.Clone(areas)
+	slices.SortStableFunc(sorted, func(x, y areaFunc) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
+	for _, area := range sorted {
+		ginkgo.Describe(area.name, func() { area.register(b) })
+	}
+}
+
+func (b *Bridge) unchecked() []string {
+	ids := []string{}
+	for _, c := range b.contract.Clauses {
+		if !b.judged[c.ID] {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// failed takes Ginkgo's overall outcome, which the verdicts already tell.
+type failed struct{}
+
+func (failed) Fail() {}
+
+// collector turns Ginkgo's reports of specs into results.
+type collector struct {
+	bridge   *Bridge
+	progress func(reports.Result)
+	results  map[string]reports.Result
+}
+
+func (c *collector) collect(spec types.SpecReport) {
+	clause, ok := c.bridge.contract.Clause(spec.LeafNodeText)
+	if !ok {
+		return
+	}
+	r := reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From,
+		Capability: requires(clause), DurationMS: ms(spec.RunTime)}
+	r.Verdict, r.Message = verdict(clause, spec)
+	r.Message = c.bridge.redact.text(strings.TrimSpace(r.Message))
+	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	r.Evidence, r.Curl = c.bridge.evidence(wrong)
+	if wrong {
+		r.Expected, r.Actual = splitMismatch(r.Message)
+	}
+	c.results[clause.ID] = r
+	if c.progress != nil {
+		c.progress(r)
+	}
+}
+
+// verdict reads a finished spec. A SHOULD or MAY that is not kept is a warning.
+func verdict(clause ledger.Clause, spec types.SpecReport) (reports.Verdict, string) {
+	switch spec.State {
+	case types.SpecStatePassed:
+		return reports.Pass, ""
+	case types.SpecStateFailed:
+		if clause.Level == reports.MUST {
+			return reports.Fail, spec.Failure.Message
+		}
+		return reports.Warn, spec.Failure.Message
+	case types.SpecStateSkipped:
+		if hasEntry(spec, notApplicable) {
+			return reports.NotApplicable, spec.Failure.Message
+		}
+		return reports.NotTestable, spec.Failure.Message
+	case types.SpecStateInterrupted, types.SpecStateAborted:
+		return reports.NotTestable, "the run ended before this was judged"
+	case types.SpecStateTimedout:
+		return reports.Error, "the check did not end within its time: " + spec.Failure.Message
+	case types.SpecStatePanicked:
+		return reports.Error, fmt.Sprintf("the check itself broke: %s: %s", spec.Failure.Message, spec.Failure.ForwardedPanic)
+	}
+	return reports.Error, fmt.Sprintf("the check ended as %s", spec.State)
+}
+
+func hasEntry(spec types.SpecReport, kind skipKind) bool {
+	return slices.ContainsFunc(spec.ReportEntries, func(e types.ReportEntry) bool { return e.Name == string(kind) })
+}
+
+// inOrder lists the results in the order of the ledger. A selected check that never ran has one too.
+func (c *collector) inOrder() []reports.Result {
+	results := []reports.Result{}
+	for _, clause := range c.bridge.contract.Clauses {
+		r, ok := c.results[clause.ID]
+		if !ok && c.bridge.judged[clause.ID] && c.bridge.selected(clause.ID) {
+			r = reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From, Capability: requires(clause),
+				Verdict: reports.NotTestable, Message: "the run ended before this was judged", Evidence: []reports.Exchange{}}
+			ok = true
+		}
+		if ok {
+			results = append(results, r)
+		}
+	}
+	return results
+}

@@ -1,0 +1,251 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+// maxPages bounds how far cursors are followed: a list that never ends is a fault, not a hang.
+const maxPages = 3000
+
+// Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
+type Listing struct {
+	Pages []*Answer
+	Fault string
+}
+
+// Tools are the tools of all pages, in order.
+func (l Listing) Tools() []Tool {
+	var all []Tool
+	for _, p := range l.Pages {
+		all = append(all, p.Tools()...)
+	}
+	return all
+}
+
+// Names are the names of all pages, in order.
+func (l Listing) Names() []string {
+	tools := l.Tools()
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// Find gives the listed tool of a name.
+func (l Listing) Find(name string) (Tool, bool) {
+	tools := l.Tools()
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {
+		return tools[i], true
+	}
+	return nil, false
+}
+
+// Last is the last page.
+func (l Listing) Last() *Answer { return l.Pages[len(l.Pages)-1] }
+
+// ListAll follows the cursors from the first page to the end, to a refusal, or to a cursor that stood before.
+func (c Client) ListAll(ctx context.Context) Listing {
+	page := c.List(ctx)
+	l := Listing{Pages: []*Answer{page}}
+	seen := map[string]bool{}
+	for {
+		cursor := page.NextCursor()
+		switch {
+		case page.Status != http.StatusOK:
+			l.Fault = mismatch(page.Subject(), "a page of tools", page.Outcome())
+			return l
+		case cursor == "":
+			return l
+		case seen[cursor]:
+			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
+			return l
+		case len(l.Pages) == maxPages:
+			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", maxPages))
+			return l
+		}
+		seen[cursor] = true
+		page = c.List(ctx, cursor)
+		l.Pages = append(l.Pages, page)
+	}
+}
+
+// MustListAll is ListAll for checks that judge something else: where the list itself fails they are not testable.
+func (c Client) MustListAll(ctx context.Context) Listing {
+	l := c.ListAll(ctx)
+	if l.Fault != "" {
+		NotTestable("the list of tools, which it builds on, failed: " + l.Fault)
+	}
+	return l
+}
+
+// Knows tells whether the run can sign in as the identity.
+func (b *Bridge) Knows(who Identity) bool {
+	_, ok := b.credentialsOf(who)
+	return ok
+}
+
+// KnownTool names a tool that the agent sees: a plain one of the mock's site that runs without arguments, else the
+// first that is listed.
+func (b *Bridge) KnownTool(ctx context.Context) string {
+	if b.Drupal != nil {
+		if id := b.simplest(); id != "" {
+			return b.ToolName(id)
+		}
+	}
+	names := b.As(Agent).MustListAll(ctx).Names()
+	if len(names) == 0 {
+		NotTestable("the agent sees no tool: it needs one")
+	}
+	return names[0]
+}
+
+// HiddenMethods are methods of the site that every permission would let run, but that are not exposed as tools.
+func (b *Bridge) HiddenMethods() []string {
+	var hidden []string
+	site := b.Drupal.Site()
+	for i := range site.Methods {
+		if m := &site.Methods[i]; m.MCP == nil && site.MayRun(userOf(site, Agent), m) {
+			hidden = append(hidden, b.ToolName(m.ID))
+		}
+	}
+	if len(hidden) == 0 {
+		NotTestable("the site " + site.Name + " has no method that is not exposed")
+	}
+	return hidden
+}
+
+// DeniedTool names a tool that may runs and who lacks the permission for.
+func (b *Bridge) DeniedTool(who, may Identity) string {
+	site := b.Drupal.Site()
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		if m.MCP != nil && !site.MayRun(userOf(site, who), m) && site.MayRun(userOf(site, may), m) && m.Behaviour.Kind != fixtures.Fail &&
+			m.Behaviour.Kind != fixtures.Throw && !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) {
+			return b.ToolName(m.ID)
+		}
+	}
+	NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", site.Name, may, who))
+	return ""
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+// BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
+func BeJSON() types.GomegaMatcher {
+	return Satisfy("application/json with one JSON object", func(a *Answer) string {
+		if a.Err != nil {
+			return a.Err.Error()
+		}
+		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" {
+			return fmt.Sprintf("Content-Type %q", a.Header.Get("Content-Type"))
+		}
+		v, err := a.JSON()
+		if err != nil {
+			return "a body that " + err.Error()
+		}
+		if _, ok := v.(map[string]any); !ok {
+			return "the body " + exact.Short(v)
+		}
+		return ""
+	})
+}
+
+// BeHTML matches an HTML page, whatever its content type says.
+func BeHTML() types.GomegaMatcher {
+	return judging("HTML", func(a *Answer) bool {
+		start := strings.ToLower(strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])))
+		return strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
+	})
+}
+
+// SayInMessage matches a refusal whose message holds the text.
+func SayInMessage(text string) types.GomegaMatcher {
+	return judging(fmt.Sprintf("a message that holds %q", text), func(a *Answer) bool { return strings.Contains(a.Message(), text) })
+}
+
+// EqualAnswer matches an answer of the same status and an equal JSON body.
+func EqualAnswer(other *Answer) types.GomegaMatcher {
+	return Satisfy("the same answer as before: "+other.Outcome(), func(a *Answer) string {
+		if a.Status != other.Status {
+			return a.Outcome()
+		}
+		want, _ := other.JSON()
+		got, err := a.JSON()
+		if err != nil {
+			return "a body that " + err.Error()
+		}
+		if d := exact.Diff(want, got); d != "" {
+			return "another body " + d
+		}
+		return ""
+	})
+}
+
+// BeUnknown matches a refusal that cannot be told from that of an unknown name: 404 tool_not_found with the status,
+// code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
+// ids) is free. ask sends the request for a name.
+func BeUnknown(ask func(ctx context.Context, name string) *Answer, ctx context.Context, name string) types.GomegaMatcher {
+	return Satisfy("the same refusal as for an unknown name", func(a *Answer) string {
+		first, second := nobody(name, 'q'), nobody(name, 'z')
+		one, two := ask(ctx, first), ask(ctx, second)
+		if one.Status == a.Status && one.Code() != a.Code() {
+			return fmt.Sprintf("code %q, but an unknown name gets %q", a.Code(), one.Code())
+		}
+		if a.Status != one.Status {
+			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())
+		}
+		if a.Status != http.StatusNotFound {
+			return a.Outcome()
+		}
+		for _, h := range headerNames(a, one, two) {
+			x, y, z := headerOf(a, h, name), headerOf(one, h, first), headerOf(two, h, second)
+			if y == z && x != y {
+				return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
+			}
+		}
+		if x, y, z := bodyOf(a, name), bodyOf(one, first), bodyOf(two, second); y == z && x != y {
+			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
+		}
+		return ""
+	})
+}
+
+// nobody is a name of the same length and punctuation that no tool has.
+func nobody(name string, letter rune) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return letter
+		}
+		return r
+	}, name)
+}
+
+func headerNames(answers ...*Answer) []string {
+	var names []string
+	for _, a := range answers {
+		for name := range a.Header {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func headerOf(a *Answer, header, name string) string {
+	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
+}
+
+func bodyOf(a *Answer, name string) string { return strings.ReplaceAll(oneLine(string(a.Body)), name, "NAME") }
