@@ -46,11 +46,31 @@ type Report struct {
 	Capabilities []string       `json:"capabilities"`
 	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what a reader needs to repeat the run
 	Seed         int64          `json:"seed"`
+	Environment  *Environment   `json:"environment,omitempty"`
 	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
 	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
 	Strict       bool           `json:"strict,omitempty"`
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
+
+	// BaselineProblems are entries of the baseline that no longer hold; each of them fails the run.
+	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
+}
+
+// Environment is where the run took place; nothing of it is secret.
+type Environment struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	Go   string `json:"go"`
+	CI   string `json:"ci,omitempty"` // the CI system's name; empty: none was recognised
+}
+
+// BaselineProblem is a baseline entry that is expired or matches nothing that fails.
+type BaselineProblem struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Clause string `json:"clause"`
+	Text   string `json:"text"` // one sentence: what is wrong and what would be right
 }
 
 // Tool is the bridgecheck that made the report.
@@ -60,9 +80,11 @@ type Tool struct {
 	Commit  string `json:"commit,omitempty"`
 }
 
-// Ledger is the contract that was judged by. Unchecked lists the clauses that have no check yet.
+// Ledger is the contract that was judged by. Checked counts the clauses that have a check, filtered out or not (0: not
+// told); Unchecked lists those that have none yet.
 type Ledger struct {
 	Revision  string   `json:"revision"`
+	Checked   int      `json:"checked,omitempty"`
 	Unchecked []string `json:"unchecked"`
 }
 
@@ -104,6 +126,20 @@ type Result struct {
 	DurationMS float64    `json:"duration_ms"`
 	Evidence   []Exchange `json:"evidence"`
 	Curl       string     `json:"curl,omitempty"` // reproduces the failing request; credentials as $VARIABLES
+
+	Why             string    `json:"why,omitempty"`              // what goes wrong for users when the clause is broken
+	Remedy          string    `json:"remedy,omitempty"`           // how to fix it; not testable: what would make it testable
+	KnownReason     string    `json:"known_reason,omitempty"`     // the baseline's reason for a known failure
+	Findings        []Finding `json:"findings,omitempty"`         // each fault, where a check judges several tools or callers
+	EvidenceOmitted int       `json:"evidence_omitted,omitempty"` // exchanges left out to bound the report
+}
+
+// Finding is one fault among several that a check found for one clause; baseline entries for a tool or an identity are
+// held against it.
+type Finding struct {
+	Tool     string `json:"tool,omitempty"`
+	Identity string `json:"identity,omitempty"`
+	Message  string `json:"message"`
 }
 
 // Exchange is one request to the bridge and its answer, with what reached the site meanwhile.

@@ -36,7 +36,7 @@ type Bridge struct {
 	judged      map[string]bool // ids with a check, whether selected or not
 	lifeless    string          // why nothing can be judged: the target is no bridge
 
-	inCheck   bool                // a spec is running, so that Skip has something to end
+	inCheck   bool // a spec is running, so that Skip has something to end
 	mu        sync.Mutex
 	exchanges []*recorded
 	blamed    *Answer

@@ -248,4 +248,6 @@ func headerOf(a *Answer, header, name string) string {
 	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
 }
 
-func bodyOf(a *Answer, name string) string { return strings.ReplaceAll(oneLine(string(a.Body)), name, "NAME") }
+func bodyOf(a *Answer, name string) string {
+	return strings.ReplaceAll(oneLine(string(a.Body)), name, "NAME")
+}
