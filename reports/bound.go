@@ -1,0 +1,144 @@
+package reports
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// limits bound what a report holds, so that no bridge can make one too large to open.
+type limits struct {
+	text      int // bytes of a message, expected or actual value
+	exchanges int // exchanges of one result; the first eighth and the last ones stay
+	body      int // bytes of one body
+	evidence  int // bytes of all bodies together; failing results are served first
+}
+
+// reportLimits hold for report.json and so for every form that is made of it; a page shows less of each body.
+var (
+	reportLimits = limits{text: 64 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
+)
+
+// bounded is r within l: valid UTF-8, valid JSON, no nil where report.json has an array. r is left as it is.
+func bounded(r *Report, l limits) *Report {
+	c := *r
+	c.Capabilities = notNil(c.Capabilities)
+	c.Ledger.Unchecked = notNil(c.Ledger.Unchecked)
+	c.CutShort = text(c.CutShort, l.text)
+	c.Results = make([]Result, len(r.Results))
+	for i, result := range r.Results {
+		c.Results[i] = boundedResult(result, l)
+	}
+	budget := l.evidence
+	for _, verdict := range Verdicts() {
+		for i := range c.Results {
+			if c.Results[i].Verdict == verdict {
+				budget = spend(c.Results[i].Evidence, budget)
+			}
+		}
+	}
+	return &c
+}
+
+func boundedResult(r Result, l limits) Result {
+	for _, s := range []*string{&r.Text, &r.Source, &r.Message, &r.Expected, &r.Actual, &r.Curl, &r.Why, &r.Remedy, &r.KnownReason} {
+		*s = text(*s, l.text)
+	}
+	if over := len(r.Evidence) - l.exchanges; over > 0 {
+		first := l.exchanges / 8
+		r.Evidence = slices.Concat(r.Evidence[:first], r.Evidence[first+over:])
+		r.EvidenceOmitted += over
+	}
+	if over := len(r.Findings) - l.exchanges; over > 0 {
+		r.Findings = r.Findings[:l.exchanges]
+	}
+	r.Findings = slices.Clone(r.Findings)
+	for i := range r.Findings {
+		r.Findings[i].Message = text(r.Findings[i].Message, l.text)
+	}
+	r.Evidence = notNil(slices.Clone(r.Evidence))
+	for i := range r.Evidence {
+		r.Evidence[i] = boundedExchange(r.Evidence[i], l)
+	}
+	return r
+}
+
+func boundedExchange(e Exchange, l limits) Exchange {
+	e.Error = text(e.Error, l.text)
+	e.Request = boundedMessage(e.Request, l.body)
+	if e.Response != nil {
+		response := boundedMessage(*e.Response, l.body)
+		e.Response = &response
+	}
+	if over := len(e.Drupal) - l.exchanges; over > 0 {
+		e.Drupal = e.Drupal[:l.exchanges]
+	}
+	e.Drupal = notNil(slices.Clone(e.Drupal))
+	for i, up := range e.Drupal {
+		if len(up.Params) > l.body || !json.Valid(up.Params) && len(up.Params) > 0 {
+			// What is no JSON, or too long, stands as a string: a report is always readable.
+			e.Drupal[i].Params, _ = json.Marshal(text(string(up.Params), l.body))
+		}
+	}
+	return e
+}
+
+func boundedMessage(m Message, body int) Message {
+	const headers, header = 64, 8 << 10
+	m.URL = text(m.URL, header)
+	m = cutBody(m, body)
+	kept := make(map[string]string, len(m.Header))
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		if len(kept) < headers {
+			kept[text(name, 256)] = text(m.Header[name], header)
+		}
+	}
+	if m.Header != nil {
+		m.Header = kept
+	}
+	return m
+}
+
+// cutBody cuts m's body to max bytes as they stand in the report and counts in Truncated what went.
+func cutBody(m Message, max int) Message {
+	if m.Encoding == "base64" {
+		if len(m.Body) > max {
+			cut := max - max%4
+			m.Truncated += base64.StdEncoding.DecodedLen(len(m.Body)) - strings.Count(m.Body, "=") - cut/4*3
+			m.Body = m.Body[:cut]
+		}
+		return m
+	}
+	m.Body = strings.ToValidUTF8(m.Body, "\uFFFD")
+	if len(m.Body) > max {
+		kept := strings.ToValidUTF8(m.Body[:max], "")
+		m.Truncated += len(m.Body) - len(kept)
+		m.Body = kept
+	}
+	return m
+}
+
+// spend takes the bodies of evidence out of budget, empties those that no longer fit, and gives what is left of it.
+func spend(evidence []Exchange, budget int) int {
+	for i := range evidence {
+		for _, m := range []*Message{&evidence[i].Request, evidence[i].Response} {
+			if m == nil {
+				continue
+			}
+			*m = cutBody(*m, budget)
+			budget -= len(m.Body)
+		}
+	}
+	return budget
+}
+
+func text(s string, max int) string { return clip(strings.ToValidUTF8(s, "\uFFFD"), max) }
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Console shows a run to a person at a terminal. The zero value with an Out is plain text of 100 columns without live
+// progress, as CI logs want it.
+type Console struct {
+	Out   io.Writer
+	Color bool
+	Width int  // columns; 0 means 100
+	Live  bool // rewrite one line with the progress
+}
+
+// NewConsole fits a console to f: colour and live progress on a terminal that can do them, neither elsewhere. Getenv
+// is os.Getenv or a stand-in; NO_COLOR, TERM=dumb and CI are heeded.
+func NewConsole(f *os.File, getenv func(string) string) *Console {
+	c := &Console{Out: f}
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || getenv("TERM") == "dumb" {
+		return c
+	}
+	c.Color = getenv("NO_COLOR") == ""
+	c.Live = getenv("CI") == ""
+	if width, _, err := term.GetSize(fd); err == nil {
+		c.Width = width
+	}
+	return c
+}
+
+// colours of the verdicts and of dim text, as SGR parameters.
+var colours = map[Verdict]string{
+	Pass: "32", Fail: "1;31", Warn: "33", Known: "36", Fixed: "1;35", NotTestable: "33", NotApplicable: "2", Error: "1;31",
+}
+
+// Progress shows that done of total clauses are judged, last the given one. A failure stays on the screen; all else is
+// one line that the next call rewrites. Without Live it shows nothing.
+func (c *Console) Progress(done, total int, last Result) {
+	if !c.Live {
+		return
+	}
+	c.ClearProgress()
+	if last.Verdict == Fail || last.Verdict == Error {
+		fmt.Fprintf(c.Out, "%s %s %s\n", c.paint(colours[last.Verdict], strings.ToUpper(string(last.Verdict))), last.ID, c.fit(last.Message, len(last.ID)+8))
+	}
+	prefix := fmt.Sprintf("[%d/%d] ", done, total)
+	fmt.Fprint(c.Out, prefix, c.fit(last.ID, len(prefix)))
+}
+
+// ClearProgress takes the progress line away.
+func (c *Console) ClearProgress() {
+	if c.Live {
+		fmt.Fprint(c.Out, "\r\x1b[K")
+	}
+}
+
+// Summary shows what a person can act on after a run whose report was written to dir: each failure, warning and
+// untested MUST with its details, the counts, and the outcome as the last line.
+func (c *Console) Summary(r *Report, dir string) error {
+	var b strings.Builder
+	for _, result := range append(r.With(Fail, Error, Fixed), r.With(Warn)...) {
+		c.finding(&b, result, dir)
+	}
+	for _, result := range r.Blocked() {
+		c.finding(&b, result, dir)
+	}
+	for _, p := range r.BaselineProblems {
+		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[Fail], "BASELINE"), visible(p.File), p.Line, visible(p.Clause), visible(p.Text))
+	}
+	s := r.count()
+	var counts []string
+	for _, v := range []Verdict{Pass, Fail, Error, Fixed, Warn, Known, NotTestable, NotApplicable} {
+		if n := s.Count(v); n > 0 {
+			counts = append(counts, c.paint(colours[v], fmt.Sprintf("%d %s", n, words[v])))
+		}
+	}
+	fmt.Fprintf(&b, "%s in %.2f s · %s\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, visible(targetName(r.Target)))
+	if dir != "" {
+		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
+	}
+	colour := map[State]string{Conformant: "1;32", Partial: "1;33", NotConformant: "1;31"}[r.State()]
+	fmt.Fprintln(&b, c.paint(colour, r.Headline()))
+	_, err := io.WriteString(c.Out, b.String())
+	return err
+}
+
+// valueLines and valueBytes bound what the terminal shows of one value; the report has it whole.
+const (
+	valueLines = 12
+	valueBytes = 2 << 10
+)
+
+func (c *Console) finding(b *strings.Builder, r Result, dir string) {
+	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
+	if r.Text != "" {
+		c.field(b, "", c.wrap(line(r.Text, valueBytes)))
+	}
+	c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
+	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
+	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
+	c.field(b, "to do", c.wrap(line(r.Remedy, valueBytes)))
+	c.field(b, "repeat", visible(clip(r.Curl, valueBytes)))
+	if dir != "" && len(r.Evidence) > 0 {
+		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
+	}
+	b.WriteString("\n")
+}
+
+// field writes a named value, indented; a value of many lines is cut.
+func (c *Console) field(b *strings.Builder, name, value string) {
+	if value == "" {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(value, "\n"), "\n")
+	if over := len(lines) - valueLines; over > 0 {
+		lines = append(lines[:valueLines], fmt.Sprintf("… %s", plural(over, "more line")))
+	}
+	indent := "  "
+	if name != "" {
+		indent = strings.Repeat(" ", 12)
+		fmt.Fprintf(b, "  %s", c.paint("2", fmt.Sprintf("%-10s", name)))
+		b.WriteString(lines[0] + "\n")
+		lines = lines[1:]
+	}
+	for _, l := range lines {
+		fmt.Fprintf(b, "%s%s\n", indent, l)
+	}
+}
+
+// wrap breaks text at blanks so that it fits the width with its indent.
+func (c *Console) wrap(s string) string {
+	width := max(c.width()-4, 20)
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(s) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// fit cuts s to what remains of one line after used columns.
+func (c *Console) fit(s string, used int) string {
+	runes := []rune(line(s, 4*c.width()))
+	if room := max(c.width()-used-1, 0); len(runes) > room {
+		runes = runes[:room]
+	}
+	return string(runes)
+}
+
+func (c *Console) width() int {
+	if c.Width == 0 {
+		return 100
+	}
+	return c.Width
+}
+
+func (c *Console) paint(sgr, s string) string {
+	if !c.Color {
+		return s
+	}
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
+}

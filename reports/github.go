@@ -1,0 +1,40 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// annotationLimit is how many annotations of one kind GitHub shows for a step.
+const annotationLimit = 10
+
+// WriteAnnotations writes r's failures and warnings as GitHub workflow commands, to be printed by a step. GitHub shows
+// ten of each kind, so the tenth tells how many more there are.
+func WriteAnnotations(w io.Writer, r *Report) error {
+	var b strings.Builder
+	annotate(&b, "error", r.With(Fail, Error, Fixed))
+	annotate(&b, "warning", append(r.With(Warn), r.Blocked()...))
+	fmt.Fprintf(&b, "::notice title=bridgecheck::%s\n", commandText(r.Headline()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func annotate(b *strings.Builder, kind string, results []Result) {
+	for i, result := range results {
+		if i == annotationLimit-1 && len(results) > annotationLimit {
+			fmt.Fprintf(b, "::%s title=bridgecheck::%d more, see the job summary\n", kind, len(results)-i)
+			return
+		}
+		fmt.Fprintf(b, "::%s title=%s::%s\n", kind, commandProperty(result.ID+" ("+string(result.Level)+")"), commandText(clip(details(result), 2<<10)))
+	}
+}
+
+// commandText escapes a workflow command's message, commandProperty one of its properties.
+func commandText(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visible(s))
+}
+
+func commandProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
+}

@@ -1,0 +1,166 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The part of the JUnit format that Jenkins, GitLab and GitHub viewers share. Attributes and elements stand in the
+// order of Jenkins' schema.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Timestamp  string          `xml:"timestamp,attr"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+	}
+	junitCase struct {
+		Name       string          `xml:"name,attr"`
+		Class      string          `xml:"classname,attr"`
+		Time       string          `xml:"time,attr"`
+		Properties []junitProperty `xml:"properties>property"`
+		Skipped    *junitOutcome   `xml:"skipped"`
+		Error      *junitOutcome   `xml:"error"`
+		Failure    *junitOutcome   `xml:"failure"`
+		Output     string          `xml:"system-out,omitempty"`
+	}
+	junitOutcome struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+)
+
+// WriteJUnit writes r as JUnit XML: one suite an area, one case a clause. Failures (and, under strict, warnings) are
+// <failure>, clauses that were not judged and known failures <skipped> with the reason, errors of the harness <error>.
+// A warning is a passing case with its text in <system-out>; each case has its verdict as a property.
+func WriteJUnit(w io.Writer, r *Report) error {
+	all := junitSuites{Name: "bridgecheck", Time: seconds(float64(r.DurationMS))}
+	for _, area := range r.Areas() {
+		suite := junitArea(r, area)
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Errors += suite.Errors
+		all.Skipped += suite.Skipped
+		all.Suites = append(all.Suites, suite)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return fmt.Errorf("encode JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func junitArea(r *Report, area string) junitSuite {
+	suite := junitSuite{
+		Name:      "bridgecheck." + area,
+		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+		Properties: []junitProperty{
+			{"target", visible(r.Target.URL)},
+			{"ledger", visible(r.Ledger.Revision)},
+			{"state", string(r.State())},
+		},
+	}
+	var ms float64
+	for _, result := range r.Results {
+		if result.Area != area {
+			continue
+		}
+		c := junitCaseOf(result, r.Strict)
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+		ms += result.DurationMS
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Time = seconds(ms)
+	return suite
+}
+
+func junitCaseOf(r Result, strict bool) junitCase {
+	c := junitCase{
+		Name: r.ID, Class: "bridgecheck." + r.Area, Time: seconds(r.DurationMS),
+		Properties: []junitProperty{{"verdict", string(r.Verdict)}, {"level", string(r.Level)}},
+	}
+	outcome := &junitOutcome{Message: line(r.Message, 1000), Type: string(r.Verdict)}
+	switch r.Verdict {
+	case Fail, Fixed:
+		c.Failure, outcome.Text = outcome, details(r)
+	case Error:
+		c.Error, outcome.Text = outcome, details(r)
+	case Warn:
+		if strict {
+			c.Failure, outcome.Text = outcome, details(r)
+		} else {
+			c.Output = "warning: " + details(r)
+		}
+	case Known:
+		outcome.Message = line("known failure: "+r.KnownReason, 1000)
+		c.Skipped, c.Output = outcome, details(r)
+	case NotApplicable, NotTestable:
+		outcome.Message = line(string(r.Verdict)+": "+r.Message, 1000)
+		c.Skipped = outcome
+	}
+	return c
+}
+
+// details is all that a person needs to act on a result, as plain text.
+func details(r Result) string {
+	var b strings.Builder
+	for _, part := range []struct{ name, text string }{
+		{"", r.Message},
+		{"clause", fmt.Sprintf("%s %s: %s", r.ID, r.Level, r.Text)},
+		{"expected", r.Expected},
+		{"actual", r.Actual},
+		{"known", r.KnownReason},
+		{"to do", r.Remedy},
+		{"repeat", r.Curl},
+		{"evidence", evidenceAt(r)},
+	} {
+		switch {
+		case part.text == "":
+		case part.name == "":
+			fmt.Fprintln(&b, visible(clip(part.text, 4<<10)))
+		default:
+			fmt.Fprintf(&b, "%s: %s\n", part.name, visible(clip(part.text, 4<<10)))
+		}
+	}
+	return b.String()
+}
+
+// evidenceAt is the place in a report directory where r's evidence can be read.
+func evidenceAt(r Result) string { return "report.html#" + r.ID }
+
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }

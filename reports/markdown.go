@@ -1,0 +1,147 @@
+package reports
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+)
+
+// Bounds of summary.md, in bytes: GitHub shows no job summary above 1 MiB, and one step may share that with others.
+const (
+	markdownDetails = 512 << 10 // all details together; the table of verdicts stands beside them
+	markdownValue   = 4 << 10   // one message or value
+)
+
+// words name the verdicts for people.
+var words = map[Verdict]string{
+	Pass: "passed", Fail: "failed", Warn: "warned", Known: "known", Fixed: "fixed",
+	NotApplicable: "not applicable", NotTestable: "not testable", Error: "error",
+}
+
+// icons mark the verdicts where there is room for one character.
+var icons = map[Verdict]string{
+	Pass: "✅", Fail: "❌", Warn: "⚠️", Known: "📌", Fixed: "🔓", NotApplicable: "➖", NotTestable: "❔", Error: "💥",
+}
+
+// WriteMarkdown writes r as a CI job's summary: outcome, counts, what to act on with its details, and the verdict on
+// every clause. It stays below GitHub's limit of 1 MiB by leaving details out, never verdicts.
+func WriteMarkdown(w io.Writer, r *Report) error {
+	var b strings.Builder
+	state := map[State]string{Conformant: icons[Pass], Partial: icons[Warn], NotConformant: icons[Fail]}[r.State()]
+	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
+	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", md(targetName(r.Target)), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
+	markdownCounts(&b, r)
+
+	budget := markdownDetails
+	for _, section := range []struct {
+		title   string
+		results []Result
+	}{
+		{"Failed", r.With(Fail)},
+		{"The harness could not judge", r.With(Error)},
+		{"Passes although the baseline excuses it", r.With(Fixed)},
+		{"Warnings", r.With(Warn)},
+		{"MUSTs that could not be tested", r.Blocked()},
+		{"Known failures", r.With(Known)},
+	} {
+		budget -= markdownSection(&b, section.title, section.results, budget)
+	}
+	if len(r.BaselineProblems) > 0 {
+		fmt.Fprint(&b, "### Baseline entries that do not hold\n\n")
+		for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 50)] {
+			fmt.Fprintf(&b, "- `%s:%d` %s: %s\n", p.File, p.Line, md(p.Clause), md(line(p.Text, 500)))
+		}
+		b.WriteString("\n")
+	}
+	markdownVerdicts(&b, r)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func markdownCounts(b *strings.Builder, r *Report) {
+	b.WriteString("|")
+	for _, v := range Verdicts() {
+		fmt.Fprintf(b, " %s %s |", icons[v], words[v])
+	}
+	b.WriteString(" total |\n|" + strings.Repeat(" ---: |", len(Verdicts())+1) + "\n|")
+	s := r.count()
+	for _, v := range Verdicts() {
+		fmt.Fprintf(b, " %d |", s.Count(v))
+	}
+	fmt.Fprintf(b, " %d |\n\n", s.Total)
+}
+
+// markdownSection writes results' details while budget lasts and gives the bytes that they took.
+func markdownSection(b *strings.Builder, title string, results []Result, budget int) int {
+	if len(results) == 0 {
+		return 0
+	}
+	start := b.Len()
+	fmt.Fprintf(b, "### %s (%d)\n\n", title, len(results))
+	for i, result := range results {
+		entry := markdownResult(result)
+		if b.Len()-start+len(entry) > budget {
+			fmt.Fprintf(b, "… %d more, with their details in `report.html`.\n\n", len(results)-i)
+			break
+		}
+		b.WriteString(entry)
+	}
+	return b.Len() - start
+}
+
+func markdownResult(r Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, md(line(r.Message, 500)))
+	if r.Text != "" {
+		fmt.Fprintf(&b, "%s\n\n", md(line(r.Text, 1000)))
+	}
+	for _, part := range []struct{ name, text string }{
+		{"Expected", r.Expected}, {"Got", r.Actual}, {"Known because", r.KnownReason}, {"To do", r.Remedy}, {"Repeat it", r.Curl},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "%s:\n%s\n", part.name, fenced(part.text))
+		}
+	}
+	fmt.Fprintf(&b, "Evidence: `%s`\n\n</details>\n\n", evidenceAt(r))
+	return b.String()
+}
+
+func markdownVerdicts(b *strings.Builder, r *Report) {
+	fmt.Fprintf(b, "<details><summary>All %d clauses</summary>\n\n| clause | level | verdict |\n| --- | --- | --- |\n", len(r.Results))
+	for _, result := range r.Results {
+		fmt.Fprintf(b, "| %s | %s | %s %s |\n", result.ID, result.Level, icons[result.Verdict], result.Verdict)
+	}
+	b.WriteString("\n</details>\n")
+}
+
+// md makes text of one line safe between Markdown and the HTML in it: shown as it is, never a link, tag or table cell.
+func md(s string) string {
+	var b strings.Builder
+	for _, c := range html.EscapeString(visible(s)) {
+		if strings.ContainsRune("\\`*_{}[]()#+!|~@", c) {
+			fmt.Fprintf(&b, "&#%d;", c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// fenced is text as a code block whose fence is longer than any run of backquotes in it.
+func fenced(s string) string {
+	s = visible(clip(s, markdownValue))
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + s + "\n" + fence + "\n"
+}
+
+// targetName is how a report calls its bridge: name and version where given, else its address.
+func targetName(t Target) string {
+	if t.Name == "" {
+		return t.URL
+	}
+	return strings.TrimSpace(t.Name + " " + t.Version)
+}

@@ -1,0 +1,207 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// State is what a run says of a bridge as a whole.
+type State string
+
+// The states. Partial means: nothing failed, and yet not everything that matters was judged and kept.
+const (
+	Conformant    State = "conformant"
+	Partial       State = "partial"
+	NotConformant State = "not conformant"
+)
+
+// Verdicts lists every verdict, the ones that need a reader's attention first.
+func Verdicts() []Verdict {
+	return []Verdict{Fail, Error, Fixed, Warn, Known, NotTestable, Pass, NotApplicable}
+}
+
+// Count gives the number of results with verdict v, by the summary.
+func (s Summary) Count(v Verdict) int {
+	switch v {
+	case Pass:
+		return s.Pass
+	case Fail:
+		return s.Fail
+	case Warn:
+		return s.Warn
+	case Known:
+		return s.Known
+	case Fixed:
+		return s.Fixed
+	case NotApplicable:
+		return s.NotApplicable
+	case NotTestable:
+		return s.NotTestable
+	case Error:
+		return s.Error
+	}
+	return 0
+}
+
+// Summarize counts the verdicts of r's results into r.Summary and decides whether the bridge is conformant.
+func (r *Report) Summarize() {
+	r.Summary = r.summarized()
+}
+
+func (r *Report) summarized() Summary {
+	s := r.count()
+	s.Conformant = r.State() == Conformant
+	return s
+}
+
+func (r *Report) count() Summary {
+	var s Summary
+	counters := map[Verdict]*int{
+		Pass: &s.Pass, Fail: &s.Fail, Warn: &s.Warn, Known: &s.Known, Fixed: &s.Fixed,
+		NotApplicable: &s.NotApplicable, NotTestable: &s.NotTestable, Error: &s.Error,
+	}
+	for _, result := range r.Results {
+		if n, ok := counters[result.Verdict]; ok {
+			*n++
+		}
+	}
+	s.Total = len(r.Results)
+	return s
+}
+
+// State judges the run by its results. A failure that a baseline excuses (known) on a clause that binds makes the run
+// partial, never conformant: the bridge still breaks the contract.
+func (r *Report) State() State {
+	switch {
+	case len(r.faults()) > 0:
+		return NotConformant
+	case len(r.unjudged()) > 0, len(r.gaps()) > 0:
+		return Partial
+	}
+	return Conformant
+}
+
+// ExitCode is the exit code of a command that made r: 0 conformant, or partial by filters and baseline only; 1 a
+// binding clause failed or the baseline is stale; 4 the bridge could not be judged.
+func (r *Report) ExitCode() int {
+	switch {
+	case len(r.faults()) > 0:
+		return 1
+	case len(r.unjudged()) > 0:
+		return 4
+	}
+	return 0
+}
+
+// Headline is the run's outcome in one line: its state and the reasons for it.
+func (r *Report) Headline() string {
+	reasons := slices.Concat(r.faults(), r.unjudged(), r.gaps())
+	if len(reasons) == 0 {
+		s := r.count()
+		reasons = []string{plural(s.Pass, "clause") + " kept"}
+		if s.Warn > 0 {
+			reasons = append(reasons, plural(s.Warn, "warning"))
+		}
+	}
+	return string(r.State()) + ": " + strings.Join(reasons, ", ")
+}
+
+// faults says what makes the bridge, or its baseline, wrong.
+func (r *Report) faults() []string {
+	s := r.count()
+	var reasons []string
+	if s.Fail > 0 {
+		reasons = append(reasons, agree(s.Fail, "clause fails", "clauses fail"))
+	}
+	if r.Strict && s.Warn > 0 {
+		reasons = append(reasons, agree(s.Warn, "warning counts under --strict", "warnings count under --strict"))
+	}
+	if s.Fixed > 0 {
+		reasons = append(reasons, agree(s.Fixed, "clause that the baseline excuses passes now", "clauses that the baseline excuses pass now"))
+	}
+	if n := len(r.BaselineProblems); n > 0 {
+		reasons = append(reasons, agree(n, "baseline entry does not hold", "baseline entries do not hold"))
+	}
+	return reasons
+}
+
+// unjudged says what kept the bridge from being judged.
+func (r *Report) unjudged() []string {
+	s := r.count()
+	var reasons []string
+	if s.Pass+s.Fail+s.Warn+s.Known+s.Fixed == 0 {
+		reasons = append(reasons, "no check ran")
+	}
+	if s.Error > 0 {
+		reasons = append(reasons, agree(s.Error, "check ended in an error of the harness", "checks ended in an error of the harness"))
+	}
+	if n := len(r.Blocked()); n > 0 {
+		reasons = append(reasons, agree(n, "MUST could not be tested", "MUSTs could not be tested"))
+	}
+	if r.CutShort != "" {
+		reasons = append(reasons, "the run was cut short ("+line(r.CutShort, 200)+")")
+	}
+	return reasons
+}
+
+// gaps says what keeps a judged bridge without a fault from being called conformant.
+func (r *Report) gaps() []string {
+	var reasons []string
+	if r.Filtered {
+		reasons = append(reasons, "filters left clauses out")
+	}
+	excused := 0
+	for _, result := range r.Results {
+		if result.Verdict == Known && (result.Level == MUST || r.Strict) {
+			excused++
+		}
+	}
+	if excused > 0 {
+		reasons = append(reasons, agree(excused, "failure is excused by the baseline", "failures are excused by the baseline"))
+	}
+	return reasons
+}
+
+// Blocked gives the MUSTs of claimed capabilities that could not be tested: they keep a run from a verdict.
+func (r *Report) Blocked() []Result {
+	var blocked []Result
+	for _, result := range r.Results {
+		claimed := result.Capability == "" || slices.Contains(r.Capabilities, result.Capability)
+		if result.Verdict == NotTestable && result.Level == MUST && claimed {
+			blocked = append(blocked, result)
+		}
+	}
+	return blocked
+}
+
+// With gives the results that have one of the verdicts, in report order.
+func (r *Report) With(verdicts ...Verdict) []Result {
+	var found []Result
+	for _, result := range r.Results {
+		if slices.Contains(verdicts, result.Verdict) {
+			found = append(found, result)
+		}
+	}
+	return found
+}
+
+// Areas gives the areas of the results, each once, in report order.
+func (r *Report) Areas() []string {
+	var areas []string
+	for _, result := range r.Results {
+		if !slices.Contains(areas, result.Area) {
+			areas = append(areas, result.Area)
+		}
+	}
+	return areas
+}
+
+func plural(n int, noun string) string { return agree(n, noun, noun+"s") }
+
+func agree(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
