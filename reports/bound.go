@@ -19,6 +19,7 @@ type limits struct {
 // reportLimits hold for report.json and so for every form that is made of it; a page shows less of each body.
 var (
 	reportLimits = limits{text: 64 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
+	pageLimits   = limits{text: 16 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}
 )
 
 // bounded is r within l: valid UTF-8, valid JSON, no nil where report.json has an array. r is left as it is.

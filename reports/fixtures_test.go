@@ -48,7 +48,7 @@ func every() *Report {
 	fail.Evidence = []Exchange{
 		{Identity: "agent", At: started, Request: Message{Method: "GET", URL: "http://127.0.0.1:8081/mcp/tools/describe?name=content.get", Header: map[string]string{"Authorization": "$AGENT"}},
 			Response: &Message{Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Body: `{"tool":{"name":"content.get"}}`, DurationMS: 4},
-			Drupal: []Upstream{{At: started.Add(time.Millisecond), User: "agent", HTTP: "POST /jsonrpc", Method: "content.get", Params: json.RawMessage(`{"id":9007199254740993}`), Ran: true, Status: 200, DurationMS: 2}}},
+			Drupal:   []Upstream{{At: started.Add(time.Millisecond), User: "agent", HTTP: "POST /jsonrpc", Method: "content.get", Params: json.RawMessage(`{"id":9007199254740993}`), Ran: true, Status: 200, DurationMS: 2}}},
 		{Identity: "outsider", At: started.Add(5 * time.Millisecond), Request: Message{Method: "GET", URL: "http://127.0.0.1:8081/mcp/tools/describe?name=x"},
 			Response: &Message{Status: 404, Header: map[string]string{"Content-Type": "text/html"}, Body: hostile, DurationMS: 3}},
 		{Identity: "agent", At: started.Add(9 * time.Millisecond), Request: Message{Method: "GET", URL: "http://127.0.0.1:8081/x"}, Error: "connection reset"},

@@ -20,6 +20,7 @@ type Form struct {
 func Forms() []Form {
 	return []Form{
 		{"json", "report.json", WriteJSON},
+		{"html", "report.html", func(w io.Writer, r *Report) error { return WriteHTML(w, r, nil) }},
 		{"junit", "junit.xml", WriteJUnit},
 		{"sarif", "report.sarif", WriteSARIF},
 		{"markdown", "summary.md", WriteMarkdown},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -86,6 +87,9 @@ func Parse(data []byte) (*Report, error) {
 	return &r, nil
 }
 
+// clauseID is what a clause's id may look like; every form relies on it to need no escaping.
+var clauseID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+
 // check holds what was read against what every writer of a report keeps.
 func (r *Report) check() error {
 	levels := []Level{MUST, SHOULD, MAY}
@@ -93,8 +97,8 @@ func (r *Report) check() error {
 	for i, result := range r.Results {
 		first, twice := seen[result.ID]
 		switch {
-		case result.ID == "":
-			return fmt.Errorf("results[%d] has no id", i)
+		case !clauseID.MatchString(result.ID):
+			return fmt.Errorf("results[%d] has the id %q: it should be a clause such as list/answers-json", i, line(result.ID, 100))
 		case twice:
 			return fmt.Errorf("results[%d] is %s again (first at %d): each clause stands in a report once", i, result.ID, first)
 		case !slices.Contains(Verdicts(), result.Verdict):

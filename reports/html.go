@@ -1,0 +1,249 @@
+package reports
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+)
+
+//go:embed html
+var assets embed.FS
+
+// asset gives an embedded file; its absence is a mistake of the build.
+func asset(name string) string {
+	data, err := assets.ReadFile("html/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// document is what every page of ours needs: our own style and script, allowed by their hashes and nothing else.
+type document struct {
+	Title  string
+	Style  template.CSS
+	Script template.JS
+	Policy string
+}
+
+func newDocument(title string) document {
+	style, script := asset("page.css"), asset("page.js")
+	return document{
+		Title: title, Style: template.CSS(style), Script: template.JS(script),
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", contentHash(style), contentHash(script)),
+	}
+}
+
+func contentHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// page is report.html as its template sees it.
+type page struct {
+	document
+	*Report
+	State    State
+	Reasons  string
+	Counts   []verdictCount
+	First    *resultView // the failure to begin with; nil: none
+	Table    []areaRow
+	Filters  filterOptions
+	Views    []resultView
+	Slowest  []timing
+	Changes  *Comparison // nil: no earlier report was given
+	Settings []setting
+}
+
+type verdictCount struct {
+	Verdict Verdict
+	Word    string
+	N       int
+	X       float64 // where its bar begins, in percent of the whole
+	Share   float64 // percent of the whole
+}
+
+// areaRow is one area of the picture areas × levels.
+type areaRow struct {
+	Area  string
+	Cells []areaCell
+}
+
+type areaCell struct {
+	Level  Level
+	Counts []verdictCount
+	Kept   int
+	Judged int
+	Total  int
+}
+
+type filterOptions struct {
+	Areas, Capabilities []string
+	Levels              []Level
+}
+
+type resultView struct {
+	Result
+	Word      string
+	Want, Got []segment
+	Attention bool // it needs a reader's action
+}
+
+type timing struct {
+	ID    string
+	MS    float64
+	Share float64 // percent of the slowest
+}
+
+type setting struct{ Name, Value string }
+
+// slowestShown is how many clauses the timings chart has.
+const slowestShown = 15
+
+var reportPage = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
+	"visible": visible,
+	"prose":   prose,
+	"word":    func(v Verdict) string { return words[v] },
+	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
+	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
+	"name":    targetName,
+}).ParseFS(assets, "html/*.gohtml"))
+
+// WriteHTML writes r as one self-contained page, with the differences to previous unless it is nil. The page shows at
+// most 16 KiB of a value or body; report.json has more.
+func WriteHTML(w io.Writer, r, previous *Report) error {
+	r = bounded(r, pageLimits)
+	r.Summarize()
+	p := page{
+		document: newDocument("bridgecheck: " + targetName(r.Target)),
+		Report:   r, State: r.State(),
+		Reasons: strings.TrimPrefix(r.Headline(), string(r.State())+": "),
+		Counts:  countsOf(r.Results), Table: areaTable(r), Filters: filtersOf(r),
+		Views: viewsOf(r), Slowest: slowest(r.Results),
+	}
+	if i := slices.IndexFunc(p.Views, func(v resultView) bool { return v.Verdict == Fail || v.Verdict == Error }); i >= 0 {
+		p.First = &p.Views[i]
+	}
+	if previous != nil {
+		p.Changes = Compare(previous, r)
+	}
+	for name, value := range r.Settings {
+		p.Settings = append(p.Settings, setting{visible(name), visible(fmt.Sprint(value))})
+	}
+	slices.SortFunc(p.Settings, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
+	return reportPage.ExecuteTemplate(w, "report.gohtml", p)
+}
+
+// countsOf counts verdicts and lays them side by side as parts of a bar of 100.
+func countsOf(results []Result) []verdictCount {
+	var counts []verdictCount
+	s := (&Report{Results: results}).count()
+	x := 0.0
+	for _, v := range []Verdict{Fail, Error, Fixed, Warn, Known, NotTestable, NotApplicable, Pass} {
+		if n := s.Count(v); n > 0 {
+			share := 100 * float64(n) / float64(s.Total)
+			counts = append(counts, verdictCount{v, words[v], n, x, share})
+			x += share
+		}
+	}
+	return counts
+}
+
+func areaTable(r *Report) []areaRow {
+	var rows []areaRow
+	for _, area := range r.Areas() {
+		row := areaRow{Area: area}
+		for _, level := range r.levels() {
+			var some []Result
+			for _, result := range r.Results {
+				if result.Area == area && result.Level == level {
+					some = append(some, result)
+				}
+			}
+			s := (&Report{Results: some}).count()
+			row.Cells = append(row.Cells, areaCell{level, countsOf(some), s.Pass, s.Total - s.NotApplicable, s.Total})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// levels gives the levels that r has clauses of, the binding one first.
+func (r *Report) levels() []Level {
+	return slices.DeleteFunc([]Level{MUST, SHOULD, MAY}, func(l Level) bool {
+		return !slices.ContainsFunc(r.Results, func(result Result) bool { return result.Level == l })
+	})
+}
+
+// prose splits a ledger's sentence at its backquotes: what stood between two of them differs from the rest.
+func prose(s string) []segment {
+	var segments []segment
+	for i, part := range strings.Split(visible(s), "`") {
+		segments = append(segments, segment{part, i%2 == 1})
+	}
+	return segments
+}
+
+func filtersOf(r *Report) filterOptions {
+	f := filterOptions{Areas: r.Areas(), Levels: r.levels()}
+	for _, result := range r.Results {
+		if result.Capability != "" && !slices.Contains(f.Capabilities, result.Capability) {
+			f.Capabilities = append(f.Capabilities, result.Capability)
+		}
+	}
+	slices.Sort(f.Capabilities)
+	return f
+}
+
+// viewsOf prepares the results of r, a copy that it may change. What needs attention comes first, binding clauses before
+// others, else the order is the ledger's.
+func viewsOf(r *Report) []resultView {
+	var views []resultView
+	for _, result := range r.Results {
+		v := resultView{Result: result, Word: words[result.Verdict]}
+		v.Want, v.Got = diffValues(result.Expected, result.Actual)
+		paramsAsText(v.Evidence)
+		v.Attention = !slices.Contains([]Verdict{Pass, NotApplicable, Known}, result.Verdict)
+		views = append(views, v)
+	}
+	levels := r.levels()
+	slices.SortStableFunc(views, func(a, b resultView) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(Verdicts(), a.Verdict), slices.Index(Verdicts(), b.Verdict)),
+			cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)))
+	})
+	return views
+}
+
+// paramsAsText turns the params of what reached the site into JSON strings: a browser would round their numbers.
+func paramsAsText(evidence []Exchange) {
+	for _, e := range evidence {
+		for i, up := range e.Drupal {
+			if len(up.Params) > 0 {
+				e.Drupal[i].Params, _ = json.Marshal(string(up.Params)) // a string always encodes
+			}
+		}
+	}
+}
+
+func slowest(results []Result) []timing {
+	var timings []timing
+	for _, r := range results {
+		if r.DurationMS > 0 {
+			timings = append(timings, timing{ID: r.ID, MS: r.DurationMS})
+		}
+	}
+	slices.SortStableFunc(timings, func(a, b timing) int { return cmp.Compare(b.MS, a.MS) })
+	timings = timings[:min(len(timings), slowestShown)]
+	for i := range timings {
+		timings[i].Share = 100 * timings[i].MS / timings[0].MS
+	}
+	return timings
+}

@@ -1,0 +1,258 @@
+'use strict';
+(() => {
+  const form = document.getElementById('filters');
+  if (!form) return;
+  const results = [...document.querySelectorAll('details.result')];
+  const texts = new Map();
+  const shownLine = document.getElementById('shown');
+  const lists = ['verdict', 'level'];
+  const single = ['area', 'capability', 'q'];
+
+  // --- text that a bridge sent: always textContent, with what cannot be seen made visible
+
+  const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
+  const visible = s => s.replace(/\r\n/g, '\n').replace(unseen, c =>
+    c === '\ufffd' ? c : '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+
+  const el = (name, cls, ...children) => {
+    const e = document.createElement(name);
+    if (cls) e.className = cls;
+    e.append(...children);
+    return e;
+  };
+
+  // indent lays JSON out by lines without parsing its numbers, which JavaScript would round.
+  const indent = text => {
+    try { JSON.parse(text); } catch { return text; }
+    let out = '', depth = 0, inString = false;
+    const newline = () => '\n' + '  '.repeat(depth);
+    for (let i = 0; i < text.length; i++) {
+      const c = text[i];
+      if (inString) {
+        out += c;
+        if (c === '\\') out += text[++i];
+        else if (c === '"') inString = false;
+        continue;
+      }
+      if (/\s/.test(c)) continue;
+      if (c === '"') inString = true;
+      if (c === '{' || c === '[') {
+        const close = /^\s*[}\]]/.exec(text.slice(i + 1, i + 200));
+        if (close) { out += c + close[0].trim(); i += close[0].length; continue; }
+        depth++;
+        out += c + newline();
+      } else if (c === '}' || c === ']') {
+        depth--;
+        out += newline() + c;
+      } else if (c === ',') out += c + newline();
+      else if (c === ':') out += ': ';
+      else out += c;
+    }
+    return out;
+  };
+
+  // --- both wires
+
+  const bodyOf = m => {
+    if (!m.body && !m.truncated) return [];
+    const shown = m.encoding === 'base64' ? m.body : indent(m.body || '');
+    const pre = el('pre', '', el('bdi', '', visible(shown)));
+    pre.tabIndex = 0;
+    const notes = [];
+    if (m.encoding === 'base64') notes.push('not text, shown as base64');
+    if (m.truncated) notes.push(m.truncated + ' more bytes');
+    return notes.length ? [pre, el('p', 'facts', notes.join('; '))] : [pre];
+  };
+
+  const headersOf = m => {
+    const names = Object.keys(m.header || {}).sort();
+    if (!names.length) return [];
+    const lines = names.map(n => visible(n) + ': ' + visible(m.header[n])).join('\n');
+    return [el('details', 'headers', el('summary', '', names.length + (names.length === 1 ? ' header' : ' headers')), el('pre', '', lines))];
+  };
+
+  const ms = n => (Math.round(n * 10) / 10) + ' ms';
+
+  const front = (e, at) => {
+    const status = e.response ? e.response.status : 0;
+    const answer = e.response
+      ? el('p', 'line', el('b', status >= 400 ? 'bad' : 'good', String(status)), ' ' + ms(e.response.duration_ms || 0))
+      : el('p', 'line', el('b', 'bad', 'no answer'), ' ' + visible(e.error || ''));
+    return el('div', 'front',
+      el('p', 'facts', '+' + ms(at) + ' · ' + visible(e.identity || 'anonymous') + ' → bridge'),
+      el('p', 'line', el('b', '', visible(e.request.method || '')), ' ' + visible(e.request.url || '')),
+      ...headersOf(e.request), ...bodyOf(e.request), answer,
+      ...(e.response ? [...headersOf(e.response), ...bodyOf(e.response)] : []));
+  };
+
+  const upstream = (u, at) => {
+    const parts = [el('p', 'facts', '+' + ms(at) + ' · bridge → site as ' + visible(u.user || 'anonymous')),
+      el('p', 'line', el('b', '', visible(u.http)), ' ' + visible(u.method || ''))];
+    if (u.params) {
+      const pre = el('pre', '', el('bdi', '', visible(indent(u.params))));
+      pre.tabIndex = 0;
+      parts.push(pre);
+    }
+    parts.push(el('p', 'line', el('b', u.status >= 400 ? 'bad' : 'good', String(u.status)), ' ' + ms(u.duration_ms) +
+      (u.method ? (u.ran ? ' · the method ran' : ' · the method did not run') : '') + (u.fault ? ' · fault ' + visible(u.fault) : '')));
+    return el('div', 'up', ...parts);
+  };
+
+  const svg = (name, attributes) => {
+    const e = document.createElementNS('http://www.w3.org/2000/svg', name);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    return e;
+  };
+
+  // lanes draws both wires on one axis of time.
+  const lanes = (exchanges, start) => {
+    const bars = [];
+    for (const e of exchanges) {
+      const at = Date.parse(e.at) - start;
+      bars.push([0, at, e.response ? e.response.duration_ms || 0 : 0, !e.response || e.response.status >= 400]);
+      for (const u of e.drupal) bars.push([1, Date.parse(u.at) - start, u.duration_ms, u.status >= 400]);
+    }
+    const end = Math.max(1, ...bars.map(([, at, d]) => at + d));
+    const picture = svg('svg', {class: 'lanes', viewBox: '0 0 1000 44', preserveAspectRatio: 'none', role: 'img'});
+    picture.append(svg('title', {}));
+    picture.firstChild.textContent = exchanges.length + ' exchanges within ' + ms(end) + ': above the bridge, below the site';
+    for (const [lane, at, d, bad] of bars) {
+      picture.append(svg('rect', {class: bad ? 'fail' : lane ? 'up' : 'time', x: 1000 * at / end, y: lane ? 24 : 4, width: Math.max(3, 1000 * d / end), height: 16}));
+    }
+    return el('div', 'axis', picture, el('p', 'facts', 'above: caller ⇄ bridge · below: bridge ⇄ site · ' + ms(end)));
+  };
+
+  const fillWire = details => {
+    const data = details.querySelector('script[type="application/json"]');
+    if (!data) return;
+    const exchanges = JSON.parse(data.textContent);
+    data.remove();
+    const start = Math.min(...exchanges.map(e => Date.parse(e.at)));
+    const rows = exchanges.map(e => el('li', 'exchange', front(e, Date.parse(e.at) - start),
+      e.drupal.length ? el('div', 'ups', ...e.drupal.map(u => upstream(u, Date.parse(u.at) - start)))
+        : el('p', 'facts ups', 'nothing reached the site')));
+    details.querySelector('.wire').append(lanes(exchanges, start), el('ol', '', ...rows));
+  };
+
+  // --- filters and the address
+
+  const state = () => {
+    const data = new FormData(form), s = {};
+    for (const n of lists) s[n] = data.getAll(n);
+    for (const n of single) s[n] = (data.get(n) || '').trim();
+    return s;
+  };
+
+  const textOf = d => {
+    if (!texts.has(d)) texts.set(d, (d.querySelector('summary').textContent + ' ' + d.querySelector('.body').textContent).toLowerCase());
+    return texts.get(d);
+  };
+
+  const apply = () => {
+    const s = state(), q = s.q.toLowerCase();
+    let n = 0;
+    for (const d of results) {
+      const fits = (!s.verdict.length || s.verdict.includes(d.dataset.verdict)) &&
+        (!s.level.length || s.level.includes(d.dataset.level)) &&
+        (!s.area || s.area === d.dataset.area) &&
+        (!s.capability || s.capability === d.dataset.capability) &&
+        (!q || textOf(d).includes(q));
+      d.hidden = !fits;
+      if (fits) n++;
+    }
+    shownLine.textContent = n + ' of ' + results.length + ' clauses';
+    document.getElementById('none').hidden = n > 0;
+  };
+
+  const writeAddress = open => {
+    const s = state(), p = new URLSearchParams();
+    for (const n of lists) if (s[n].length) p.set(n, s[n].join(','));
+    for (const n of single) if (s[n]) p.set(n, s[n]);
+    if (open && [...p].length) p.set('open', open);
+    const hash = [...p].length ? p.toString().replaceAll('%2C', ',').replaceAll('%2F', '/') : open || '';
+    history.replaceState(null, '', '#' + hash);
+  };
+
+  const reveal = (id, focus) => {
+    const d = results.find(r => r.id === id);
+    if (!d) return;
+    d.hidden = false;
+    d.open = true;
+    fillWire(d);
+    d.scrollIntoView({block: 'start'});
+    if (focus) d.querySelector('summary').focus({preventScroll: true});
+  };
+
+  const readAddress = () => {
+    let hash = location.hash.slice(1);
+    if (!hash.includes('=')) {
+      try { hash = decodeURIComponent(hash); } catch { return apply(); }
+      if (results.some(r => r.id === hash)) {
+        form.reset();
+        apply();
+        reveal(hash, true);
+      } else apply();
+      return;
+    }
+    const p = new URLSearchParams(hash);
+    for (const n of lists) {
+      const values = (p.get(n) || '').split(',');
+      for (const box of form.querySelectorAll(`[name=${n}]`)) box.checked = values.includes(box.value);
+    }
+    for (const n of single) form.elements[n].value = p.get(n) || '';
+    apply();
+    if (p.get('open')) reveal(p.get('open'), true);
+    else if (ready) form.scrollIntoView({block: 'start'});
+  };
+
+  let ready = false;
+  form.addEventListener('submit', e => e.preventDefault());
+  form.addEventListener('input', () => { apply(); writeAddress(); });
+  form.addEventListener('reset', () => setTimeout(() => { apply(); writeAddress(); }));
+  addEventListener('hashchange', readAddress);
+  for (const d of results) {
+    d.addEventListener('toggle', () => {
+      if (!d.open) return;
+      fillWire(d);
+      if (ready) writeAddress(d.id);
+    });
+  }
+  addEventListener('beforeprint', () => {
+    for (const d of results) if (!d.hidden && 'attention' in d.dataset) { d.open = true; fillWire(d); }
+  });
+
+  // --- copy and keys
+
+  const announce = document.getElementById('announce');
+  document.addEventListener('click', async e => {
+    const button = e.target.closest('button.copy');
+    if (!button) return;
+    const code = button.parentElement.querySelector('code');
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = announce.textContent = 'Copied';
+      setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+    } catch {
+      getSelection().selectAllChildren(code);
+      announce.textContent = button.textContent = 'Press Ctrl+C';
+    }
+  });
+
+  addEventListener('keydown', e => {
+    if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && e.key !== 'Escape') return;
+    if (e.key === '/') {
+      e.preventDefault();
+      form.elements.q.focus();
+    } else if (e.key === 'Escape' && e.target === form.elements.q) {
+      e.target.blur();
+    } else if (e.key === 'j' || e.key === 'k') {
+      const shown = results.filter(d => !d.hidden);
+      const at = shown.findIndex(d => d.contains(document.activeElement));
+      const next = shown[e.key === 'j' ? at + 1 : Math.max(0, at - 1)];
+      if (next) next.querySelector('summary').focus();
+    }
+  });
+
+  readAddress();
+  setTimeout(() => { ready = true; });
+})();
