@@ -1,0 +1,52 @@
+package suites
+
+import (
+	"github.com/onsi/ginkgo/v2/extensions/globals"
+
+	"bridgecheck/suites/ledger"
+)
+
+// Checks lists the clauses that a run with these options judges, in the order of the ledger: each has a check, is
+// selected by Only and Skip, and stands under a capability that is claimed. It runs nothing. The error is a *UsageError.
+func Checks(o Options) ([]ledger.Clause, error) {
+	b, err := newBridge(Target{URL: "http://listed.invalid"}, o)
+	if err != nil {
+		return nil, err
+	}
+	var clauses []ledger.Clause
+	for _, clause := range checked(b) {
+		if b.selected(clause.ID) && b.Claims(requires(clause)) {
+			clauses = append(clauses, clause)
+		}
+	}
+	return clauses, nil
+}
+
+// Checked lists every clause that has a check, in the order of the ledger.
+func Checked() ([]ledger.Clause, error) {
+	b, err := newBridge(Target{URL: "http://listed.invalid"}, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return checked(b), nil
+}
+
+// checked registers every check without adding a spec, and lists what was registered.
+func checked(b *Bridge) []ledger.Clause {
+	running.Lock()
+	defer running.Unlock()
+	defer globals.Reset() // an area's own set-up nodes
+	selected := b.selected
+	b.selected = func(string) bool { return false }
+	for _, area := range areas {
+		area.register(b)
+	}
+	b.selected = selected
+	var clauses []ledger.Clause
+	for _, clause := range b.contract.Clauses {
+		if b.judged[clause.ID] {
+			clauses = append(clauses, clause)
+		}
+	}
+	return clauses
+}
