@@ -1,0 +1,33 @@
+# make run    build bridgecheck and judge the reference bridge
+# make test   all tests
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FORMATTED   := bridge cmd fixtures mockdrupal reports suites
+
+.PHONY: run build test race bench lint ci clean
+
+run: build
+	./bin/bridgecheck run
+
+build:
+	go build -trimpath -o bin/bridgecheck ./cmd/bridgecheck
+
+test:
+	go test ./...
+
+# The tests whose speed the race detector does not ruin.
+race:
+	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/ledger ./suites/exact
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+lint:
+	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+ci:
+	.ci/run
+
+clean:
+	rm -rf bin bridgecheck-report
