@@ -1,0 +1,292 @@
+package mockdrupal
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bridgecheck/mockdrupal/php"
+)
+
+// Kinds of faults, for Fault.Kind.
+const (
+	FaultDelay         = "delay"
+	FaultDelayBody     = "delay-body"
+	FaultDrip          = "drip"
+	FaultHang          = "hang"
+	FaultHangBody      = "hang-body"
+	FaultResetEarly    = "reset-early"
+	FaultReset         = "reset"
+	FaultCut           = "cut"
+	FaultLengthLong    = "length-long"
+	FaultLengthShort   = "length-short"
+	FaultStatus        = "status"
+	FaultHTML          = "html"
+	FaultEmpty         = "empty"
+	FaultContentType   = "content-type"
+	FaultGarbage       = "garbage"
+	FaultInvalidUTF8   = "invalid-utf8"
+	FaultBOM           = "bom"
+	FaultDuplicate     = "duplicate-members"
+	FaultWrongID       = "wrong-id"
+	FaultMissingID     = "missing-id"
+	FaultNullID        = "null-id"
+	FaultIDType        = "id-type"
+	FaultBoth          = "result-and-error"
+	FaultNeither       = "neither"
+	FaultBatch         = "batch"
+	FaultHuge          = "huge"
+	FaultGzip          = "broken-gzip"
+	FaultRedirect      = "redirect"
+	FaultStale         = "stale-discovery"
+	FaultNullSchema    = "poison-null-schema"
+	FaultListNotes     = "poison-list-annotations"
+	FaultCyclicRef     = "poison-cyclic-ref"
+	FaultRemoteRef     = "poison-remote-ref"
+	FaultDeepSchema    = "poison-deep-schema"
+	FaultDuplicateTool = "poison-duplicate-id"
+	FaultRefuse        = "refuse"
+)
+
+// faultKind is what a kind of fault does.
+type faultKind struct {
+	text       string
+	early      bool // before the request's body is read
+	runs       bool // the site makes its answer first, so the method runs
+	needsDelay bool
+	act        func(*delivery)
+}
+
+// FaultKind describes a kind of fault to people.
+type FaultKind struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Runs bool   `json:"runs"` // the method runs although nothing of it may be seen
+}
+
+// FaultKinds lists all kinds of faults, by name.
+func FaultKinds() []FaultKind {
+	kinds := make([]FaultKind, 0, len(faultKinds))
+	for name, k := range faultKinds {
+		kinds = append(kinds, FaultKind{name, k.text, k.runs})
+	}
+	slices.SortFunc(kinds, func(a, b FaultKind) int { return strings.Compare(a.Name, b.Name) })
+	return kinds
+}
+
+// FaultNames lists the names of all kinds of faults, in order.
+func FaultNames() []string {
+	names := []string{}
+	for _, k := range FaultKinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// faultKinds is filled by init, for the kinds' functions reach back to it.
+var faultKinds map[string]faultKind
+
+func init() {
+	faultKinds = map[string]faultKind{
+		FaultDelay:         {"waits before the headers", false, true, true, func(v *delivery) { v.aborts(!v.pause(v.fault.Delay)) }},
+		FaultDelayBody:     {"sends the headers and half the body, waits, sends the rest", false, true, true, delayBody},
+		FaultDrip:          {"sends the body byte by byte, with a pause before each", false, true, true, drip},
+		FaultHang:          {"reads the request and never answers", false, false, false, hang},
+		FaultHangBody:      {"sends the headers and half the body and nothing more", false, true, false, hangBody},
+		FaultResetEarly:    {"resets the connection before the body is read", true, false, false, (*delivery).reset},
+		FaultReset:         {"reads the request, then resets the connection", false, false, false, (*delivery).reset},
+		FaultCut:           {"sends half the body and closes the connection", false, true, false, cut},
+		FaultLengthLong:    {"announces a longer body than it sends", false, true, false, func(v *delivery) { v.raw(len(v.answer.body) + 64) }},
+		FaultLengthShort:   {"announces a shorter body than it sends", false, true, false, func(v *delivery) { v.raw(len(v.answer.body) / 2) }},
+		FaultStatus:        {"answers with a status (500), a body and a content type of choice", false, false, false, status},
+		FaultHTML:          {"answers with an HTML page (200)", false, false, false, htmlPage},
+		FaultEmpty:         {"answers with a status (200) and no body", false, false, false, empty},
+		FaultContentType:   {"sends the answer under a wrong Content-Type (text/plain)", false, true, false, contentType},
+		FaultGarbage:       {"sends a body that is no JSON", false, true, false, bend(func([]byte) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":`) })},
+		FaultInvalidUTF8:   {"puts bytes that are no UTF-8 into the body's last string, or behind it", false, true, false, bend(invalidUTF8)},
+		FaultBOM:           {"puts a byte order mark before the body", false, true, false, bend(func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) })},
+		FaultDuplicate:     {"sends every member of the response object twice", false, true, false, members(func(m []php.Member) []php.Member { return append(m, m...) })},
+		FaultWrongID:       {"answers with another request's id", false, true, false, members(withID(wrongID))},
+		FaultMissingID:     {"leaves the id out", false, true, false, members(without("id"))},
+		FaultNullID:        {"answers with id null", false, true, false, members(withID(func([]byte) []byte { return []byte("null") }))},
+		FaultIDType:        {"answers with a string for a number, a number for a string", false, true, false, members(withID(otherType))},
+		FaultBoth:          {"sends result and error together", false, true, false, members(both)},
+		FaultNeither:       {"sends neither result nor error", false, true, false, members(without("result", "error"))},
+		FaultBatch:         {"sends a list for a single response and a single response for a list", false, true, false, bend(batchForSingle)},
+		FaultHuge:          {"streams a result of many bytes (256 MiB)", false, false, false, huge},
+		FaultGzip:          {"announces gzip and sends a broken stream", false, true, false, brokenGzip},
+		FaultRedirect:      {"redirects (302) to another host", false, false, false, redirect},
+		FaultStale:         {"shows the site as it was when the fault was armed", false, true, false, func(*delivery) {}},
+		FaultNullSchema:    {"adds a method with null schemas to the collection", false, true, false, poison(`"attributes":{"usage":"Poisoned","params":{"p":{"type":"JsonRpcParameterDefinition","id":"p","attributes":{"schema":null},"schema":null}},"output":null,"mcpTool":{}}`)},
+		FaultListNotes:     {"adds a method whose annotations are a list", false, true, false, poison(`"attributes":{"usage":"Poisoned","mcpTool":{"title":"Poisoned","annotations":["a","b"]}}`)},
+		FaultCyclicRef:     {"adds a method whose schema refers to itself", false, true, false, poison(poisonedParam(`{"$ref":"#"}`))},
+		FaultRemoteRef:     {"adds a method whose schema refers to another host (location)", false, true, false, remoteRef},
+		FaultDeepSchema:    {"adds a method whose schema is nested 5,000 deep", false, true, false, poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
+		FaultDuplicateTool: {"repeats the first method of the collection at its end", false, true, false, bend(duplicateFirst)},
+		FaultRefuse:        {"refuses connections for a while (delay); the mock must listen by itself", true, false, true, func(*delivery) {}},
+	}
+}
+
+// aborts ends the exchange without an answer when the caller has gone.
+func (v *delivery) aborts(gone bool) {
+	if gone {
+		v.handled = true
+	}
+}
+
+func delayBody(v *delivery) {
+	half := len(v.answer.body) / 2
+	v.handled = true
+	v.head()
+	v.body(v.answer.body[:half])
+	v.flush()
+	if v.pause(v.fault.Delay) {
+		v.body(v.answer.body[half:])
+	}
+}
+
+func drip(v *delivery) {
+	v.handled = true
+	v.head()
+	v.flush()
+	for i := range v.answer.body {
+		if !v.pause(v.fault.Delay) {
+			return
+		}
+		v.body(v.answer.body[i : i+1])
+		v.flush()
+	}
+}
+
+func hang(v *delivery) {
+	v.handled = true
+	if v.pause(0) {
+		v.drop()
+	}
+}
+
+func hangBody(v *delivery) {
+	v.handled = true
+	v.head()
+	v.body(v.answer.body[:len(v.answer.body)/2])
+	v.flush()
+	if v.pause(0) {
+		v.drop()
+	}
+}
+
+func cut(v *delivery) {
+	whole := len(v.answer.body)
+	v.answer.body = v.answer.body[:whole/2]
+	v.raw(whole)
+}
+
+func status(v *delivery) {
+	code := v.fault.Status
+	if code == 0 {
+		code = http.StatusInternalServerError
+	}
+	kind := v.fault.ContentType
+	if kind == "" {
+		kind = typeJSON
+	}
+	v.answer = newAnswer(code, kind, []byte(v.fault.Body))
+}
+
+func htmlPage(v *delivery) {
+	code := v.fault.Status
+	if code == 0 {
+		code = http.StatusOK
+	}
+	v.answer = page(code, "Error | "+v.x.state.site.Title)
+	if v.fault.Body != "" {
+		v.answer.body = []byte(v.fault.Body)
+	}
+}
+
+func empty(v *delivery) {
+	code := v.fault.Status
+	if code == 0 {
+		code = http.StatusOK
+	}
+	v.answer = newAnswer(code, typeJSON, nil)
+}
+
+func contentType(v *delivery) {
+	kind := v.fault.ContentType
+	if kind == "" {
+		kind = "text/plain; charset=UTF-8"
+	}
+	v.answer.header.Set("Content-Type", kind)
+}
+
+// hugeBytes is what huge sends unless told otherwise.
+const hugeBytes = 256 << 20
+
+func huge(v *delivery) {
+	size := v.fault.Size
+	if size == 0 {
+		size = hugeBytes
+	}
+	v.handled = true
+	v.answer = newAnswer(http.StatusOK, typeJSON, nil)
+	v.answer.header.Set("Transfer-Encoding", "identity") // no length: sent in chunks
+	id := "null"
+	if calls := v.x.sketches(); len(calls) > 0 && calls[0].ID != nil {
+		id = string(calls[0].ID)
+	}
+	v.stream(`{"jsonrpc":"2.0","id":`+id+`,"result":"`, size, `"}`)
+}
+
+// stream sends filling between two texts, in blocks, without holding it.
+func (v *delivery) stream(head string, size int64, tail string) {
+	for name, values := range v.answer.header {
+		if name != "Transfer-Encoding" {
+			v.w.Header()[name] = values
+		}
+	}
+	v.x.note(func(e *Entry) { e.Status = v.answer.status })
+	v.w.WriteHeader(v.answer.status)
+	block := bytes.Repeat([]byte("x"), 64<<10)
+	v.body([]byte(head))
+	for size -= int64(len(head) + len(tail)); size > 0; size -= int64(len(block)) {
+		block = block[:min(int64(len(block)), size)]
+		n, err := v.w.Write(block)
+		v.x.note(func(e *Entry) { e.BytesOut += int64(n) })
+		if err != nil {
+			return
+		}
+	}
+	v.body([]byte(tail))
+}
+
+func brokenGzip(v *delivery) {
+	v.answer.header.Set("Content-Encoding", "gzip")
+	v.answer.body = append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}, "this is no deflate stream"...)
+}
+
+// elsewhere is a host that is not the site's; .invalid never resolves.
+const elsewhere = "http://elsewhere.invalid/"
+
+func redirect(v *delivery) {
+	to := v.fault.Location
+	if to == "" {
+		to = elsewhere
+	}
+	code := v.fault.Status
+	if code == 0 {
+		code = http.StatusFound
+	}
+	v.answer = page(code, "Redirecting to "+to)
+	v.answer.header.Set("Location", to)
+}
+
+// bend changes the body of the site's own answer.
+func bend(change func([]byte) []byte) func(*delivery) {
+	return func(v *delivery) {
+		if v.answer != nil {
+			v.answer.body = change(slices.Clone(v.answer.body))
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package mockdrupal
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// gate is a listener that can be taken away for a while, so that connections are refused.
+type gate struct {
+	address net.Addr
+
+	mu       sync.Mutex
+	listener net.Listener
+	closed   bool
+	back     chan struct{} // closed when the listener is there again
+}
+
+func newGate(l net.Listener) *gate { return &gate{address: l.Addr(), listener: l} }
+
+// Accept waits through the times when the gate is shut.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		g.mu.Lock()
+		listener, back, closed := g.listener, g.back, g.closed
+		g.mu.Unlock()
+		if closed {
+			return nil, net.ErrClosed
+		}
+		if listener == nil {
+			<-back
+			continue
+		}
+		conn, err := listener.Accept()
+		if err == nil || !errors.Is(err, net.ErrClosed) {
+			return conn, err
+		}
+	}
+}
+
+// Close ends the listener for good.
+func (g *gate) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	if g.listener == nil {
+		close(g.back)
+		return nil
+	}
+	return g.listener.Close()
+}
+
+// Addr is the address that the gate guards.
+func (g *gate) Addr() net.Addr { return g.address }
+
+// shut refuses connections for the time given, then listens on the same address again.
+func (g *gate) shut(d time.Duration) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.listener == nil {
+		return errors.New("the mock is not listening")
+	}
+	err := g.listener.Close()
+	g.listener, g.back = nil, make(chan struct{})
+	time.AfterFunc(d, g.open)
+	return err
+}
+
+// reopenPause is how long to wait when someone else has taken the port meanwhile.
+const reopenPause = 20 * time.Millisecond
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	l, err := net.Listen("tcp", g.address.String())
+	if err != nil {
+		time.AfterFunc(reopenPause, g.open)
+		return
+	}
+	g.listener = l
+	close(g.back)
+}
+
+// refuse shuts the gate of the server that this mock listens with.
+func (d *Drupal) refuse(during time.Duration) error {
+	g := d.gate.Load()
+	if g == nil {
+		return errors.New("refuse works on a mock started with Listen only: a bare handler has no port of its own")
+	}
+	return g.shut(during)
+}

@@ -1,0 +1,164 @@
+package mockdrupal
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"bridgecheck/fixtures"
+)
+
+// Entry is one request that reached the site.
+type Entry struct {
+	Seq        int64 // 1, 2, 3, … in the order of arrival
+	Start, End time.Time
+	User       string // the account's name; "" when anonymous or refused
+	Scheme     string // basic, bearer, cookie, or "" when no credentials were taken
+	Conn       int64  // number of the connection
+	HTTPMethod string
+	Path       string
+	RawQuery   string
+	Route      string      // jsonrpc, methods, method, login, …; "" when no route matched
+	Header     http.Header // as received
+	Body       []byte      // its first MaxBody bytes
+	BodyBytes  int64       // how many bytes there were
+	Calls      []Call      // the JSON-RPC calls in it, in order
+	Status     int         // 0 when the connection ended without an answer
+	BytesOut   int64       // bytes of the answer's body
+	Fault      string      // kind of the fault that was applied
+}
+
+// MaxBody is how many bytes of a request's body the journal keeps.
+const MaxBody = 64 << 10
+
+// Call is one JSON-RPC call of a request.
+type Call struct {
+	Method       string
+	ID           fixtures.Raw // as sent; nil when there was none
+	Params       fixtures.Raw // as sent, byte for byte; nil when there were none
+	Ran          bool         // the method's code ran (it may have failed)
+	Notification bool
+}
+
+// Journal keeps the requests that reached the site, in a bounded ring. It is safe for use by many goroutines.
+type Journal struct {
+	mu      sync.Mutex
+	limit   int
+	entries []*Entry // in order of arrival; those under way have a zero End
+	last    int64
+	dropped int64
+}
+
+const defaultJournalLimit = 10_000
+
+func newJournal(limit int) *Journal {
+	if limit <= 0 {
+		limit = defaultJournalLimit
+	}
+	return &Journal{limit: limit}
+}
+
+func (j *Journal) begin(e *Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last++
+	e.Seq = j.last
+	j.entries = append(j.entries, e)
+	if excess := len(j.entries) - j.limit; excess > j.limit/4 { // in blocks, so that a full journal stays cheap
+		j.entries = slices.Delete(j.entries, 0, excess)
+		j.dropped += int64(excess)
+	}
+}
+
+func (j *Journal) finish(e *Entry, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.End = at
+}
+
+// edit changes an entry while others may read the journal.
+func (j *Journal) edit(e *Entry, change func(*Entry)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	change(e)
+}
+
+// Entries returns copies of the requests that came after the one with this number (0: all), those under way included,
+// in the order of arrival. The bytes in them are shared: read only.
+func (j *Journal) Entries(after int64) []Entry {
+	return j.Select(Filter{After: after})
+}
+
+// Filter picks entries of the journal. A zero field picks all.
+type Filter struct {
+	After  int64  // only entries with a higher number
+	User   string // the account's name; "anonymous" for the anonymous ones
+	Method string // a path.Match pattern that the id of at least one call matches
+	Route  string
+	Status int
+	Fault  string
+	Ran    bool // only requests of which a method ran
+	Limit  int  // the last so many; 0: all
+}
+
+// Select returns copies of the entries that the filter picks, in the order of arrival.
+func (j *Journal) Select(f Filter) []Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var picked []Entry
+	first, _ := slices.BinarySearchFunc(j.window(), f.After+1, func(e *Entry, seq int64) int { return int(e.Seq - seq) })
+	for _, e := range j.window()[first:] {
+		if f.picks(e) {
+			c := *e
+			c.Calls = slices.Clone(e.Calls)
+			picked = append(picked, c)
+		}
+	}
+	if f.Limit > 0 && len(picked) > f.Limit {
+		picked = picked[len(picked)-f.Limit:]
+	}
+	return picked
+}
+
+// window is what the journal shows: at most limit entries.
+func (j *Journal) window() []*Entry {
+	return j.entries[max(0, len(j.entries)-j.limit):]
+}
+
+func (f Filter) picks(e *Entry) bool {
+	return (f.User == "" || f.User == e.User || f.User == fixtures.Anonymous && e.User == "") &&
+		(f.Route == "" || f.Route == e.Route) &&
+		(f.Status == 0 || f.Status == e.Status) &&
+		(f.Fault == "" || f.Fault == e.Fault) &&
+		(f.Method == "" || slices.ContainsFunc(e.Calls, func(c Call) bool { return matches(f.Method, c.Method) })) &&
+		(!f.Ran || slices.ContainsFunc(e.Calls, func(c Call) bool { return c.Ran }))
+}
+
+// matches tells whether the id matches a path.Match pattern; method ids hold no slash as a rule, but * crosses it.
+func matches(pattern, id string) bool {
+	ok, err := path.Match(pattern, id)
+	return err == nil && ok || pattern == "*"
+}
+
+// Last returns the number of the last request that arrived, 0 when there was none.
+func (j *Journal) Last() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last
+}
+
+// Clear forgets all entries; numbering goes on.
+func (j *Journal) Clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries, j.dropped = nil, 0
+}
+
+// Dropped returns how many entries were let go because the journal was full.
+func (j *Journal) Dropped() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropped + int64(len(j.entries)-len(j.window()))
+}

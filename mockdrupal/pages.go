@@ -1,0 +1,90 @@
+package mockdrupal
+
+import (
+	"bytes"
+	"encoding/xml"
+	"html"
+	"net/http"
+
+	"bridgecheck/mockdrupal/php"
+)
+
+// Content types as Drupal writes them.
+const (
+	typeJSON = "application/json"
+	typeHTML = "text/html; charset=UTF-8"
+	typeXML  = "text/xml; charset=UTF-8"
+)
+
+// answer is a response before it goes out, so that a fault can still bend it.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// drupalHeaders are those that Drupal puts on every answer.
+func drupalHeaders() http.Header {
+	return http.Header{
+		"Cache-Control":          {"must-revalidate, no-cache, private"},
+		"Content-Language":       {"en"},
+		"X-Content-Type-Options": {"nosniff"},
+		"X-Frame-Options":        {"SAMEORIGIN"},
+		"Expires":                {"Sun, 19 Nov 1978 05:00:00 GMT"},
+		"X-Generator":            {"Drupal 10 (https://www.drupal.org)"},
+	}
+}
+
+func newAnswer(status int, contentType string, body []byte) *answer {
+	a := &answer{status: status, header: drupalHeaders(), body: body}
+	if contentType != "" {
+		a.header["Content-Type"] = []string{contentType}
+	}
+	return a
+}
+
+func jsonAnswer(status int, v php.Value) *answer {
+	body, err := php.Encode(v)
+	if err != nil {
+		body = nil // PHP's json_encode gave FALSE
+	}
+	return newAnswer(status, typeJSON, body)
+}
+
+func page(status int, title string) *answer {
+	return newAnswer(status, typeHTML, []byte("<!DOCTYPE html>\n<html lang=\"en\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\" />\n<title>"+
+		html.EscapeString(title)+"</title>\n</head>\n<body>\n<main><h1>"+html.EscapeString(title)+"</h1></main>\n</body>\n</html>\n"))
+}
+
+// refusal is a request that Drupal ends with an exception page.
+type refusal struct {
+	status  int
+	title   string // of the HTML page, before the site's name
+	message string // of the JSON and XML forms
+}
+
+// refuse answers in the format that ?_format asks for: a page, or {"message": …}.
+func (x *exchange) refuse(r refusal) *answer {
+	switch x.format() {
+	case "json", "hal_json", "api_json":
+		return jsonAnswer(r.status, php.Map(php.Pair{Name: "message", Value: r.message}))
+	case "xml":
+		var text bytes.Buffer
+		_ = xml.EscapeText(&text, []byte(r.message)) // a Buffer takes all
+		return newAnswer(r.status, typeXML, []byte("<?xml version=\"1.0\"?>\n<response><message>"+text.String()+"</message></response>\n"))
+	}
+	return page(r.status, r.title+" | "+x.state.site.Title)
+}
+
+func (x *exchange) notFound(message string) *answer {
+	return x.refuse(refusal{http.StatusNotFound, "Page not found", message})
+}
+
+func (x *exchange) denied(message string) *answer {
+	return x.refuse(refusal{http.StatusForbidden, "Access denied", message})
+}
+
+// permissionRequired is what Drupal says of a missing permission.
+func permissionRequired(permission string) string {
+	return "The '" + permission + "' permission is required."
+}

@@ -1,0 +1,128 @@
+package mockdrupal
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"bridgecheck/fixtures"
+)
+
+// route is one address of the site.
+type route struct {
+	name    string   // as faults and the journal call it
+	path    string   // a mux template; matched whatever the case, as Drupal does
+	verbs   []string // those that Drupal declares, in its order; none: all
+	schemes func(*fixtures.Site) []string
+	handle  func(x *exchange, vars map[string]string) *answer
+}
+
+// Route names, for Fault.Route and Filter.Route.
+const (
+	RouteJSONRPC = "jsonrpc"
+	RouteMethods = "methods"
+	RouteMethod  = "method"
+	RouteLogin   = "login"
+	RouteLogout  = "logout"
+	RouteSession = "session"
+	RouteToken   = "token"
+	RouteJWKS    = "jwks"
+	RouteOAuth   = "oauth-metadata"
+)
+
+func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
+
+// cookieOnly are the schemes of routes that name none: what Drupal takes by default.
+func cookieOnly(*fixtures.Site) []string { return []string{schemeCookie} }
+
+func (d *Drupal) routeTable() []route {
+	table := []route{
+		{RouteJSONRPC, "/jsonrpc", []string{"POST", "GET", "OPTIONS"}, jsonrpcSchemes, (*exchange).jsonrpc},
+		{RouteMethods, "/jsonrpc/methods", []string{"GET"}, jsonrpcSchemes, (*exchange).methods},
+		{RouteMethod, "/jsonrpc/methods/{id}", []string{"GET"}, jsonrpcSchemes, (*exchange).method},
+	}
+	return table
+}
+
+// routes builds the router; a route's name is its index in the table.
+func (d *Drupal) routes() *mux.Router {
+	router := mux.NewRouter().SkipClean(true)
+	for i, rt := range d.table {
+		router.Path(anyCase(rt.path)).Name(strconv.Itoa(i))
+	}
+	return router
+}
+
+// anyCase turns the fixed segments of a template into patterns that match in any case.
+func anyCase(template string) string {
+	segments := strings.Split(strings.TrimPrefix(template, "/"), "/")
+	for i, s := range segments {
+		if !strings.HasPrefix(s, "{") {
+			segments[i] = fmt.Sprintf("{_%d:(?i:%s)}", i, s)
+		}
+	}
+	return "/" + strings.Join(segments, "/")
+}
+
+// find routes the exchange by Drupal's reading of its path; nil when there is no such route.
+func (d *Drupal) find(x *exchange) (*route, map[string]string) {
+	var match mux.RouteMatch
+	d.router.Match(&http.Request{Method: x.r.Method, URL: &url.URL{Path: x.path}, Host: x.r.Host}, &match)
+	if match.Route == nil {
+		return nil, nil
+	}
+	i, _ := strconv.Atoi(match.Route.GetName()) // always a number: routes names them so
+	return &d.table[i], match.Vars
+}
+
+// dispatch answers the request as a well-behaved site.
+func (x *exchange) dispatch(rt *route, vars map[string]string) *answer {
+	if strings.HasPrefix(x.r.URL.Path, "//") {
+		return x.redirectSlashes()
+	}
+	if rt == nil {
+		return x.notFound(fmt.Sprintf("No route found for %q", x.r.Method+" "+x.base()+x.path))
+	}
+	verb := x.r.Method
+	if verb == http.MethodHead {
+		verb = http.MethodGet
+	}
+	switch {
+	case slices.Contains(rt.verbs, verb):
+	case verb == http.MethodOptions:
+		a := newAnswer(http.StatusOK, typeHTML, nil)
+		a.header.Set("Allow", strings.Join(rt.verbs, ", "))
+		return a
+	default:
+		return x.wrongVerb(rt)
+	}
+	return rt.handle(x, vars)
+}
+
+func (x *exchange) wrongVerb(rt *route) *answer {
+	allowed := slices.Clone(rt.verbs)
+	if slices.Contains(allowed, "GET") {
+		allowed = append(allowed, "HEAD")
+	}
+	allow := strings.Join(allowed, ", ")
+	a := x.refuse(refusal{http.StatusMethodNotAllowed, "Client error",
+		fmt.Sprintf("No route found for %q: Method Not Allowed (Allow: %s)", x.r.Method+" "+x.base()+x.path, allow)})
+	a.header.Set("Allow", allow)
+	return a
+}
+
+func (x *exchange) redirectSlashes() *answer {
+	to := x.base() + "/" + strings.TrimLeft(x.r.URL.EscapedPath(), "/")
+	if q := x.r.URL.RawQuery; q != "" {
+		to += "?" + q
+	}
+	a := page(http.StatusFound, "Redirecting to "+to)
+	a.header.Set("Content-Type", "text/html; charset=utf-8")
+	a.header.Set("Location", to)
+	return a
+}

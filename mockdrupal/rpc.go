@@ -1,0 +1,328 @@
+package mockdrupal
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
+	"bridgecheck/mockdrupal/phpschema"
+)
+
+// rpcCall is one JSON-RPC call, read as the jsonrpc module's RpcRequestFactory reads it.
+type rpcCall struct {
+	method    *method
+	id        php.Value // nil for a notification
+	arguments *php.Array
+	raw       fixtures.Raw // params as sent
+	journal   int          // index into the entry's Calls; -1: not in the journal
+}
+
+// rpcError is a JSON-RPC error object.
+type rpcError struct {
+	code    int64
+	message string
+	data    php.Value
+}
+
+// The jsonrpc module's error texts (Drupal\jsonrpc\JsonRpcObject\Error).
+func invalidRequest(detail string) *rpcError { return &rpcError{-32600, "Invalid Request", detail} }
+func invalidParams(detail string) *rpcError  { return &rpcError{-32602, "Invalid Params", detail} }
+
+func methodNotFound(id string) *rpcError {
+	return &rpcError{-32601, "Method Not Found", "The method '" + id + "' does not exist/is not available."}
+}
+
+// internalError is what the module makes of any other exception; an empty text is replaced by the code's meaning.
+func internalError(detail string) *rpcError {
+	if !php.Truthy(detail) {
+		detail = "Internal JSON-RPC error."
+	}
+	return &rpcError{-32603, "Internal Error", detail}
+}
+
+// rpcResponse is one response object.
+type rpcResponse struct {
+	id      php.Value
+	result  php.Value
+	err     *rpcError
+	headers map[string]string
+}
+
+func (r rpcResponse) value() *php.Array {
+	members := []php.Pair{{Name: "jsonrpc", Value: "2.0"}, {Name: "id", Value: r.id}}
+	if r.err == nil {
+		return php.Map(append(members, php.Pair{Name: "result", Value: r.result})...)
+	}
+	return php.Map(append(members, php.Pair{Name: "error", Value: php.Map(
+		php.Pair{Name: "code", Value: r.err.code},
+		php.Pair{Name: "message", Value: r.err.message},
+		php.Pair{Name: "data", Value: r.err.data},
+	)})...)
+}
+
+// failure is the response to a call that failed: an id that PHP takes for false is lost.
+func failure(id php.Value, e *rpcError) rpcResponse {
+	if !php.Truthy(id) {
+		id = nil
+	}
+	return rpcResponse{id: id, err: e}
+}
+
+// requestSchema is the jsonrpc module's request schema: one request or a list of them.
+var requestSchema = func() php.Value {
+	const request = `{"type":"object","required":["jsonrpc","method"],"properties":{"jsonrpc":{"type":"string","enum":["2.0"]},` +
+		`"method":{"type":"string"},"id":{"type":["number","string"]},"params":{"type":["array","object"]}}}`
+	v, err := php.Decode([]byte(`{"oneOf":[{"type":"array","items":` + request + `},` + request + `]}`))
+	if err != nil {
+		panic(err)
+	}
+	return v
+}()
+
+// jsonrpc is the module's HttpController: read the calls, run them, put the responses together.
+func (x *exchange) jsonrpc(map[string]string) *answer {
+	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
+		return a
+	}
+	if a, ok := x.d.cache.get(x); ok {
+		return a
+	}
+	a := x.rpc()
+	x.d.cache.put(x, a)
+	return a
+}
+
+func (x *exchange) rpc() *answer {
+	if problem := x.queryProblem(); problem != nil {
+		return x.failed(failure(nil, problem))
+	}
+	calls, batch, failed := x.readCalls()
+	if failed != nil {
+		return x.failed(*failed)
+	}
+	if x.r.Method == http.MethodOptions {
+		return preflight(calls)
+	}
+	var responses []rpcResponse
+	for _, c := range calls {
+		r := x.run(c)
+		if x.aborted {
+			return nil
+		}
+		if r != nil {
+			responses = append(responses, *r)
+		}
+	}
+	if len(responses) == 0 {
+		return newAnswer(http.StatusNoContent, "", nil)
+	}
+	return x.respond(responses, batch)
+}
+
+// failed answers a request that could not be read: 400 with one response object, whatever was asked.
+func (x *exchange) failed(r rpcResponse) *answer { return jsonAnswer(http.StatusBadRequest, r.value()) }
+
+func (x *exchange) respond(responses []rpcResponse, batch bool) *answer {
+	doc := responses[0].value()
+	if batch {
+		doc = &php.Array{}
+		for _, r := range responses {
+			doc.Append(r.value())
+		}
+	}
+	body, err := php.Encode(doc)
+	if err != nil && !x.d.quirks.has(QuirkEmptyOnEncodeError) {
+		return jsonAnswer(http.StatusOK, failure(responses[0].id, internalError(err.Error())).value())
+	}
+	if err != nil {
+		body = nil
+	}
+	a := newAnswer(http.StatusOK, typeJSON, body)
+	for name, value := range sharedHeaders(responses) {
+		a.header[name] = []string{value} // as written: the module does not canonicalise names
+	}
+	return a
+}
+
+// sharedHeaders are the first response's headers, as far as all the others have one of the same name.
+func sharedHeaders(responses []rpcResponse) map[string]string {
+	shared := map[string]string{}
+	for name, value := range responses[0].headers {
+		if !slices.ContainsFunc(responses, func(r rpcResponse) bool { _, has := r.headers[name]; return !has }) {
+			shared[name] = value
+		}
+	}
+	return shared
+}
+
+// preflight answers OPTIONS: the calls are read and not run.
+func preflight(calls []*rpcCall) *answer {
+	a := newAnswer(http.StatusNoContent, "", nil)
+	var responses []rpcResponse
+	for _, c := range calls {
+		responses = append(responses, rpcResponse{headers: c.method.ResponseHeaders})
+	}
+	if len(responses) > 0 {
+		for name, value := range sharedHeaders(responses) {
+			a.header[name] = []string{value}
+		}
+	}
+	a.header.Set("Allow", "OPTIONS, GET, HEAD, POST")
+	return a
+}
+
+// queryProblem is what Symfony says when ?query[]= is no scalar.
+func (x *exchange) queryProblem() *rpcError {
+	if _, isList, _ := x.query("query"); isList && (x.r.Method == http.MethodGet || x.r.Method == http.MethodOptions) {
+		return internalError(`Input value "query" contains a non-scalar value.`)
+	}
+	return nil
+}
+
+// message is the JSON text that the request carries: the body, or the query argument; nothing for HEAD.
+func (x *exchange) message() []byte {
+	switch x.r.Method {
+	case http.MethodPost:
+		return x.body
+	case http.MethodGet, http.MethodOptions:
+		text, _, _ := x.query("query")
+		return []byte(text)
+	}
+	return nil
+}
+
+// readCalls reads all calls of the request before any of them runs: the first that cannot be read fails the whole
+// request.
+func (x *exchange) readCalls() (calls []*rpcCall, batch bool, failed *rpcResponse) {
+	doc, err := php.Decode(x.message())
+	if err != nil {
+		doc = nil
+	}
+	if errs := phpschema.Validate(doc, requestSchema); errs != nil {
+		r := failure(nil, internalError(adaptor(`Drupal\jsonrpc\Shaper\RpcRequestFactory`, errs)))
+		return nil, false, &r
+	}
+	request := doc.(*php.Array) // the schema takes nothing else
+	requests := []php.Value{request}
+	if batch = request.Member("jsonrpc") == nil; batch {
+		requests = nil
+		for i := range request.Len() {
+			_, item := request.At(i)
+			requests = append(requests, item)
+		}
+	}
+	raws := x.rawCalls(batch)
+	for i, item := range requests {
+		c, r := x.readCall(item.(*php.Array), raws[i], i)
+		if r != nil {
+			return nil, false, r
+		}
+		calls = append(calls, c)
+	}
+	return calls, batch, nil
+}
+
+// rawCalls returns params and ids as they were sent, and enters the calls into the journal.
+func (x *exchange) rawCalls(batch bool) []Call {
+	message := x.message()
+	docs := [][]byte{message}
+	if batch {
+		docs = php.Elements(message)
+		for _, m := range php.Members(message) { // {"0": {…}} is a list to PHP
+			docs = append(docs, m.Raw)
+		}
+	}
+	calls := make([]Call, len(docs))
+	for i, doc := range docs {
+		calls[i] = sketch(doc)
+	}
+	x.note(func(e *Entry) { e.Calls = slices.Clone(calls) })
+	return calls
+}
+
+// sketch reads a call's method, id and params as they stand in a request.
+func sketch(doc []byte) Call {
+	var c Call
+	for _, m := range php.Members(doc) {
+		switch m.Name {
+		case "method":
+			if name, err := php.Decode(m.Raw); err == nil {
+				c.Method = php.ToString(name)
+			}
+		case "id":
+			c.ID = m.Raw
+		case "params":
+			c.Params = m.Raw
+		}
+	}
+	c.Notification = c.ID == nil
+	return c
+}
+
+func adaptor(class string, errs []phpschema.Error) string {
+	list := &php.Array{}
+	for _, e := range errs {
+		list.Append(e.Value())
+	}
+	text, _ := php.Encode(list) // errors are plain values
+	return "Adaptor " + class + " received invalid input data: " + string(text) + "."
+}
+
+// readCall reads one call: its method must exist and its parameters conform. Access is checked later, when it runs.
+func (x *exchange) readCall(request *php.Array, raw Call, index int) (*rpcCall, *rpcResponse) {
+	id := request.Member("id")
+	refuse := func(e *rpcError) (*rpcCall, *rpcResponse) {
+		r := failure(id, e)
+		return nil, &r
+	}
+	name := request.Member("method").(string) // the schema takes nothing else
+	m, ok := x.state.methods[name]
+	if !ok {
+		return refuse(methodNotFound(name))
+	}
+	params, _ := request.Member("params").(*php.Array)
+	if m.NullParams && params != nil {
+		return refuse(invalidParams("The " + name + " method does not accept parameters."))
+	}
+	c := &rpcCall{method: m, id: id, arguments: &php.Array{}, raw: raw.Params, journal: index}
+	for _, p := range m.parameters() {
+		var v php.Value
+		if params != nil {
+			v, _ = params.Get(p.key)
+		}
+		if v == nil {
+			if p.Required {
+				return refuse(invalidParams("Missing required parameter: " + p.Name))
+			}
+			continue
+		}
+		v, problem := x.convert(p, v)
+		if problem != nil {
+			r := failure(nil, problem) // thrown where the module no longer knows the id
+			return nil, &r
+		}
+		c.arguments.Set(p.key, v)
+	}
+	return c, nil
+}
+
+// rawFactory reads the parameters that name no factory of their own.
+const rawFactory = `Drupal\jsonrpc\ParameterFactory\RawParameterFactory`
+
+// convert checks an argument and hands it to its parameter factory.
+func (x *exchange) convert(p param, v php.Value) (php.Value, *rpcError) {
+	if p.Drupal != nil {
+		return v, nil
+	}
+	class := strings.TrimPrefix(cmp.Or(p.FactoryClass(), rawFactory), `\`)
+	if errs := phpschema.Validate(v, p.schema); errs != nil {
+		return nil, invalidParams("The " + p.Name + " parameter does not conform to the parameter schema. " + adaptor(class, errs))
+	}
+	if p.IsEntity() {
+		return x.state.loadEntity(v.(*php.Array))
+	}
+	return v, nil
+}

@@ -1,0 +1,232 @@
+package mockdrupal
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
+)
+
+// counters count runs, by method id. They outlive a change of the site.
+type counters struct {
+	mu   sync.Mutex
+	runs map[string]int64
+}
+
+func (c *counters) add(id string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs == nil {
+		c.runs = map[string]int64{}
+	}
+	c.runs[id]++
+	return c.runs[id]
+}
+
+func (c *counters) get(id string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.runs[id]
+}
+
+// Runs returns how often the method with this id ran on this mock.
+func (d *Drupal) Runs(id string) int64 { return d.counts.get(id) }
+
+// run executes one call; nil for a notification that went well.
+func (x *exchange) run(c *rpcCall) *rpcResponse {
+	r := x.execute(c)
+	if c.id == nil && r.err == nil {
+		return nil
+	}
+	return &r
+}
+
+// execute is the module's Handler: access, then the method. A denial and a JsonRpcException lose the id, any other
+// exception keeps it.
+func (x *exchange) execute(c *rpcCall) rpcResponse {
+	if permission := x.state.lacks(x.caller, c.method); permission != "" {
+		return failure(nil, invalidRequest("Access Denied: "+permissionRequired(permission)))
+	}
+	result, problem := x.perform(c)
+	switch {
+	case problem != nil && c.method.Behaviour.Kind == fixtures.Throw:
+		return failure(c.id, problem)
+	case problem != nil:
+		return failure(nil, problem)
+	case result == nil && x.state.site.NullFails && c.id != nil:
+		return failure(c.id, internalError(`Drupal\jsonrpc\JsonRpcObject\Response::setCacheability(): Argument #1 ($cacheability) must be of type `+
+			`Drupal\Core\Cache\CacheableDependencyInterface, null given, called in /work/realdrupal/site/modules/contrib/jsonrpc/src/JsonRpcObject/Response.php on line 81`))
+	}
+	return rpcResponse{id: c.id, result: result, headers: c.method.ResponseHeaders}
+}
+
+// perform runs the method's behaviour on the call's arguments.
+func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
+	m := c.method
+	runs := x.d.counts.add(m.ID)
+	if c.journal >= 0 {
+		x.note(func(e *Entry) { e.Calls[c.journal].Ran = true })
+	}
+	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
+		if err := x.d.clock.sleep(x.r.Context(), m.ID, m.Behaviour.Sleep); err != nil {
+			x.aborted = true
+			return nil, nil
+		}
+	}
+	b := &m.Behaviour
+	switch b.Kind {
+	case fixtures.Echo:
+		if c.raw == nil {
+			return php.Literal("{}"), nil
+		}
+		return php.Literal(c.raw), nil
+	case fixtures.Value:
+		return literal(b.Value), nil
+	case fixtures.Fail:
+		return nil, &rpcError{int64(b.Error.Code), b.Error.Message, literal(b.Error.Data)}
+	case fixtures.Throw:
+		return nil, internalError(b.Text)
+	case fixtures.Count:
+		return runs, nil
+	case fixtures.Runs:
+		return x.d.counts.get(b.Method), nil
+	case fixtures.WhoAmI:
+		return php.Map(php.Pair{Name: "uid", Value: int64(x.caller.user.UID)}, php.Pair{Name: "name", Value: x.caller.name()}), nil
+	default:
+		return x.compute(m, b, c.arguments)
+	}
+}
+
+// literal is a result that the fixture spells out; null is PHP's NULL.
+func literal(raw fixtures.Raw) php.Value {
+	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
+		return nil
+	}
+	return php.Literal(raw)
+}
+
+// compute is for the behaviours that look at their arguments.
+func (x *exchange) compute(m *method, b *fixtures.Behaviour, arguments *php.Array) (php.Value, *rpcError) {
+	switch b.Kind {
+	case fixtures.Lookup:
+		return x.state.lookup(b, arguments), nil
+	case fixtures.Get:
+		return x.state.get(b, arguments)
+	case fixtures.Entity:
+		return arguments.Member(b.By), nil // the parameter factory loaded it
+	case fixtures.Pick:
+		picked := &php.Array{}
+		for _, name := range b.Fields {
+			picked.Set(php.KeyOf(name), arguments.Member(name))
+		}
+		return picked, nil
+	case fixtures.Types:
+		types := &php.Array{}
+		for _, p := range m.parameters() {
+			v, _ := arguments.Get(p.key)
+			types.Set(p.key, php.Map(php.Pair{Name: "type", Value: php.DebugType(v)}, php.Pair{Name: "value", Value: v}))
+		}
+		return types, nil
+	case fixtures.Concat:
+		return b.Text + php.ToString(arguments.Member(b.By)), nil
+	}
+	return nil, internalError("The behaviour " + string(b.Kind) + " is not known to the mock.")
+}
+
+// items returns a content list as PHP values.
+func (s *snapshot) items(list string) []*php.Array {
+	var items []*php.Array
+	for _, raw := range s.site.Content[list] {
+		if v, err := php.Decode(raw); err == nil {
+			if a, ok := v.(*php.Array); ok {
+				items = append(items, a)
+			}
+		}
+	}
+	return items
+}
+
+func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) php.Value {
+	items := s.items(b.List)
+	if words := arguments.Member(b.By); b.By != "" && words != nil {
+		items = slices.DeleteFunc(items, func(item *php.Array) bool {
+			return !strings.Contains(strings.ToLower(php.ToString(item.Member(b.Match))), strings.ToLower(php.ToString(words)))
+		})
+	}
+	if page, ok := arguments.Member(b.Page).(*php.Array); ok && b.Page != "" {
+		items = paged(items, page)
+	}
+	found := &php.Array{}
+	for _, item := range items {
+		found.Append(fields(item, b.Fields))
+	}
+	return found
+}
+
+// paged cuts items to {offset, limit}; a missing or zero limit takes all that is left.
+func paged(items []*php.Array, page *php.Array) []*php.Array {
+	offset, _ := page.Member("offset").(int64)
+	items = items[min(max(offset, 0), int64(len(items))):]
+	if limit, ok := page.Member("limit").(int64); ok && limit > 0 {
+		items = items[:min(limit, int64(len(items)))]
+	}
+	return items
+}
+
+func fields(item *php.Array, names []string) *php.Array {
+	if len(names) == 0 {
+		return item
+	}
+	cut := &php.Array{}
+	for _, name := range names {
+		cut.Set(php.KeyOf(name), item.Member(name))
+	}
+	return cut
+}
+
+func (s *snapshot) get(b *fixtures.Behaviour, arguments *php.Array) (php.Value, *rpcError) {
+	want := php.ToString(arguments.Member(b.By))
+	for _, item := range s.items(b.List) {
+		if php.ToString(item.Member(b.Match)) != want {
+			continue
+		}
+		if b.Field != "" {
+			return item.Member(b.Field), nil
+		}
+		return fields(item, b.Fields), nil
+	}
+	text := b.Text
+	if text == "" {
+		text = "Invalid method parameter(s)."
+	}
+	return nil, invalidParams(text)
+}
+
+// knownEntityTypes are those that every Drupal site of this kind has; a content list of the same name adds its own.
+var knownEntityTypes = []string{"node", "node_type", "user", "user_role", "block", "block_content", "file", "menu", "menu_link_content",
+	"taxonomy_term", "taxonomy_vocabulary", "media", "media_type", "view", "date_format", "filter_format", "entity_view_mode", "entity_form_mode",
+	"field_config", "field_storage_config", "path_alias", "action", "image_style", "consumer", "oauth2_token"}
+
+// loadEntity is the module's EntityParameterFactory.
+func (s *snapshot) loadEntity(reference *php.Array) (php.Value, *rpcError) {
+	kind, uuid := php.ToString(reference.Member("type")), reference.Member("uuid")
+	list, has := s.site.Content[kind]
+	if !has && !slices.Contains(knownEntityTypes, kind) {
+		return nil, internalError(`The "` + kind + `" entity type does not exist.`)
+	}
+	if uuid == nil {
+		return nil, internalError("Query condition '" + kind + ".uuid IN ()' cannot be empty.")
+	}
+	for _, raw := range list {
+		item, err := php.Decode(raw)
+		if err != nil {
+			continue
+		}
+		if e, ok := item.(*php.Array); ok && php.ToString(e.Member("uuid")) == php.ToString(uuid) {
+			return php.Map(php.Pair{Name: "label", Value: e.Member("label")}, php.Pair{Name: "id", Value: e.Member("id")}), nil
+		}
+	}
+	return nil, invalidParams("The requested entity could not be found.")
+}

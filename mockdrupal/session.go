@@ -1,0 +1,78 @@
+package mockdrupal
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// session is one login by cookie.
+type session struct {
+	user   string
+	csrf   string
+	logout string
+}
+
+// sessions are the open logins, by cookie value.
+type sessions struct {
+	mu   sync.Mutex
+	open map[string]*session
+}
+
+// maxSessions bounds what is kept; beyond it all are logged out.
+const maxSessions = 100_000
+
+// sessionCookie is the cookie's name: like Drupal's, it depends on the host.
+func sessionCookie(host string) string {
+	sum := sha256.Sum256([]byte(host))
+	return "SESS" + hex.EncodeToString(sum[:])[:32]
+}
+
+// find returns the session that the request's cookie opens, nil when there is none.
+func (s *sessions) find(r *http.Request) *session {
+	if r.Header.Get("Cookie") == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range r.Cookies() {
+		if strings.HasPrefix(c.Name, "SESS") || strings.HasPrefix(c.Name, "SSESS") {
+			if found := s.open[c.Value]; found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sessions) start(user string) (value string, opened *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil || len(s.open) >= maxSessions {
+		s.open = map[string]*session{}
+	}
+	value, opened = randomToken(), &session{user: user, csrf: randomToken(), logout: randomToken()}
+	s.open[value] = opened
+	return value, opened
+}
+
+func (s *sessions) end(ended *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for value, open := range s.open {
+		if open == ended {
+			delete(s.open, value)
+		}
+	}
+}
+
+// randomToken is 43 characters, as Drupal's own.
+func randomToken() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}

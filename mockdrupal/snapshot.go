@@ -1,0 +1,143 @@
+package mockdrupal
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
+)
+
+// snapshot is one immutable state of the site, with what is worth computing once.
+type snapshot struct {
+	site    *fixtures.Site
+	methods map[string]*method
+	order   []*method
+	classes [][]string // the distinct permission sets that methods ask for
+	users   map[string]*fixtures.User
+	tokens  map[string]fixedToken
+	docs    discoveryCache
+}
+
+// fixedToken is a bearer token of the site file and whose it is.
+type fixedToken struct {
+	user  *fixtures.User
+	token *fixtures.Token
+}
+
+// method is a fixture's method with its parameters read once.
+type method struct {
+	*fixtures.Method
+	class  int // index into snapshot.classes
+	once   sync.Once
+	params []param
+}
+
+type param struct {
+	*fixtures.Param
+	key    php.Key
+	schema php.Value
+}
+
+func newSnapshot(site *fixtures.Site) *snapshot {
+	s := &snapshot{
+		site:    site,
+		methods: make(map[string]*method, len(site.Methods)),
+		order:   make([]*method, 0, len(site.Methods)),
+		users:   map[string]*fixtures.User{},
+		tokens:  map[string]fixedToken{},
+	}
+	classes := map[string]int{}
+	for i := range site.Methods {
+		m := &method{Method: &site.Methods[i]}
+		name := strings.Join(m.Access, "\x00")
+		class, known := classes[name]
+		if !known {
+			class = len(s.classes)
+			classes[name] = class
+			s.classes = append(s.classes, m.Access)
+		}
+		m.class = class
+		if _, twice := s.methods[m.ID]; !twice {
+			s.methods[m.ID] = m
+		}
+		s.order = append(s.order, m)
+	}
+	for i := range site.Users {
+		u := &site.Users[i]
+		s.users[u.Name] = u
+		for j := range u.Tokens {
+			s.tokens[u.Tokens[j].Value] = fixedToken{u, &u.Tokens[j]}
+		}
+	}
+	return s
+}
+
+// parameters returns the method's parameters with their schemas as PHP values.
+func (m *method) parameters() []param {
+	m.once.Do(func() {
+		m.params = make([]param, len(m.Params))
+		for i := range m.Params {
+			p := &m.Params[i]
+			schema, err := php.Decode(p.Resolved())
+			if err != nil {
+				schema = nil // a poisoned schema takes anything
+			}
+			m.params[i] = param{Param: p, key: php.KeyOf(p.Name), schema: schema}
+		}
+	})
+	return m.params
+}
+
+// caller is who makes a request.
+type caller struct {
+	user    *fixtures.User // never nil; the anonymous user for all who are not signed in
+	scheme  string         // how the caller signed in; "" when anonymous
+	scopes  []string       // roles that a bearer token is cut down to; nil: all that the user has
+	refused string         // why the credentials were not taken on this route, "" when they were or when there were none
+}
+
+// name is the caller's account, "" for the anonymous one.
+func (c caller) name() string {
+	if c.scheme == "" {
+		return ""
+	}
+	return c.user.Name
+}
+
+// holds tells whether the caller holds a permission: by the account, within the token's scopes.
+func (s *snapshot) holds(c caller, permission string) bool {
+	if !s.site.Holds(c.user, permission) {
+		return false
+	}
+	return c.scopes == nil || slices.ContainsFunc(c.scopes, func(role string) bool { return s.roleHolds(role, permission) })
+}
+
+func (s *snapshot) roleHolds(role, permission string) bool {
+	i := slices.IndexFunc(s.site.Roles, func(r fixtures.Role) bool { return r.ID == role })
+	return i >= 0 && slices.Contains(s.site.Roles[i].Permissions, permission)
+}
+
+// lacks returns the first permission that the caller lacks for the method, "" when none.
+func (s *snapshot) lacks(c caller, m *method) string {
+	for _, p := range m.Access {
+		if !s.holds(c, p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// visible returns, for every class of methods, whether the caller may run them, as a string of 0 and 1: two callers
+// with the same string see the same methods.
+func (s *snapshot) visible(c caller) string {
+	key := make([]byte, len(s.classes))
+	for i, needs := range s.classes {
+		key[i] = '1'
+		if slices.ContainsFunc(needs, func(p string) bool { return !s.holds(c, p) }) {
+			key[i] = '0'
+		}
+	}
+	return string(key)
+}
