@@ -1,0 +1,237 @@
+// Package baseline reads a file of known failures and applies it to a report: a clause that fails as the file says is
+// known, one that passes although the file says it fails is fixed. It never hides a failure that the file does not
+// name, and an entry that does not hold any more fails the run.
+package baseline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"bridgecheck/reports"
+)
+
+// Entry is one known failure: of a clause, or only of the clause for one tool, one identity or both.
+type Entry struct {
+	Clause   string
+	Tool     string    // empty: every tool
+	Identity string    // empty: every caller
+	Reason   string    // why it is known; never empty
+	Until    time.Time // the last day (UTC) on which the entry holds; zero: no end
+	Line     int       // where it stands in its file, from 1
+}
+
+// File is a baseline.
+type File struct {
+	Path    string
+	Entries []Entry
+}
+
+// maxFile bounds a baseline, in bytes.
+const maxFile = 4 << 20
+
+// day is how a date is written.
+const day = time.DateOnly
+
+// Read reads a baseline file. Its errors name file and line, what is wrong and what would be right.
+func Read(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read baseline: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read baseline: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads the text of a baseline; name stands for it in errors. The format:
+//
+//	known:
+//	  - clause: describe/unknown-404
+//	    tool: content.get       # optional
+//	    identity: outsider      # optional
+//	    reason: answers 200, issue 42
+//	    until: 2027-01-31       # optional
+func Parse(name string, data []byte) (*File, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s is larger than %d MiB: no baseline", name, maxFile>>20)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	f := &File{Path: name}
+	if doc.Kind == 0 {
+		return nil, fmt.Errorf("%s is empty: it should have the key known, a list of entries", name)
+	}
+	root, err := members(name, doc.Content[0], "known")
+	if err != nil {
+		return nil, err
+	}
+	known := root["known"]
+	switch {
+	case known == nil:
+		return nil, fmt.Errorf("%s:%d: the key known is missing: it should be a list of entries", name, doc.Content[0].Line)
+	case known.Kind != yaml.SequenceNode:
+		return nil, fmt.Errorf("%s:%d: known should be a list of entries", name, known.Line)
+	}
+	var wrong []error
+	first := map[Entry]int{}
+	for _, node := range known.Content {
+		e, err := entry(name, node)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		about := Entry{Clause: e.Clause, Tool: e.Tool, Identity: e.Identity}
+		if line, twice := first[about]; twice {
+			wrong = append(wrong, fmt.Errorf("%s:%d: %s is here already, on line %d: merge the two", name, e.Line, e.about(), line))
+		}
+		first[about] = e.Line
+		f.Entries = append(f.Entries, e)
+	}
+	return f, errors.Join(wrong...)
+}
+
+func entry(name string, node *yaml.Node) (Entry, error) {
+	m, err := members(name, node, "clause", "tool", "identity", "reason", "until")
+	if err != nil {
+		return Entry{}, err
+	}
+	text := map[string]string{}
+	for key, value := range m {
+		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" || strings.TrimSpace(value.Value) == "" {
+			return Entry{}, fmt.Errorf("%s:%d: %s should be a text that is not empty", name, value.Line, key)
+		}
+		text[key] = value.Value
+	}
+	for _, key := range []string{"clause", "reason"} {
+		if text[key] == "" {
+			return Entry{}, fmt.Errorf("%s:%d: the entry has no %s", name, node.Line, key)
+		}
+	}
+	e := Entry{Clause: text["clause"], Tool: text["tool"], Identity: text["identity"], Reason: text["reason"], Line: node.Line}
+	if until := text["until"]; until != "" {
+		if e.Until, err = time.Parse(day, until); err != nil {
+			return Entry{}, fmt.Errorf("%s:%d: until is %q: it should be a date such as 2027-01-31", name, m["until"].Line, until)
+		}
+	}
+	return e, nil
+}
+
+// members gives the values of a mapping that may have the allowed keys and no other, each once.
+func members(name string, node *yaml.Node, allowed ...string) (map[string]*yaml.Node, error) {
+	if node.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: there should be a mapping with the keys %s", name, node.Line, strings.Join(allowed, ", "))
+	}
+	m := map[string]*yaml.Node{}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		switch {
+		case !slices.Contains(allowed, key.Value):
+			return nil, fmt.Errorf("%s:%d: unknown key %q%s: allowed are %s", name, key.Line, key.Value, didYouMean(key.Value, allowed), strings.Join(allowed, ", "))
+		case m[key.Value] != nil:
+			return nil, fmt.Errorf("%s:%d: the key %s is there twice", name, key.Line, key.Value)
+		}
+		m[key.Value] = value
+	}
+	return m, nil
+}
+
+// Check holds the entries' clauses against the ledger's ids. Its error names each unknown one by file and line, with
+// the nearest id.
+func (f *File) Check(clauses []string) error {
+	var wrong []error
+	for _, e := range f.Entries {
+		if !slices.Contains(clauses, e.Clause) {
+			wrong = append(wrong, fmt.Errorf("%s:%d: there is no clause %q%s", f.Path, e.Line, e.Clause, didYouMean(e.Clause, clauses)))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// about names what an entry excuses.
+func (e Entry) about() string {
+	s := e.Clause
+	if e.Tool != "" {
+		s += " for the tool " + e.Tool
+	}
+	if e.Identity != "" {
+		s += " as " + e.Identity
+	}
+	return s
+}
+
+// From gives the baseline that excuses what fails in r, with the messages as reasons; what was known keeps its reason.
+// Warnings are in it where they count, under strict.
+func From(r *reports.Report) *File {
+	f := &File{}
+	for _, result := range r.Results {
+		known := result.Verdict == reports.Known
+		if !known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
+			continue
+		}
+		for _, finding := range findings(result, false) {
+			e := Entry{Clause: result.ID, Tool: finding.Tool, Identity: finding.Identity, Reason: reason(finding.Message)}
+			if known && result.KnownReason != "" {
+				e.Reason = reason(result.KnownReason)
+			}
+			if !slices.ContainsFunc(f.Entries, func(o Entry) bool { return o.about() == e.about() }) {
+				f.Entries = append(f.Entries, e)
+			}
+		}
+	}
+	return f
+}
+
+// reason is s as one line that a person can edit.
+func reason(s string) string {
+	const most = 200
+	words := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "))
+	if len(words) > most {
+		words = append(words[:most], '…')
+	}
+	if len(words) == 0 {
+		return "fails, reason not written down yet"
+	}
+	return string(words)
+}
+
+// Write writes f as Parse reads it.
+func (f *File) Write(w io.Writer) error {
+	type line struct {
+		Clause   string `yaml:"clause"`
+		Tool     string `yaml:"tool,omitempty"`
+		Identity string `yaml:"identity,omitempty"`
+		Reason   string `yaml:"reason"`
+		Until    string `yaml:"until,omitempty"`
+	}
+	doc := struct {
+		Known []line `yaml:"known"`
+	}{[]line{}}
+	for _, e := range f.Entries {
+		l := line{e.Clause, e.Tool, e.Identity, e.Reason, ""}
+		if !e.Until.IsZero() {
+			l.Until = e.Until.Format(day)
+		}
+		doc.Known = append(doc.Known, l)
+	}
+	if _, err := io.WriteString(w, "# Known failures: each is run and must fail as it says. Give every reason, and an until date where you can.\n"); err != nil {
+		return err
+	}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(doc); err != nil {
+		return fmt.Errorf("encode baseline: %w", err)
+	}
+	return encoder.Close()
+}

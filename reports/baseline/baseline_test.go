@@ -1,0 +1,181 @@
+package baseline
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"bridgecheck/reports"
+)
+
+var today = time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)
+
+func TestParseReadsEntries(t *testing.T) {
+	f, err := Parse("b.yaml", []byte(`# why
+known:
+  - clause: describe/unknown-404
+    tool: content.get
+    identity: outsider
+    reason: answers 200
+    until: 2027-01-31
+  - {clause: list/page-size, reason: "no pages"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Entry{
+		{"describe/unknown-404", "content.get", "outsider", "answers 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
+		{"list/page-size", "", "", "no pages", time.Time{}, 8},
+	}
+	if !reflect.DeepEqual(f.Entries, want) {
+		t.Errorf("entries are %+v, want %+v", f.Entries, want)
+	}
+}
+
+func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
+	for _, c := range []struct{ name, yaml, want string }{
+		{"empty", "", "b.yaml is empty: it should have the key known"},
+		{"no YAML", "known: [", "b.yaml: line 1"},
+		{"a list", "- x", "b.yaml:1: there should be a mapping with the keys known"},
+		{"unknown top key", "knwon: []", `b.yaml:1: unknown key "knwon" (did you mean known?): allowed are known`},
+		{"no list", "known: 3", "b.yaml:1: known should be a list"},
+		{"unknown key", "known:\n- clause: a/b\n  reson: x", `b.yaml:3: unknown key "reson" (did you mean reason?): allowed are clause, tool`},
+		{"key twice", "known:\n- clause: a/b\n  clause: a/c", "clause"},
+		{"no clause", "known:\n- reason: x", "b.yaml:2: the entry has no clause"},
+		{"no reason", "known:\n- clause: a/b", "b.yaml:2: the entry has no reason"},
+		{"empty reason", "known:\n- clause: a/b\n  reason: ' '", "b.yaml:3: reason should be a text that is not empty"},
+		{"null tool", "known:\n- {clause: a/b, reason: x, tool: }", "b.yaml:2: tool should be a text"},
+		{"list as clause", "known:\n- {clause: [a], reason: x}", "b.yaml:2: clause should be a text"},
+		{"bad date", "known:\n- {clause: a/b, reason: x, until: soon}", `b.yaml:2: until is "soon": it should be a date such as 2027-01-31`},
+		{"alias", "known:\n- &a {clause: a/b, reason: x}\n- *a", "b.yaml:3: there should be a mapping"},
+		{"entry twice", "known:\n- {clause: a/b, reason: x}\n- {clause: a/b, reason: y}", "b.yaml:3: a/b is here already, on line 2"},
+		{"several mistakes", "known:\n- {clause: a/b}\n- {reason: y}", "b.yaml:3: the entry has no clause"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("b.yaml", []byte(c.yaml))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestCheckNamesUnknownClauses(t *testing.T) {
+	f := &File{Path: "b.yaml", Entries: []Entry{{Clause: "list/page-size", Line: 2}, {Clause: "list/page-sise", Line: 5}}}
+	err := f.Check([]string{"list/page-size", "list/empty-site"})
+	if want := `b.yaml:5: there is no clause "list/page-sise" (did you mean list/page-size?)`; err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
+	return reports.Result{ID: "a/b", Area: "a", Level: reports.MUST, Verdict: v, Message: "wrong", Findings: findings}
+}
+
+func TestApply(t *testing.T) {
+	get, search := reports.Finding{Tool: "get", Identity: "agent", Message: "get is wrong"}, reports.Finding{Tool: "search", Identity: "agent", Message: "search is wrong"}
+	derived := result(reports.Fail)
+	derived.Evidence = []reports.Exchange{
+		{Identity: "agent", Request: reports.Message{Method: "GET", URL: "http://x/describe?name=get"}},
+		{Identity: "outsider", Request: reports.Message{Method: "POST", URL: "http://x/invoke", Body: `{"name":"search"}`}},
+	}
+	for _, c := range []struct {
+		name    string
+		result  reports.Result
+		entries []Entry
+		verdict reports.Verdict
+		message string
+		problem string
+		code    int
+	}{
+		{"fails as it says", result(reports.Fail), []Entry{{}}, reports.Known, "wrong", "", 0},
+		{"warns as it says", result(reports.Warn), []Entry{{}}, reports.Known, "wrong", "", 0},
+		{"passes", result(reports.Pass), []Entry{{}}, reports.Fixed, "b.yaml:7 says that this fails (r), and it passes", "", 1},
+		{"another clause", result(reports.Fail), nil, reports.Fail, "wrong", "", 1},
+		{"last day", result(reports.Fail), []Entry{{Until: today}}, reports.Known, "wrong", "", 0},
+		{"expired", result(reports.Fail), []Entry{{Until: today.AddDate(0, 0, -1)}}, reports.Fail, "wrong", "expired on 2026-11-20", 1},
+		{"does not apply", result(reports.NotApplicable), []Entry{{}}, reports.NotApplicable, "wrong", "does not apply", 1},
+		{"could not be tested", result(reports.NotTestable), []Entry{{}}, reports.NotTestable, "wrong", "", 4},
+		{"the tool", result(reports.Fail, get), []Entry{{Tool: "get"}}, reports.Known, "wrong", "", 0},
+		{"the tool and the caller", result(reports.Fail, get), []Entry{{Tool: "get", Identity: "agent"}}, reports.Known, "wrong", "", 0},
+		{"another caller", result(reports.Fail, get), []Entry{{Identity: "outsider"}}, reports.Fail, "wrong", "as outsider does not fail in this way", 1},
+		{"one tool of two", result(reports.Fail, get, search), []Entry{{Tool: "get"}}, reports.Fail, "search is wrong (not in the baseline; other faults that are: 1)", "", 1},
+		{"both tools", result(reports.Fail, get, search), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "", 0},
+		{"one tool repaired", result(reports.Fail, get), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "search does not fail", 1},
+		{"tool and caller by the last exchange", derived, []Entry{{Tool: "search", Identity: "outsider"}}, reports.Known, "wrong", "", 0},
+		{"not the first exchange's tool", derived, []Entry{{Tool: "get"}}, reports.Fail, "wrong", "get does not fail", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &File{Path: "b.yaml"}
+			for _, e := range c.entries {
+				e.Clause, e.Line, e.Reason = "a/b", 7, "r"
+				f.Entries = append(f.Entries, e)
+			}
+			r := &reports.Report{Results: []reports.Result{c.result}}
+			f.Apply(r, today)
+			if got := r.Results[0]; got.Verdict != c.verdict || !strings.Contains(got.Message, c.message) {
+				t.Errorf("verdict is %s (%s), want %s (%s)", got.Verdict, got.Message, c.verdict, c.message)
+			}
+			var problems []string
+			for _, p := range r.BaselineProblems {
+				problems = append(problems, p.Text)
+			}
+			if got := strings.Join(problems, "; "); (c.problem == "") != (got == "") || !strings.Contains(got, c.problem) {
+				t.Errorf("problems are %q, want %q", got, c.problem)
+			}
+			if got := r.ExitCode(); got != c.code {
+				t.Errorf("exit code is %d, want %d: %s", got, c.code, r.Headline())
+			}
+		})
+	}
+}
+
+// TestWrittenBaselineExcusesExactlyItsRun writes the baseline of a drawn run and applies it to the same run.
+func TestWrittenBaselineExcusesExactlyItsRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &reports.Report{}
+		for i, v := range rapid.SliceOfN(rapid.SampledFrom([]reports.Verdict{reports.Pass, reports.Fail, reports.Warn}), 1, 6).Draw(t, "verdicts") {
+			result := reports.Result{ID: "a/" + string(rune('a'+i)), Level: reports.MUST, Verdict: v, Message: rapid.String().Draw(t, "message")}
+			if rapid.Bool().Draw(t, "by tool") {
+				result.Findings = []reports.Finding{{Tool: "x: #y", Message: rapid.String().Draw(t, "fault")}, {Tool: "z", Message: "m"}}
+			}
+			r.Results = append(r.Results, result)
+		}
+		var b bytes.Buffer
+		if err := From(r).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Parse("b.yaml", b.Bytes())
+		if err != nil {
+			t.Fatalf("our own baseline does not parse: %v\n%s", err, &b)
+		}
+		failing := len(r.With(reports.Fail))
+		f.Apply(r, today)
+		if len(r.With(reports.Known)) != failing || r.Summary.Fail+r.Summary.Fixed+len(r.BaselineProblems) > 0 {
+			t.Fatalf("after its own baseline: %s, want %d known\n%s", r.Headline(), failing, &b)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("known:\n- {clause: a/b, reason: x, until: 2027-01-31}\n"))
+	f.Add([]byte("known: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse("b.yaml", data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := file.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("b.yaml", b.Bytes())
+		if err != nil || len(again.Entries) != len(file.Entries) {
+			t.Fatalf("written and read again: %v\n%s", err, &b)
+		}
+	})
+}
