@@ -18,15 +18,17 @@ import (
 
 // Bridge is the target of a run as the checks see it: a URL to speak to, and the site behind it where there is one.
 type Bridge struct {
-	Drupal       *Drupal       // the site behind the bridge; nil in a black-box run
-	PageSize     int           // how many tools a full page holds
-	DiscoveryTTL time.Duration // how long the bridge may show a changed site's old state; 0: unknown
+	Drupal          *Drupal       // the site behind the bridge; nil in a black-box run
+	PageSize        int           // how many tools a full page holds
+	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
+	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
 
 	ctx         context.Context // of the whole run
 	url         string
 	claimed     []string
 	credentials map[Identity]Credentials
 	invocable   []Invocation
+	invalidate  *Invalidate
 	advance     func(time.Duration)
 	timeout     time.Duration
 	transport   *http.Transport
@@ -47,6 +49,12 @@ type Invocation struct {
 	Tool      string
 	Identity  Identity
 	Arguments fixtures.Raw // a JSON object; nil: {}
+}
+
+// Invalidate is the call that empties a bridge's cache.
+type Invalidate struct {
+	Method, Path string
+	Identity     Identity
 }
 
 // areaFunc registers the checks of one area.
@@ -179,10 +187,18 @@ func (b *Bridge) cutShort() {
 }
 
 // ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
-// it: seen is asked again and again, at most for the discovery TTL and some slack. The old site comes back when the
-// check ends. Where the TTL is unknown, or the bridge goes on showing the old site, the check is not testable:
-// fresh/ttl-expiry judges that.
+// it: seen is asked again and again, at most for the discovery TTL and some slack. Where the bridge goes on showing the
+// old site, the check is not testable: fresh/ttl-expiry judges that.
 func (b *Bridge) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
+	b.Replace(site)
+	if !b.Await(ctx, seen) {
+		NotTestable(fmt.Sprintf("the bridge still shows the old site %v after it changed (fresh/ttl-expiry judges that)", b.patience()))
+	}
+}
+
+// Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. Where
+// nobody knows how long the bridge may show the old one, the check is not testable.
+func (b *Bridge) Replace(site *fixtures.Site) {
 	if b.DiscoveryTTL == 0 {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
@@ -190,15 +206,12 @@ func (b *Bridge) ChangeSite(ctx context.Context, site *fixtures.Site, seen func(
 	b.Drupal.mock.SetSite(site)
 	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 		b.Drupal.mock.SetSite(before)
-		b.await(ctx, func() bool { return startsWith(b.Visible(Agent), b.As(Agent).List(ctx).Tools()) })
+		b.Await(ctx, func() bool { return startsWith(b.Visible(Agent), b.As(Agent).List(ctx).Tools()) })
 	})
-	if !b.await(ctx, seen) {
-		NotTestable(fmt.Sprintf("the bridge still shows the old site %v after it changed (fresh/ttl-expiry judges that)", b.patience()))
-	}
 }
 
-// await polls until done, at most for the bridge's time to notice a change.
-func (b *Bridge) await(ctx context.Context, done func() bool) bool {
+// Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
+func (b *Bridge) Await(ctx context.Context, done func() bool) bool {
 	if b.advance != nil {
 		b.advance(b.DiscoveryTTL + time.Millisecond)
 	}

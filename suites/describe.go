@@ -87,7 +87,7 @@ var _ = Area("describe", func(b *Bridge) {
 			Expect(r).NotTo(BeHTML(), what)
 		}
 		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-		Expect(r).To(Satisfy("a 4xx, or the answer for one of the two names", func(a *Answer) string {
+		Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
 			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
 				return ""
 			}
@@ -139,7 +139,7 @@ func otherSpellings(name string) map[string]string {
 
 // HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.
 func HoldAllOf(listed Tool) OmegaMatcher {
-	return Satisfy(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *Answer) string {
+	return Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *Answer) string {
 		described := a.Tool()
 		for name, want := range listed {
 			got, ok := described[name]

@@ -47,18 +47,25 @@ func (d *Drupal) Runs(methods ...string) []mockdrupal.Call {
 }
 
 // NewUser creates an account that no bridge has seen yet, with the given permissions, for the running check.
-func (d *Drupal) NewUser(permissions ...string) Identity {
-	name := fmt.Sprintf("check%d", d.users.Add(1))
+func (d *Drupal) NewUser(permissions ...string) Identity { return d.NewUsers(1, permissions...)[0] }
+
+// NewUsers creates n such accounts.
+func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
+	created := make([]Identity, n)
 	d.change(func(site *fixtures.Site) {
 		uid := 0
 		for _, u := range site.Users {
 			uid = max(uid, u.UID)
 		}
-		site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
-		site.Users = append(site.Users, fixtures.User{UID: uid + 1, Name: name, Password: name + "-pass", Roles: []string{name},
-			Tokens: []fixtures.Token{{Value: name + "-token"}}})
+		for i := range created {
+			name := fmt.Sprintf("check%d", d.users.Add(1))
+			created[i] = Identity(name)
+			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
+			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{name},
+				Tokens: []fixtures.Token{{Value: name + "-token"}}})
+		}
 	})
-	return Identity(name)
+	return created
 }
 
 // Permit changes what an account of NewUser holds.

@@ -63,9 +63,9 @@ func judging(expected string, ok func(a *Answer) bool) types.GomegaMatcher {
 	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) { return a.Outcome(), ok(a) }}
 }
 
-// Satisfy builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
+// Meet builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
 // answer ("" when it is right).
-func Satisfy(expected string, fault func(a *Answer) string) types.GomegaMatcher {
+func Meet(expected string, fault func(a *Answer) string) types.GomegaMatcher {
 	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
 		f := fault(a)
 		return f, f == ""

@@ -28,20 +28,22 @@ type Target struct {
 // Options is all that a run can be told, shared by flags, configuration and library. The zero value is a black-box run
 // with the default capabilities.
 type Options struct {
-	Capabilities []string                 // claimed; nil: DefaultCapabilities
-	Drupal       *mockdrupal.Drupal       // the mock behind the bridge; nil: none is there
-	Credentials  map[Identity]Credentials // beside those of the mock's accounts
-	Invocations  []Invocation             // what a run without a mock may invoke
-	PageSize     int                      // tools on a full page; 0: 50
-	DiscoveryTTL time.Duration            // how long the bridge may show a changed site's old state; 0: unknown
-	Advance      func(time.Duration)      // moves the clock of the mock and the bridge; nil: both live in real time
-	Only, Skip   []string                 // globs over clause ids
-	Strict       bool                     // a SHOULD that is not kept makes the run fail
-	Timeout      time.Duration            // of one request; 0: 10 s
-	RunTimeout   time.Duration            // of the whole run; 0: 10 min
-	Seed         int64                    // of generated cases; 0: 1
-	Tool         reports.Tool             // who runs
-	Progress     func(reports.Result)     // told of each verdict as it falls; nil: nobody
+	Capabilities    []string                 // claimed; nil: DefaultCapabilities
+	Drupal          *mockdrupal.Drupal       // the mock behind the bridge; nil: none is there
+	Credentials     map[Identity]Credentials // beside those of the mock's accounts
+	Invocations     []Invocation             // what a run without a mock may invoke
+	Invalidate      *Invalidate              // how the bridge's cache is emptied; nil: unknown
+	PageSize        int                      // tools on a full page; 0: 50
+	DiscoveryTTL    time.Duration            // how long the bridge may show a changed site's old state; 0: unknown
+	UpstreamTimeout time.Duration            // how long the bridge waits for the site; 0: unknown
+	Advance         func(time.Duration)      // moves the clock of the mock and the bridge; nil: both live in real time
+	Only, Skip      []string                 // globs over clause ids
+	Strict          bool                     // a SHOULD that is not kept makes the run fail
+	Timeout         time.Duration            // of one request; 0: 10 s
+	RunTimeout      time.Duration            // of the whole run; 0: 10 min
+	Seed            int64                    // of generated cases; 0: 1
+	Tool            reports.Tool             // who runs
+	Progress        func(reports.Result)     // told of each verdict as it falls; nil: nobody
 }
 
 // UsageError is a mistake in what the run was told.
@@ -154,8 +156,8 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 		return nil, err
 	}
 	b := &Bridge{
-		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, advance: o.Advance,
-		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations,
+		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
+		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate,
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(), contract: contract,
 		redact: &redactor{}, selected: selected, judged: map[string]bool{},
 	}

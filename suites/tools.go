@@ -143,7 +143,7 @@ func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 // BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
-	return Satisfy("application/json with one JSON object", func(a *Answer) string {
+	return Meet("application/json with one JSON object", func(a *Answer) string {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
@@ -176,7 +176,7 @@ func SayInMessage(text string) types.GomegaMatcher {
 
 // EqualAnswer matches an answer of the same status and an equal JSON body.
 func EqualAnswer(other *Answer) types.GomegaMatcher {
-	return Satisfy("the same answer as before: "+other.Outcome(), func(a *Answer) string {
+	return Meet("the same answer as before: "+other.Outcome(), func(a *Answer) string {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
@@ -196,7 +196,7 @@ func EqualAnswer(other *Answer) types.GomegaMatcher {
 // code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
 // ids) is free. ask sends the request for a name.
 func BeUnknown(ask func(ctx context.Context, name string) *Answer, ctx context.Context, name string) types.GomegaMatcher {
-	return Satisfy("the same refusal as for an unknown name", func(a *Answer) string {
+	return Meet("the same refusal as for an unknown name", func(a *Answer) string {
 		first, second := nobody(name, 'q'), nobody(name, 'z')
 		one, two := ask(ctx, first), ask(ctx, second)
 		if one.Status == a.Status && one.Code() != a.Code() {

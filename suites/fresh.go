@@ -1,0 +1,275 @@
+package suites
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/suites/exact"
+)
+
+// The method that checks of freshness add to the site, and what it takes before and after a change.
+const (
+	arrival      = "content.arrival"
+	arrivalOld   = `{"type":"string","enum":["old","both"]}`
+	arrivalNew   = `{"type":"string","enum":["new","both"]}`
+	arrivalParam = "kind"
+)
+
+var _ = Area("fresh", func(b *Bridge) {
+	b.Check("fresh/cache-hit", func(ctx SpecContext) {
+		who := b.Drupal.NewUser(b.Permissions(Agent)...)
+		for attempt := range 3 {
+			b.expire()
+			began := time.Now()
+			known := b.KnownTool(ctx)
+			b.As(who).List(ctx).MustSucceed()
+			b.As(who).Describe(ctx, known).MustSucceed()
+			b.Drupal.Mark()
+			for range 5 {
+				b.As(who).List(ctx)
+				b.As(who).Describe(ctx, known)
+			}
+			if b.DiscoveryTTL > 0 && time.Since(began) > b.DiscoveryTTL*3/4 {
+				if attempt == 2 {
+					NotTestable("ten cached requests took longer than the TTL: give the bridge a longer one")
+				}
+				continue
+			}
+			Expect(b.Drupal.Discoveries()).To(BeEmpty(), "list and describe within the TTL: expected no discovery request, got some")
+			return
+		}
+	})
+
+	b.Check("fresh/ttl-expiry", func(ctx SpecContext) {
+		gone := b.leaving()
+		before := b.As(Agent).MustListAll(ctx).Names()
+		if !contains(before, b.ToolName(gone)) {
+			NotTestable("the list does not hold " + gone + " to begin with")
+		}
+		b.Replace(b.Drupal.with(arrivalOld, gone))
+		var names []string
+		b.Await(ctx, func() bool {
+			names = b.As(Agent).ListAll(ctx).Names()
+			return contains(names, b.ToolName(arrival)) && !contains(names, b.ToolName(gone))
+		})
+		within := fmt.Sprintf("within %v after the site changed", b.patience())
+		Expect(names).To(ContainElement(b.ToolName(arrival)), within)
+		Expect(names).NotTo(ContainElement(b.ToolName(gone)), within)
+	})
+
+	b.Check("fresh/invalidate", func(ctx SpecContext) {
+		if b.invalidate == nil {
+			NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
+		}
+		ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path}
+		b.As(Agent).List(ctx).MustSucceed()
+		b.Replace(b.Drupal.with(arrivalOld, ""))
+		for _, who := range []Identity{Outsider, Anonymous} {
+			Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it")
+		}
+		Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
+		Expect(b.As(Agent).ListAll(ctx).Names()).To(ContainElement(b.ToolName(arrival)), "the next list after the invalidation")
+	})
+
+	b.Check("fresh/single-flight", func(ctx SpecContext) {
+		b.As(Agent).List(ctx).MustSucceed()
+		who := b.Drupal.NewUser(b.Permissions(Agent)...)
+		caller := b.As(who)
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		b.Drupal.Mark()
+		atOnce(100, func(int) { caller.List(ctx) })
+		Expect(len(b.Drupal.Discoveries())).To(BeNumerically("<=", 1), "100 lists at once on a cold cache: at most one discovery request")
+		caller.List(ctx).MustSucceed()
+	})
+
+	b.Check("fresh/stale-on-error", func(ctx SpecContext) {
+		good := b.As(Agent).List(ctx).MustSucceed()
+		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+		var stale *Answer
+		b.Await(ctx, func() bool {
+			stale = b.As(Agent).List(ctx)
+			return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
+		})
+		Expect(stale).To(EqualAnswer(good), "while the site's discovery fails")
+		Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
+			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
+				return ""
+			}
+			return "neither"
+		}))
+		Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503), "with no good list")
+	})
+
+	b.Check("fresh/schema-change", func(ctx SpecContext) {
+		b.Replace(b.Drupal.with(arrivalOld, ""))
+		b.awaitSchema(ctx, arrivalOld)
+		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+		b.awaitSchema(ctx, arrivalNew)
+
+		Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
+			return schemaFault(a.Tool(), arrivalNew)
+		}))
+		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
+		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+	})
+
+	b.Check("fresh/removed-tool", func(ctx SpecContext) {
+		b.Replace(b.Drupal.with(arrivalOld, ""))
+		b.awaitSchema(ctx, arrivalOld)
+		b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
+		b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
+
+		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
+		b.Await(ctx, func() bool { return !contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival)) })
+		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
+	})
+
+	b.Check("fresh/version", func(ctx SpecContext) {
+		first := b.As(Agent).List(ctx).MustSucceed()
+		tag := first.Header.Get("ETag")
+		Expect(first).To(HaveETag())
+		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
+		b.Replace(b.Drupal.with(arrivalOld, firstOf(b.Drupal.Site())))
+		b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
+		changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
+		Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
+	})
+
+	b.Check("fresh/per-user-ttl", func(ctx SpecContext) {
+		one, other := b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		gained := b.DeniedTool(one, Agent)
+		sees := func(who Identity) bool { return contains(b.As(who).MustListAll(ctx).Names(), gained) }
+		describes := func(who Identity) bool { return b.As(who).Describe(ctx, gained).Status == http.StatusOK }
+		if sees(one) || sees(other) {
+			NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
+		}
+		within := fmt.Sprintf("within %v", b.patience())
+
+		b.Drupal.Permit(one, b.Permissions(Agent)...)
+		Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+			"a permission given: expected %s in list and describe %s, got neither or one", gained, within)
+		Expect(sees(other)).To(BeFalse(), "the caller who was given nothing: expected no %s, got it in the list", gained)
+
+		b.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+			"a permission taken: expected no %s in list and describe %s, got it still", gained, within)
+	})
+
+	b.Check("fresh/schema-mismatch", func(ctx SpecContext) {
+		b.Replace(b.Drupal.with(arrivalOld, ""))
+		b.awaitSchema(ctx, arrivalOld)
+		b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"}).MustSucceed()
+		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+
+		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+		Eventually(func() string { return schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew) }).
+			WithContext(ctx).WithTimeout(b.patience()).WithPolling(20*time.Millisecond).Should(BeEmpty(), "the schema after the site refused what it accepts")
+	})
+})
+
+// Discoveries lists the discovery requests in the journal.
+func (d *Drupal) Discoveries() []mockdrupal.Entry {
+	return slices.DeleteFunc(d.Journal(), func(e mockdrupal.Entry) bool { return !strings.HasPrefix(e.Path, "/jsonrpc/methods") })
+}
+
+// with is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
+// without the method that leaves.
+func (d *Drupal) with(schema, leaving string) *fixtures.Site {
+	site := d.Site().Clone()
+	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == arrival })
+	if schema != "" {
+		site.Methods = append([]fixtures.Method{{ID: arrival, Usage: "Has just arrived", Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: "Arrival"},
+			Params:    []fixtures.Param{{Name: arrivalParam, Schema: fixtures.Raw(schema), Required: true, Description: "What it takes"}},
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}}}, site.Methods...)
+	}
+	return site
+}
+
+// Permissions are those that an account of the site holds through its roles.
+func (b *Bridge) Permissions(who Identity) []string {
+	site := b.Drupal.Site()
+	user := userOf(site, who)
+	var held []string
+	for _, role := range site.Roles {
+		for _, p := range role.Permissions {
+			if site.Holds(user, p) && !slices.Contains(held, p) {
+				held = append(held, p)
+			}
+		}
+	}
+	return held
+}
+
+// leaving is a tool of the agent's that a check may take from the site.
+func (b *Bridge) leaving() string {
+	visible := b.Drupal.Site().VisibleTo(userOf(b.Drupal.Site(), Agent))
+	return visible[len(visible)-1]
+}
+
+func firstOf(site *fixtures.Site) string { return site.VisibleTo(userOf(site, Agent))[0] }
+
+// awaitSchema waits until list shows the arriving method with the schema.
+func (b *Bridge) awaitSchema(ctx SpecContext, schema string) {
+	shown := b.Await(ctx, func() bool {
+		tool, ok := b.As(Agent).ListAll(ctx).Find(b.ToolName(arrival))
+		return ok && schemaFault(tool, schema) == ""
+	})
+	if !shown {
+		NotTestable(fmt.Sprintf("the bridge does not show a changed tool within %v (fresh/ttl-expiry judges that)", b.patience()))
+	}
+}
+
+// schemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
+func schemaFault(tool Tool, schema string) string {
+	properties, _ := tool.Input()["properties"].(map[string]any)
+	property, _ := properties[arrivalParam].(map[string]any)
+	want, err := exact.Parse([]byte(schema))
+	if err != nil {
+		return err.Error()
+	}
+	return exact.Diff(want.(map[string]any)["enum"], property["enum"])
+}
+
+// expire lets everything cached run out where the run has a clock to move.
+func (b *Bridge) expire() {
+	if b.advance != nil {
+		b.advance(b.DiscoveryTTL + time.Millisecond)
+	}
+}
+
+// atOnce runs n calls at the same time and waits for all.
+func atOnce(n int, call func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			defer GinkgoRecover()
+			call(i)
+		})
+	}
+	all.Wait()
+}
+
+// BeSuccess matches any 2xx without an error in it.
+func BeSuccess() OmegaMatcher {
+	return judging("a 2xx", func(a *Answer) bool { return a.Status >= 200 && a.Status < 300 && a.errorObject() == nil })
+}
+
+// HaveETag matches an answer that carries a version.
+func HaveETag() OmegaMatcher {
+	return Meet("an ETag", func(a *Answer) string {
+		if a.Header.Get("ETag") == "" {
+			return "none"
+		}
+		return ""
+	})
+}

@@ -1,0 +1,141 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/suites/exact"
+)
+
+// maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
+const maxResent = 20
+
+var _ = Area("load", func(b *Bridge) {
+	b.Check("load/concurrent-exact", func(ctx SpecContext) {
+		const callers, each = 64, 16 // 1,024 invokes
+		echo := b.echoTool()
+		tool := b.ToolName(echo.ID)
+		b.As(Agent).Invoke(ctx, tool, echo.arguments("twin")).MustSucceed()
+		clients := make([]Client, callers)
+		for i, who := range b.Drupal.NewUsers(callers, b.Permissions(Agent)...) {
+			clients[i] = b.As(who)
+		}
+		b.Drupal.Mark()
+		var mu sync.Mutex
+		accepted := map[string]bool{}
+		var wrong *Answer
+		var expected string
+		atOnce(callers, func(i int) {
+			for n := range each {
+				text := fmt.Sprintf("caller %d, call %d", i, n)
+				r := b.accepted(ctx, func() *Answer { return clients[i].Invoke(ctx, tool, echo.arguments(text)) })
+				mu.Lock()
+				accepted[text] = true
+				if result, _ := r.Member("result"); wrong == nil && !exact.Equal(result, map[string]any{echo.param: text}) {
+					wrong, expected = r, text
+				}
+				mu.Unlock()
+			}
+		})
+		if wrong != nil {
+			Expect(wrong).To(GiveResult(string(encode(echo.arguments(expected)))))
+		}
+		ran := map[string]int{}
+		for _, call := range b.Drupal.Runs(echo.ID) {
+			params, err := exact.Parse(call.Params)
+			if object, ok := params.(map[string]any); err == nil && ok {
+				ran[fmt.Sprint(object[echo.param])]++
+			}
+		}
+		for text := range accepted {
+			Expect(ran[text]).To(Equal(1), "%q: expected its method to run once, got %d runs", text, ran[text])
+		}
+	})
+
+	b.Check("load/slow-method-isolated", func(ctx SpecContext) {
+		const waiting = 32
+		known, echo := b.KnownTool(ctx), b.echoTool()
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("twin")).MustSucceed()
+		const hold = 1200 * time.Millisecond
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
+		b.Drupal.Mark()
+		slow := make(chan struct{})
+		began := time.Now()
+		go func() {
+			defer GinkgoRecover()
+			defer close(slow)
+			atOnce(waiting, func(int) { b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("slow")) })
+		}()
+		Eventually(func() int { return len(b.Drupal.Journal()) }).WithContext(ctx).WithTimeout(hold/2).WithPolling(5*time.Millisecond).
+			Should(BeNumerically(">=", waiting/2), "32 calls of a slow method: expected them at the site together, got them one after another")
+		fast := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Invoke(ctx, known, Args{})}
+		took := time.Since(began)
+		disarm()
+		<-slow
+		for _, r := range fast {
+			Expect(r).To(HaveStatus(http.StatusOK), "while calls wait on a slow method")
+		}
+		Expect(took).To(BeNumerically("<", hold), "list and a fast method while 32 calls wait: expected answers before the slow ones (%v), got them after %v", hold, took)
+	})
+
+	b.Check("load/large-catalogue", func(ctx SpecContext) {
+		costs := map[int]time.Duration{}
+		for _, n := range []int{100, 10_000} {
+			site, err := fixtures.Builtin("bulk-" + strconv.Itoa(n))
+			Expect(err).NotTo(HaveOccurred())
+			b.ChangeSite(ctx, site, func() bool {
+				tools := b.As(Agent).List(ctx).Tools()
+				return len(tools) > 0 && startsWith(b.Visible(Agent), tools)
+			})
+			b.As(Agent).List(ctx).MustSucceed()
+			costs[n] = b.fastest(20, func() *Answer { return b.As(Agent).List(ctx) })
+		}
+		Expect(costs[10_000]).To(BeNumerically("<=", 3*costs[100]), "a page of 10,000 tools: expected at most three times the cost of 100 (%v), got %v", costs[100], costs[10_000])
+	})
+
+	b.Check("load/discovery-budget", func(ctx SpecContext) {
+		const discovery = 200 * time.Millisecond
+		who := b.Drupal.NewUser(b.Permissions(Agent)...)
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: discovery})
+		b.As(who).List(ctx).MustSucceed()
+		warm := b.fastest(5, func() *Answer { return b.As(who).List(ctx) })
+		Expect(warm).To(BeNumerically("<=", discovery/10), "list on a warm cache: expected at most a tenth of the site's discovery time (%v), got %v", discovery, warm)
+	})
+})
+
+// accepted sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no answers to it.
+func (b *Bridge) accepted(ctx context.Context, ask func() *Answer) *Answer {
+	r := ask()
+	for range maxResent {
+		if r.Status != http.StatusTooManyRequests && (r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "") {
+			break
+		}
+		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
+		if err != nil {
+			seconds = 1
+		}
+		b.pass(ctx, time.Duration(seconds)*time.Second)
+		r = ask()
+	}
+	return r
+}
+
+// fastest is the least time that n equal requests took: noise only ever adds.
+func (b *Bridge) fastest(n int, ask func() *Answer) time.Duration {
+	times := make([]time.Duration, n)
+	for i := range times {
+		times[i] = ask().Took
+	}
+	return slices.Min(times)
+}

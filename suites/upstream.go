@@ -1,0 +1,458 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/suites/exact"
+)
+
+// pageMark stands in the pages and texts that a failing site sends; no answer of the bridge may hold it.
+const pageMark = "SITE-PAGE-7b1e"
+
+// siteFailure is a way in which the site fails a call.
+type siteFailure struct {
+	name  string
+	fault mockdrupal.Fault
+}
+
+// failedAnswers are answers to a call that are no JSON-RPC answer to it.
+var failedAnswers = []siteFailure{
+	{"a 500 with JSON that is no JSON-RPC", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{"a 503 page", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{"a 502 without a body", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 502}},
+	{"a 500 with a result", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Run: true}},
+	{"an HTML page under 200", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
+	{"a redirect", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Location: "/user/login"}},
+	{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+	{"a body cut off", mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
+	{"a Content-Length that is too long", mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}},
+	{"a Content-Length that is too short", mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}},
+	{"invalid JSON", mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
+	{"invalid UTF-8", mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}},
+}
+
+// falseAnswers are JSON-RPC answers with a result that do not answer the request.
+var falseAnswers = []siteFailure{
+	{"a result with another id", mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
+	{"a result without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+	{"a result with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
+	{"result and error at once", mockdrupal.Fault{Kind: mockdrupal.FaultBoth}},
+	{"neither result nor error", mockdrupal.Fault{Kind: mockdrupal.FaultNeither}},
+}
+
+var _ = Area("upstream", func(b *Bridge) {
+	b.Check("upstream/valid-jsonrpc", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		echo := b.echoTool()
+		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+
+		calls := 0
+		for _, entry := range b.Drupal.Journal() {
+			if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
+				continue
+			}
+			calls++
+			Expect(callFault(entry)).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got %s", exact.Cut(string(entry.Body), 200))
+		}
+		Expect(calls).To(BeNumerically(">=", 2), "two invokes: expected a POST /jsonrpc each, got %d", calls)
+		Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), "the invoke of %s: expected a call of exactly that method id, got %s", echo.ID, calledMethods(b.Drupal))
+	})
+
+	b.Check("upstream/eager-validation", func(ctx SpecContext) {
+		echo := b.echoTool()
+		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+		b.Drupal.Mark()
+
+		for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})} {
+			b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)
+			Expect(calledMethods(b.Drupal)).To(BeEmpty(), "%s: expected no call to the site, got one", what)
+		}
+	})
+
+	b.Check("upstream/pooled", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		b.Drupal.Mark()
+		const invokes, handful = 200, 10
+		for range invokes {
+			b.As(Agent).Invoke(ctx, known, Args{})
+		}
+		connections := map[int64]bool{}
+		for _, entry := range b.Drupal.Journal() {
+			connections[entry.Conn] = true
+		}
+		Expect(len(connections)).To(BeNumerically("<=", handful), "%d invokes in turn: expected at most %d connections to the site, got %d", invokes, handful, len(connections))
+	})
+
+	b.Check("upstream/id-mismatch", func(ctx SpecContext) {
+		b.eachFailure(ctx, falseAnswers, b.KnownTool(ctx), BeUpstreamError())
+		failing := b.failingTool()
+		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
+		for _, f := range []siteFailure{
+			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
+			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+		} {
+			b.eachFailure(ctx, []siteFailure{f}, b.ToolName(failing.ID), Meet("that error: "+right.Outcome(), func(a *Answer) string {
+				if a.Status != right.Status || a.Code() != right.Code() || a.Message() != right.Message() {
+					return a.Outcome()
+				}
+				return ""
+			}))
+		}
+	})
+
+	b.Check("upstream/http-error", func(ctx SpecContext) {
+		b.eachFailure(ctx, failedAnswers, b.KnownTool(ctx), BeUpstreamError())
+	})
+
+	b.Check("upstream/auth-error", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})
+		refused := b.As(Agent).Invoke(ctx, known, Args{})
+		Expect(refused).To(BeRefusedWith(401), "the site's 401")
+		Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
+			if a.Header.Get("WWW-Authenticate") == "" {
+				return "no WWW-Authenticate"
+			}
+			return ""
+		}))
+		disarm()
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})
+		Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(BeRefusedWith(403), "the site's 403")
+	})
+
+	b.Check("upstream/timeout", func(ctx SpecContext) {
+		if b.UpstreamTimeout == 0 {
+			NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+		}
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		limit := b.UpstreamTimeout + 1500*time.Millisecond
+		for _, f := range []siteFailure{
+			{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
+			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
+		} {
+			disarm := b.Drupal.Arm(f.fault)
+			r := b.As(Agent).Invoke(ctx, known, Args{})
+			Expect(r).To(BeRefusedWith(504, 502, 500), "a site that hangs with "+f.name)
+			Expect(r).To(BeEnvelope(), "a site that hangs with "+f.name)
+			Expect(r.Took).To(BeNumerically("<=", limit), "a site that hangs with %s: expected an answer within %v, got it after %v", f.name, limit, r.Took)
+			disarm()
+			b.recovered(ctx, known)
+		}
+	})
+
+	b.Check("upstream/down-and-up", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		stranger := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+		const down, atOnce = 1500 * time.Millisecond, 1200 * time.Millisecond
+		began := time.Now()
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+		for what, ask := range map[string]func() *Answer{
+			"invoke":                       func() *Answer { return b.As(Agent).Invoke(ctx, known, Args{}) },
+			"list for a caller never seen": func() *Answer { return stranger.List(ctx) },
+		} {
+			r := ask()
+			if time.Since(began) > down {
+				NotTestable("the machine was too slow to look while the site was down")
+			}
+			Expect(r).To(BeRefusedWith(502, 503, 500), what+" while the site is down")
+			Expect(r.Took).To(BeNumerically("<=", atOnce), "%s while the site is down: expected an answer at once, got it after %v", what, r.Took)
+		}
+		select {
+		case <-time.After(time.Until(began.Add(down + 50*time.Millisecond))):
+		case <-ctx.Done():
+		}
+		Expect(b.comesBack(ctx, known)).To(BeEmpty(), "the site is back")
+		Expect(stranger.List(ctx)).To(HaveStatus(200), "the site is back")
+	})
+
+	b.Check("upstream/cancel", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+		b.Drupal.Mark()
+		leaving, leave := context.WithCancel(ctx)
+		gone := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(gone)
+			b.As(Agent).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)), Fresh: true})
+		}()
+		Eventually(b.Drupal.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
+		leave()
+		<-gone
+		left := time.Now()
+		Eventually(func() bool { return !b.Drupal.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(time.Second).WithPolling(5*time.Millisecond).
+			Should(BeTrue(), "a caller that goes away: expected its request to the site to end, got it still running after %v", time.Since(left))
+	})
+
+	b.Check("upstream/huge-answer", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, known, BeUpstreamError())
+	})
+
+	b.Check("upstream/no-ssrf", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		elsewhere, host := b.elsewhere()
+		there := "http://" + host
+
+		b.As(Agent).Describe(ctx, there+"/jsonrpc")
+		b.As(Agent).Invoke(ctx, there+"/jsonrpc", Args{})
+		b.As(Agent).Invoke(ctx, "//"+host+"/jsonrpc", Args{})
+		b.As(Agent).List(ctx, there)
+		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL"} {
+			b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}},
+				Body: strings.NewReader(fmt.Sprintf(`{"name":%q,"arguments":{}}`, known))})
+		}
+		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+		for _, f := range []mockdrupal.Fault{
+			{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"},
+			{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307},
+			{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"},
+			{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"},
+		} {
+			disarm := b.Drupal.Arm(f)
+			b.As(stranger).List(ctx)
+			b.As(Agent).Invoke(ctx, known, Args{})
+			disarm()
+		}
+		b.recovered(ctx, known)
+		Expect(elsewhere()).To(BeEmpty(), "no input may make the bridge call another host than the site: expected no connection, got one to %s", host)
+	})
+
+	b.Check("upstream/post-only", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		for _, entry := range b.Drupal.Journal() {
+			if len(entry.Calls) == 0 {
+				continue
+			}
+			Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), "a method call: expected POST /jsonrpc, got %s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))
+		}
+		Expect(b.Drupal.Calls()).NotTo(BeEmpty(), "an invoke that succeeded: expected its call at the site, got none")
+	})
+
+	b.Check("upstream/error-any-status", func(ctx SpecContext) {
+		failing := b.failingTool()
+		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
+		if right.Status != http.StatusInternalServerError {
+			NotTestable("a failing method is not answered with 500 to begin with (invoke/execution-error-500 judges that)")
+		}
+		same := Meet("that error: "+right.Outcome(), func(a *Answer) string {
+			if a.Status != right.Status || a.Code() != right.Code() || a.Message() != right.Message() {
+				return a.Outcome()
+			}
+			return ""
+		})
+		for _, status := range []int{200, 400, 500} {
+			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, b.ToolName(failing.ID), same)
+		}
+		b.eachFailure(ctx, []siteFailure{
+			{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+			{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+		}, b.ToolName(failing.ID), same)
+		b.eachFailure(ctx, []siteFailure{
+			{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
+			{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+		}, b.KnownTool(ctx), BeUpstreamError())
+	})
+})
+
+// eachFailure invokes the tool once under each failure of the site and judges the answer; between two it waits until
+// the bridge serves again, for a breaker may have opened.
+func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, tool string, judge OmegaMatcher) {
+	for _, f := range failures {
+		f.fault.Route = "jsonrpc"
+		disarm := b.Drupal.Arm(f.fault)
+		Expect(b.As(Agent).Invoke(ctx, tool, Args{})).To(judge, f.name)
+		disarm()
+		b.recovered(ctx, b.KnownTool(ctx))
+	}
+}
+
+// recovered waits until the bridge serves again after a fault of the site is over.
+func (b *Bridge) recovered(ctx context.Context, known string) {
+	if fault := b.comesBack(ctx, known); fault != "" {
+		NotTestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): " + fault)
+	}
+}
+
+// comesBack invokes a known tool until it works: at once, or after the Retry-After that a breaker announces. It says
+// what came instead.
+func (b *Bridge) comesBack(ctx context.Context, known string) string {
+	r := b.As(Agent).Invoke(ctx, known, Args{})
+	for range 3 {
+		if r.Status == http.StatusOK {
+			return ""
+		}
+		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
+		if err != nil {
+			break
+		}
+		b.pass(ctx, time.Duration(seconds)*time.Second)
+		r = b.As(Agent).Invoke(ctx, known, Args{})
+	}
+	if r.Status == http.StatusOK {
+		return ""
+	}
+	return mismatch(r.Subject(), "a success once the site is well", r.Outcome())
+}
+
+// pass lets time go by: on the run's clock where there is one, else on the wall's.
+func (b *Bridge) pass(ctx context.Context, d time.Duration) {
+	if b.advance != nil {
+		b.advance(d)
+		return
+	}
+	select {
+	case <-time.After(min(d, 30*time.Second)):
+	case <-ctx.Done():
+	}
+}
+
+// elsewhere listens where no bridge has any business; the function tells who came.
+func (b *Bridge) elsewhere() (visitors func() []string, host string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		NotTestable("no second host can be opened on this machine: " + err.Error())
+	}
+	var came atomic.Pointer[[]string]
+	came.Store(&[]string{})
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := append(append([]string{}, *came.Load()...), r.Method+" "+r.URL.Path)
+		came.Store(&list)
+		http.NotFound(w, r)
+	})}
+	go server.Serve(listener) //nolint:errcheck // it ends with Close
+	DeferCleanup(server.Close)
+	return func() []string { return *came.Load() }, listener.Addr().String()
+}
+
+// callFault says what keeps a request to the site from being valid JSON-RPC 2.0 with an id; "" when it is.
+func callFault(entry mockdrupal.Entry) string {
+	if t, _, _ := strings.Cut(entry.Header.Get("Content-Type"), ";"); strings.TrimSpace(t) != "application/json" {
+		return fmt.Sprintf("the Content-Type is %q", entry.Header.Get("Content-Type"))
+	}
+	v, err := exact.Parse(entry.Body)
+	if err != nil {
+		return "the body " + err.Error()
+	}
+	calls, batch := v.([]any)
+	if !batch {
+		calls = []any{v}
+	}
+	for _, c := range calls {
+		call, ok := c.(map[string]any)
+		if !ok {
+			return "the body is no object"
+		}
+		if call["jsonrpc"] != "2.0" {
+			return "`jsonrpc` is not \"2.0\""
+		}
+		if method, ok := call["method"].(string); !ok || method == "" {
+			return "`method` is no string"
+		}
+		switch id := call["id"].(type) {
+		case nil:
+			return "there is no `id`"
+		case map[string]any, []any, bool:
+			return fmt.Sprintf("`id` is a %T", id)
+		}
+		switch params := call["params"].(type) {
+		case nil:
+			if _, there := call["params"]; there {
+				return "`params` is null"
+			}
+		case map[string]any, []any:
+		default:
+			return fmt.Sprintf("`params` is a %T", params)
+		}
+	}
+	return ""
+}
+
+func calledMethods(d *Drupal) []string {
+	methods := []string{}
+	for _, call := range d.Calls() {
+		methods = append(methods, call.Method)
+	}
+	return methods
+}
+
+// echoing is a tool of the agent's that gives back its arguments, and one required string parameter of it.
+type echoing struct {
+	fixtures.Method
+	param string
+}
+
+func (e echoing) arguments(value any) Args { return Args{e.param: value} }
+
+// echoTool finds a tool that echoes and has exactly one required parameter, a plain string.
+func (b *Bridge) echoTool() echoing {
+	site := b.Drupal.Site()
+	for _, id := range site.VisibleTo(userOf(site, Agent)) {
+		m, _ := site.Method(id)
+		var required []fixtures.Param
+		for _, p := range m.Params {
+			if p.Required {
+				required = append(required, p)
+			}
+		}
+		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 && strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
+			return echoing{*m, required[0].Name}
+		}
+	}
+	NotTestable("the site " + site.Name + " has no tool that echoes one required string")
+	return echoing{}
+}
+
+// failingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
+func (b *Bridge) failingTool() *fixtures.Method {
+	site := b.Drupal.Site()
+	for _, id := range site.VisibleTo(userOf(site, Agent)) {
+		if m, _ := site.Method(id); m.Behaviour.Kind == fixtures.Fail && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
+			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
+			return m
+		}
+	}
+	NotTestable("the site " + site.Name + " has no tool that fails with a code of its own")
+	return nil
+}
+
+func errorBody(e *fixtures.RPCError, id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0",%s"error":{"code":%d,"message":%s}}`, id, e.Code, encode(e.Message))
+}
+
+// BeUpstreamError matches the refusal that a broken answer of the site becomes: 500, 502 or 503, never the page itself.
+func BeUpstreamError() OmegaMatcher {
+	return judging("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *Answer) bool {
+		switch a.Status {
+		case 500, 502, 503:
+			return a.Code() != "" && !strings.Contains(string(a.Body), pageMark)
+		}
+		return false
+	})
+}
+
+// BeEnvelope matches a refusal in the contract's envelope.
+func BeEnvelope() OmegaMatcher {
+	return judging(`{"error": {"code", "message"}}`, func(a *Answer) bool { return a.Code() != "" && a.Message() != "" })
+}
