@@ -1,0 +1,171 @@
+// Package mutants proves the checks: deliberately broken bridges, each wrong in one realistic way, that must fail the
+// clause meant for them, and correct bridges that differ from the reference wherever the contract leaves room, that must
+// fail nothing. A mutant is the reference bridge with a few lines on a shared mechanism: in front of it, between it and
+// the site, or in its options. This package alone may import bridge beside suites.
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+)
+
+// Origin tells where a mutant's fault was met.
+type Origin string
+
+// The origins of a fault.
+const (
+	Module   Origin = "module"   // seen on the real Drupal module
+	Peer     Origin = "peer"     // seen on another bridge or server
+	Imagined Origin = "imagined" // not met yet
+)
+
+// Mutant is a bridge that differs from the reference. With Breaks it is wrong; without it is a correct variant.
+type Mutant struct {
+	Name   string
+	Breaks []string // the clauses meant to fail; nil: a correct bridge
+	Origin Origin
+	Why    string // what a correct variant uses of the contract's room, or what the fault does to people
+
+	Front    func(next http.Handler) http.Handler           // between the caller and the bridge
+	Wired    func(site *wire) front                         // a Front with its own way to the site, past the bridge
+	Upstream func(next http.RoundTripper) http.RoundTripper // between the bridge and the site
+	Options  func(*bridge.Options)                          // other settings of the reference
+	Server   func(*http.Server)                             // other settings of the server that it runs on
+	Claims   string                                         // changes to the capabilities, as --capabilities takes them
+	Site     string                                         // built-in site behind it; "" is default
+}
+
+// Clauses is the list of a mutant's meant clauses.
+func Clauses(ids ...string) []string { return ids }
+
+// Claimed are the capabilities that the reference bridge has and that have checks.
+func Claimed() []string {
+	return append(slices.Clone(suites.DefaultCapabilities), "cursor-base64-offset")
+}
+
+// TTL is how long a bridge on a stand may show a changed site's old state, on the stand's own clock.
+const TTL = time.Second
+
+// Stand is a mock Drupal with a bridge in front of it, on this machine, both on one clock that only Advance moves on
+// beyond real time.
+type Stand struct {
+	URL    string
+	Drupal *mockdrupal.Drupal
+
+	ahead  atomic.Int64
+	bridge *bridge.Bridge
+	site   *http.Server
+	front  *http.Server
+}
+
+// Serve starts the stand of a mutant; the zero Mutant is the reference bridge. Close ends it.
+func Serve(m Mutant) (*Stand, error) {
+	name := m.Site
+	if name == "" {
+		name = "default"
+	}
+	site, err := fixtures.Builtin(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stand{}
+	if s.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: s.Now}); err != nil {
+		return nil, fmt.Errorf("start the mock Drupal: %w", err)
+	}
+	siteAt, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.site = serve(siteAt, s.Drupal, nil)
+	options := bridge.Options{Drupal: "http://" + siteAt.Addr().String(), DiscoveryTTL: TTL, PermissionTTL: TTL,
+		UpstreamTimeout: 2 * time.Second, Now: s.Now, Logger: slog.New(slog.DiscardHandler)}
+	if m.Upstream != nil {
+		options.Transport = m.Upstream(&http.Transport{MaxIdleConnsPerHost: 256})
+	}
+	if m.Options != nil {
+		m.Options(&options)
+	}
+	if s.bridge, err = bridge.New(options); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("start the bridge: %w", err)
+	}
+	var handler http.Handler = s.bridge
+	if m.Front != nil {
+		handler = m.Front(handler)
+	}
+	if m.Wired != nil {
+		handler = m.Wired(&wire{options.Drupal})(handler)
+	}
+	frontAt, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.front = serve(frontAt, handler, m.Server)
+	s.URL = "http://" + frontAt.Addr().String()
+	return s, nil
+}
+
+func serve(at net.Listener, h http.Handler, settings func(*http.Server)) *http.Server {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	if settings != nil {
+		settings(server)
+	}
+	go server.Serve(at) //nolint:errcheck // it ends with Close
+	return server
+}
+
+// Now is the stand's time.
+func (s *Stand) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+// Advance moves the stand's clock on.
+func (s *Stand) Advance(d time.Duration) { s.ahead.Add(int64(d)) }
+
+// Close ends the servers and their connections.
+func (s *Stand) Close() {
+	if s.front != nil {
+		s.front.Close()
+	}
+	if s.bridge != nil {
+		s.bridge.Close()
+	}
+	s.site.Close()
+}
+
+// Judge runs the suites against a mutant. Options of the run may narrow it; target, mock and clock are the stand's.
+func Judge(ctx context.Context, m Mutant, o suites.Options) (*reports.Report, error) {
+	stand, err := Serve(m)
+	if err != nil {
+		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	defer stand.Close()
+	if o.Capabilities, err = suites.Claim(Claimed(), m.Claims); err != nil {
+		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	o.Drupal, o.DiscoveryTTL, o.Advance = stand.Drupal, TTL, stand.Advance
+	return suites.Run(ctx, suites.Target{URL: stand.URL, Name: m.Name}, o)
+}
+
+// Failing lists the clauses that a report shows as not kept: failures, warnings and errors.
+func Failing(r *reports.Report) []string {
+	ids := []string{}
+	for _, result := range r.Results {
+		switch result.Verdict {
+		case reports.Fail, reports.Warn, reports.Error:
+			ids = append(ids, result.ID)
+		}
+	}
+	return ids
+}

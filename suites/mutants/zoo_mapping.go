@@ -1,0 +1,352 @@
+package mutants
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var mappingMutants = []Mutant{
+	{Name: "name-lower-cased", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Imagined,
+		Why: "ids with capitals are listed in lower case; both spellings are taken", Front: renamed(strings.ToLower)},
+	{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
+		Why: "as clients like it, but not what the bridge claims", Front: renamed(func(id string) string { return strings.ReplaceAll(id, ".", "_") })},
+	{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
+		Front: renamed(func(id string) string { return strings.ReplaceAll(id, ".", "/") })},
+	{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
+		Front: renamed(func(id string) string {
+			return regexp.MustCompile(`^taxonomy\.`).ReplaceAllString(id, "Taxonomy: ")
+		})},
+	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique"), Origin: Imagined,
+		Claims: "naming-underscore", Front: renamed(underscored)},
+	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Claims: "naming-underscore"},
+
+	{Name: "description-escaped", Breaks: Clauses("mapping/description-is-usage"), Origin: Module,
+		Front: onDescription(html.EscapeString)},
+	{Name: "description-tags-stripped", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+		Front: onDescription(func(s string) string { return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(s, "") })},
+	{Name: "description-placeholder-filled", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+		Front: onDescription(func(s string) string { return regexp.MustCompile(`[@%:!][a-z]+`).ReplaceAllString(s, "") })},
+	{Name: "description-cut", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "cut at 60 characters",
+		Front: onDescription(func(s string) string {
+			if runes := []rune(s); len(runes) > 60 {
+				return string(runes[:59]) + "…"
+			}
+			return s
+		})},
+	{Name: "description-ascii-only", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+		Front: onDescription(func(s string) string {
+			quoted := strconv.QuoteToASCII(s)
+			return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+		})},
+	{Name: "description-is-title", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+		Front: onTool(func(t tool) {
+			if title, ok := t["title"]; ok {
+				t["description"] = title
+			}
+		})},
+
+	{Name: "title-missing", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer,
+		Front: onTool(func(t tool) { delete(t, "title") })},
+	{Name: "title-is-usage", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
+		Front: onTool(func(t tool) {
+			if _, ok := t["title"]; ok {
+				t["title"] = t["description"]
+			}
+		})},
+	{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute", "describe/equals-list"), Origin: Imagined,
+		Why: "describe gives it still, so only the list is wrong",
+		Front: onList(func(p *page) {
+			for _, t := range p.Tools {
+				if p.Cursor != "" {
+					delete(t.(tool), "title")
+				}
+			}
+		})},
+
+	{Name: "annotations-dropped", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer,
+		Front: onTool(func(t tool) { delete(t, "annotations") })},
+	{Name: "annotations-hints-only", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "as go-sdk's typed annotations do",
+		Front: onAnnotations(func(a map[string]any) {
+			for name := range a {
+				if !slices.Contains([]string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}, name) {
+					delete(a, name)
+				}
+			}
+		})},
+	{Name: "annotations-nested-lost", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
+		Front: onAnnotations(func(a map[string]any) {
+			for name, v := range a {
+				if _, nested := v.(map[string]any); nested {
+					delete(a, name)
+				}
+			}
+		})},
+	{Name: "annotations-booleans-as-text", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
+		Front: onAnnotations(func(a map[string]any) {
+			for name, v := range a {
+				if b, ok := v.(bool); ok {
+					a[name] = strconv.FormatBool(b)
+				}
+			}
+		})},
+	{Name: "annotations-false-left-out", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "omitempty",
+		Front: onAnnotations(func(a map[string]any) {
+			for name, v := range a {
+				if v == false {
+					delete(a, name)
+				}
+			}
+		})},
+
+	{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
+		Front: onTool(func(t tool) { delete(t, "outputSchema") })},
+	{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one where the method declares none",
+		Front: onTool(func(t tool) {
+			if _, ok := t["outputSchema"]; !ok {
+				t["outputSchema"] = map[string]any{"type": "object"}
+			}
+		})},
+	{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "2025-06-18 knows no other",
+		Front: onTool(func(t tool) {
+			if s, ok := t["outputSchema"].(map[string]any); ok && s["type"] != "object" {
+				delete(t, "outputSchema")
+			}
+		})},
+	{Name: "output-schema-items-lost", Breaks: Clauses("mapping/output-schema"), Origin: Imagined,
+		Front: onTool(func(t tool) { walk(t["outputSchema"], func(s map[string]any) { delete(s, "items") }) })},
+
+	{Name: "input-type-missing", Breaks: Clauses("mapping/input-object"), Origin: Peer,
+		Front: onInput(func(s map[string]any) { delete(s, "type") })},
+	{Name: "input-schema-empty-without-parameters", Breaks: Clauses("mapping/input-object"), Origin: Peer,
+		Front: onInput(func(s map[string]any) {
+			if p, _ := s["properties"].(map[string]any); len(p) == 0 {
+				clear(s)
+			}
+		})},
+	{Name: "input-type-list", Breaks: Clauses("mapping/input-object"), Origin: Imagined,
+		Front: onInput(func(s map[string]any) { s["type"] = []any{"object", "null"} })},
+
+	{Name: "properties-list-when-empty", Breaks: Clauses("mapping/no-params-object", "mapping/input-object", "schema/input-valid"), Origin: Module,
+		Front: onInput(func(s map[string]any) {
+			if p, ok := s["properties"].(map[string]any); !ok || len(p) == 0 {
+				s["properties"] = []any{}
+			}
+		})},
+	{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "mapping/properties-complete", "schema/input-valid"), Origin: Module,
+		Front: onProperty(func(p map[string]any) { walk(p, emptyAsList) })},
+	{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "mapping/output-schema", "schema/output-valid"), Origin: Module,
+		Front: onTool(func(t tool) { walk(t["outputSchema"], emptyAsList) })},
+
+	{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional one",
+		Front: onProperties(func(schema, properties map[string]any) {
+			for name := range properties {
+				if !slices.Contains(required(schema), any(name)) && len(properties) > 2 {
+					delete(properties, name)
+					return
+				}
+			}
+		})},
+	{Name: "parameter-invented", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+		Front: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{"type": "string"} })},
+	{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("enum"))},
+	{Name: "format-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("format"))},
+	{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("minimum", "maximum"))},
+	{Name: "pattern-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("pattern"))},
+	{Name: "default-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("default"))},
+	{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
+	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("properties"))},
+	{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("required"))},
+	{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("enum"))},
+	{Name: "items-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("items"))},
+	{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+		Front: onProperty(func(p map[string]any) {
+			if p["type"] == "integer" {
+				p["type"] = "number"
+			}
+		})},
+	{Name: "bounds-rounded", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "bounds pass through a float64",
+		Front: onProperty(func(p map[string]any) {
+			for _, bound := range []string{"minimum", "maximum"} {
+				if v, ok := p[bound]; ok {
+					n, _ := strconv.ParseFloat(fmt.Sprint(v), 32)
+					p[bound] = int64(n)
+				}
+			}
+		})},
+
+	{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description"), Origin: Peer, Front: onProperty(without("description"))},
+	{Name: "parameter-description-object", Breaks: Clauses("mapping/param-description", "schema/input-valid"), Origin: Imagined,
+		Why: "TranslatableMarkup, not made a string",
+		Front: onProperty(func(p map[string]any) {
+			if d, ok := p["description"]; ok {
+				p["description"] = map[string]any{"string": d, "arguments": []any{}}
+			}
+		})},
+	{Name: "parameter-description-is-its-name", Breaks: Clauses("mapping/param-description"), Origin: Imagined, Why: "where it has none",
+		Front: onProperties(func(_, properties map[string]any) {
+			for name, p := range properties {
+				if p := p.(map[string]any); p["description"] == nil {
+					p["description"] = name
+				}
+			}
+		})},
+	{Name: "parameter-description-escaped", Breaks: Clauses("mapping/param-description"), Origin: Module,
+		Front: onProperty(func(p map[string]any) {
+			if d, ok := p["description"].(string); ok {
+				p["description"] = html.EscapeString(d)
+			}
+		})},
+
+	{Name: "required-missing", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Front: onInput(without("required"))},
+	{Name: "required-all", Breaks: Clauses("mapping/required-exact"), Origin: Imagined,
+		Front: onProperties(func(schema, properties map[string]any) {
+			all := []any{}
+			for name := range properties {
+				all = append(all, name)
+			}
+			schema["required"] = all
+		})},
+	{Name: "required-empty-list", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Why: "Draft 4 forbids it; some clients as well",
+		Front: onInput(func(s map[string]any) {
+			if _, ok := s["required"]; !ok {
+				s["required"] = []any{}
+			}
+		})},
+	{Name: "required-first-only", Breaks: Clauses("mapping/required-exact"), Origin: Imagined,
+		Front: onInput(func(s map[string]any) {
+			if all := required(s); len(all) > 1 {
+				s["required"] = all[:1]
+			}
+		})},
+	{Name: "required-twice", Breaks: Clauses("mapping/required-exact", "schema/input-valid"), Origin: Imagined,
+		Front: onInput(func(s map[string]any) {
+			if all := required(s); len(all) > 0 {
+				s["required"] = append(slices.Clone(all), all[0])
+			}
+		})},
+
+	{Name: "factory-schema-empty", Breaks: Clauses("mapping/factory-params", "mapping/properties-complete"), Origin: Peer,
+		Front: onFactory(func(p map[string]any) {
+			d := p["description"]
+			clear(p)
+			if d != nil {
+				p["description"] = d
+			}
+		})},
+	{Name: "factory-class-shown", Breaks: Clauses("mapping/factory-params"), Origin: Imagined,
+		Front: onFactory(func(p map[string]any) { p["$comment"] = `Drupal\jsonrpc\ParameterFactory\PaginationParameterFactory` })},
+
+	{Name: "by-position-list", Breaks: Clauses("mapping/by-position", "mapping/input-object", "schema/input-valid"), Origin: Module,
+		Front: onPositional(func(schema, properties map[string]any) {
+			list := make([]any, 0, len(properties))
+			for i := range len(properties) {
+				list = append(list, properties[strconv.Itoa(i)])
+			}
+			schema["properties"] = list
+		})},
+	{Name: "by-position-required-numbers", Breaks: Clauses("mapping/by-position", "schema/input-valid"), Origin: Imagined,
+		Front: onPositional(func(schema, _ map[string]any) {
+			schema["required"] = mapped(required(schema), func(v any) any {
+				if n, err := strconv.Atoi(fmt.Sprint(v)); err == nil {
+					return n
+				}
+				return v
+			})
+		})},
+}
+
+// renamed shows every tool under another name and takes that name back, beside the right one.
+func renamed(to func(id string) string) front {
+	ids := newTable[string]()
+	rename := onTool(func(t tool) {
+		if id, ok := t["name"].(string); ok {
+			ids.keep(to(id), id)
+			t["name"] = to(id)
+		}
+	})
+	return func(next http.Handler) http.Handler {
+		return rename(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case toDescribe(r):
+				if id, ok := ids.get(r.URL.Query().Get("name")); ok {
+					r.URL.RawQuery = url.Values{"name": {id}}.Encode()
+				}
+			case toInvoke(r) && r.ContentLength < maxKept:
+				body := drain(r)
+				if call := decode(body); call != nil {
+					if id, ok := ids.get(fmt.Sprint(call["name"])); ok {
+						call["name"] = id
+						body = encode(call)
+					}
+				}
+				fill(r, body)
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+}
+
+func underscored(id string) string {
+	return regexp.MustCompile(`[^A-Za-z0-9_-]`).ReplaceAllString(id, "_")
+}
+
+func onDescription(change func(string) string) front {
+	return onTool(func(t tool) {
+		if d, ok := t["description"].(string); ok {
+			t["description"] = change(d)
+		}
+	})
+}
+
+func onAnnotations(change func(map[string]any)) front {
+	return onTool(func(t tool) {
+		if a, ok := t["annotations"].(map[string]any); ok {
+			change(a)
+		}
+	})
+}
+
+// without takes keywords out of a schema.
+func without(keywords ...string) func(map[string]any) {
+	return func(schema map[string]any) {
+		for _, k := range keywords {
+			delete(schema, k)
+		}
+	}
+}
+
+// emptyAsList writes an empty property list as PHP does.
+func emptyAsList(schema map[string]any) {
+	if p, ok := schema["properties"].(map[string]any); ok && len(p) == 0 {
+		schema["properties"] = []any{}
+	}
+}
+
+func required(schema map[string]any) []any {
+	names, _ := schema["required"].([]any)
+	return names
+}
+
+// onFactory changes the schemas that come from the pagination factory, known by their offset and limit.
+func onFactory(change func(property map[string]any)) front {
+	return onProperty(func(p map[string]any) {
+		if inner, ok := p["properties"].(map[string]any); ok && inner["offset"] != nil && inner["limit"] != nil {
+			change(p)
+		}
+	})
+}
+
+// onPositional changes the schemas of methods with parameters by position, which the reference names "0", "1", ….
+func onPositional(change func(schema, properties map[string]any)) front {
+	return onProperties(func(schema, properties map[string]any) {
+		if _, ok := properties["0"]; ok {
+			change(schema, properties)
+		}
+	})
+}
