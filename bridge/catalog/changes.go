@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Changes says how one catalog differs from the one before it, by tool name.
+type Changes struct {
+	Added, Removed, Changed []string
+}
+
+// Any tells whether anything differs.
+func (c Changes) Any() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) > 0 }
+
+// Diff compares two catalogs; old may be nil.
+func Diff(old, now *Catalog) Changes {
+	var c Changes
+	if old == nil {
+		old = &Catalog{}
+	}
+	if old == now {
+		return c
+	}
+	for _, t := range now.tools {
+		switch before, ok := old.Lookup(t.Name); {
+		case !ok:
+			c.Added = append(c.Added, t.Name)
+		case before != t && !bytes.Equal(before.encoded, t.encoded):
+			c.Changed = append(c.Changed, t.Name)
+		}
+	}
+	for _, t := range old.tools {
+		if _, ok := now.Lookup(t.Name); !ok {
+			c.Removed = append(c.Removed, t.Name)
+		}
+	}
+	return c
+}
+
+// Listing remembers which pages of a caller's catalog were given out, so that a cursor keeps its meaning when the
+// tools change between two pages: a tool that stayed is neither lost nor doubled (clause list/change-between-pages).
+// The zero value is ready; it is safe for use by many at once.
+type Listing struct {
+	mu      sync.Mutex
+	current *Catalog
+	before  *Catalog
+	issued  map[Cursor]bool // cursors given out with current
+	earlier map[Cursor]bool // and with before
+}
+
+// Page gives the page of now that a cursor means.
+func (l *Listing) Page(now *Catalog, at Cursor) *Page {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != now {
+		if l.current != nil && l.current.Version != now.Version {
+			l.before, l.earlier = l.current, l.issued
+			l.issued = nil
+		}
+		l.current = now
+	}
+	if at > 0 && !l.issued[at] && l.earlier[at] {
+		at = carryOver(l.before, now, at)
+	}
+	page := now.Page(at)
+	if page.Next > 0 {
+		if l.issued == nil {
+			l.issued = map[Cursor]bool{}
+		}
+		l.issued[page.Next] = true
+	}
+	return page
+}
+
+// carryOver finds the place in now that an offset had in before: ahead of the first tool at or after the offset that
+// is still there, or else behind the last one ahead of it. Without a common tool the offset stays what it is.
+func carryOver(before, now *Catalog, at Cursor) Cursor {
+	for _, t := range before.tools[min(int(at), len(before.tools)):] {
+		if i, ok := now.index[t.Name]; ok {
+			return Cursor(i)
+		}
+	}
+	for i := min(int(at), len(before.tools)) - 1; i >= 0; i-- {
+		if j, ok := now.index[before.tools[i].Name]; ok {
+			return Cursor(j + 1)
+		}
+	}
+	return at
+}

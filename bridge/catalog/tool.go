@@ -1,0 +1,75 @@
+// Package catalog holds what a caller may see: tools, in the site's order, with their pages encoded once and a version
+// that is a hash of the content. It does not know where tools come from (discovery) nor how they are run (invoke).
+// A Catalog and a Tool never change; callers who see the same tools share the same Catalog.
+package catalog
+
+import (
+	"encoding/json"
+	"sync"
+
+	"bridgecheck/bridge/jsondoc"
+	"bridgecheck/bridge/schema"
+)
+
+// Definition is a tool as translation gives it. Name, Method, Description and InputSchema are never empty.
+type Definition struct {
+	Name         string // as listed
+	Method       string // the JSON-RPC method's id
+	Title        string
+	Description  string
+	InputSchema  json.RawMessage // a JSON Schema of type object
+	OutputSchema json.RawMessage // nil: none declared
+	Annotations  json.RawMessage // a JSON object; nil: none
+	Required     []string        // parameters that must be there; all others may be null
+	Positional   []string        // for a method whose parameters go by position: their names, in that order
+}
+
+// Tool is a definition in its listed form, with schemas that are compiled when first needed.
+type Tool struct {
+	Definition
+	encoded []byte
+	input   func() (*schema.Schema, error)
+	output  func() (*schema.Schema, error)
+}
+
+// NewTool makes a tool of a definition.
+func NewTool(d Definition) *Tool {
+	return &Tool{Definition: d, encoded: encode(d), input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
+}
+
+// Encoded is the tool as list and describe give it: one JSON object. The bytes must not be changed.
+func (t *Tool) Encoded() []byte { return t.encoded }
+
+// Input is the compiled input schema.
+func (t *Tool) Input() (*schema.Schema, error) { return t.input() }
+
+// Output is the compiled output schema; nil where none is declared.
+func (t *Tool) Output() (*schema.Schema, error) { return t.output() }
+
+// compiled compiles a schema once, when it is first asked for.
+func compiled(doc json.RawMessage) func() (*schema.Schema, error) {
+	return sync.OnceValues(func() (*schema.Schema, error) {
+		if doc == nil {
+			return nil, nil
+		}
+		return schema.Compile(doc)
+	})
+}
+
+// encode writes the listed form. Members that a tool lacks are left out: clients refuse null and [] there.
+func encode(d Definition) []byte {
+	b := make([]byte, 0, 128+len(d.Description)+len(d.InputSchema)+len(d.OutputSchema)+len(d.Annotations))
+	b = jsondoc.AppendString(append(b, `{"name":`...), d.Name)
+	if d.Title != "" {
+		b = jsondoc.AppendString(append(b, `,"title":`...), d.Title)
+	}
+	b = jsondoc.AppendString(append(b, `,"description":`...), d.Description)
+	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
+	if d.OutputSchema != nil {
+		b = append(append(b, `,"outputSchema":`...), d.OutputSchema...)
+	}
+	if d.Annotations != nil {
+		b = append(append(b, `,"annotations":`...), d.Annotations...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,202 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/filter"
+	"bridgecheck/bridge/translate"
+)
+
+// set is what one answer of the site comes to. Callers whom the site gives the same answer share one set, and sets
+// share the tools that they have in common.
+type set struct {
+	catalog     *catalog.Catalog
+	mayDiscover bool
+	administers bool // the caller sees the method that stands for administering
+	diagnostics []translate.Diagnostic
+}
+
+// Exposure is what makes a method a tool.
+type Exposure string
+
+// The ways. Auto takes the attribute where the site shows it and patterns where it does not.
+const (
+	ExposeAuto      Exposure = "auto"
+	ExposeAttribute Exposure = "attribute"
+	ExposePatterns  Exposure = "patterns"
+)
+
+// Rules say which methods become tools, and how.
+type Rules struct {
+	Expose      Exposure
+	Patterns    *filter.Patterns // nil: the safe defaults where there is no attribute, no further filter where there is
+	ReadOnly    bool             // only tools that change nothing
+	Naming      filter.Naming
+	PageSize    int
+	AdminMethod string // who sees this method may administer the bridge; "": nobody
+	Translator  translate.Translator
+}
+
+// exposed tells whether a described method is to be a tool.
+func (r Rules) exposed(d Description, m translate.Method, safe filter.Patterns) bool {
+	byAttribute := r.Expose == ExposeAttribute || r.Expose != ExposePatterns && d.Extension
+	switch {
+	case byAttribute && !m.Marked():
+		return false
+	case r.Patterns != nil && !r.Patterns.Match(m.ID):
+		return false
+	case r.Patterns == nil && !byAttribute && !safe.Match(m.ID):
+		return false
+	}
+	return !r.ReadOnly || readsOnly(m)
+}
+
+// readsOnly tells whether a method changes nothing: its annotation says so or, where it is silent, its id does.
+func readsOnly(m translate.Method) bool {
+	if readOnly, known := m.Hint("readOnlyHint"); known {
+		return readOnly
+	}
+	destructive, _ := m.Hint("destructiveHint")
+	return !destructive && filter.ReadsByName(m.ID)
+}
+
+// builder makes sets and keeps what can be shared, as long as anybody uses it.
+type builder struct {
+	rules Rules
+	safe  filter.Patterns
+	sets  pool[[sha256.Size]byte, set]
+	tools pool[[sha256.Size]byte, translated]
+}
+
+// translated is a tool with what was said about it; tool is nil when the method is in quarantine.
+type translated struct {
+	tool        *catalog.Tool
+	diagnostics []translate.Diagnostic
+}
+
+func newBuilder(rules Rules) (*builder, error) {
+	safe, err := filter.NewPatterns(filter.DefaultInclude, filter.DefaultExclude)
+	if err != nil {
+		return nil, fmt.Errorf("default patterns: %w", err)
+	}
+	return &builder{rules: rules, safe: safe}, nil
+}
+
+// build gives the set of an answer.
+func (b *builder) build(source Source, a Answer) (*set, error) {
+	hash := sha256.New()
+	for _, doc := range a.Documents {
+		sum := sha256.Sum256(doc)
+		hash.Write(sum[:])
+	}
+	return b.sets.get([sha256.Size]byte(hash.Sum(nil)), func() (*set, error) {
+		d, err := source.Read(a)
+		if err != nil {
+			return nil, err
+		}
+		return b.assemble(d), nil
+	})
+}
+
+// assemble translates the exposed methods, tool by tool: one that cannot be translated costs itself only.
+func (b *builder) assemble(d Description) *set {
+	s := &set{mayDiscover: d.MayDiscover}
+	var methods []Described
+	var ids []string
+	seen := map[string]bool{}
+	for _, m := range d.Methods {
+		s.administers = s.administers || m.Method.ID != "" && m.Method.ID == b.rules.AdminMethod
+		switch {
+		case m.Err != nil:
+			s.quarantine(m.Method.ID, m.Err)
+		case !b.rules.exposed(d, m.Method, b.safe):
+		case seen[m.Method.ID]:
+			s.quarantine(m.Method.ID, fmt.Errorf("the site lists it twice"))
+		default:
+			seen[m.Method.ID] = true
+			methods, ids = append(methods, m), append(ids, m.Method.ID)
+		}
+	}
+	var tools []*catalog.Tool
+	for i, name := range b.rules.Naming.Names(ids) {
+		t := b.translate(methods[i], name)
+		s.diagnostics = append(s.diagnostics, t.diagnostics...)
+		if t.tool != nil {
+			tools = append(tools, t.tool)
+		}
+	}
+	s.catalog = catalog.New(tools, b.rules.PageSize)
+	return s
+}
+
+func (s *set) quarantine(id string, err error) {
+	s.diagnostics = append(s.diagnostics, translate.Diagnostic{Method: id, Problem: err.Error(), Quarantined: true})
+}
+
+// translate makes a tool of a method, once for all sets that hold it.
+func (b *builder) translate(m Described, name string) *translated {
+	key := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, m.Raw))
+	t, _ := b.tools.get(key, func() (*translated, error) {
+		definition, notes, err := b.rules.Translator.Tool(m.Method)
+		if err != nil {
+			notes = append(notes, translate.Diagnostic{Method: m.Method.ID, Problem: err.Error(), Quarantined: true})
+			return &translated{diagnostics: notes}, nil
+		}
+		definition.Name = name
+		return &translated{tool: catalog.NewTool(definition), diagnostics: notes}, nil
+	})
+	return t
+}
+
+// pool shares values by key for as long as anybody holds them. The zero value is ready.
+type pool[K comparable, V any] struct {
+	mu sync.Mutex
+	m  map[K]weak.Pointer[V]
+}
+
+// get gives the value of a key, made if nobody holds one.
+func (p *pool[K, V]) get(key K, build func() (*V, error)) (*V, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v := p.m[key].Value(); v != nil {
+		return v, nil
+	}
+	v, err := build()
+	if err != nil {
+		return nil, err
+	}
+	if p.m == nil {
+		p.m = map[K]weak.Pointer[V]{}
+	}
+	p.m[key] = weak.Make(v)
+	runtime.AddCleanup(v, p.forget, key)
+	return v, nil
+}
+
+// forget drops a key whose value is gone, unless another has taken its place.
+func (p *pool[K, V]) forget(key K) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w, ok := p.m[key]; ok && w.Value() == nil {
+		delete(p.m, key)
+	}
+}
+
+// all gives every value that is held.
+func (p *pool[K, V]) all() []*V {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var values []*V
+	for _, w := range p.m {
+		if v := w.Value(); v != nil {
+			values = append(values, v)
+		}
+	}
+	return values
+}

@@ -1,0 +1,115 @@
+package discovery
+
+import (
+	"sync"
+	"time"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/upstream"
+)
+
+// pollEvery is how often the poller looks whether anything has run out, by the machine's clock: a given clock may jump.
+const pollEvery = 250 * time.Millisecond
+
+// poller keeps the tools of watched callers fresh. It runs only once there is somebody to keep fresh.
+type poller struct {
+	mu       sync.Mutex
+	running  bool
+	finished sync.WaitGroup
+	watchers map[*watcher]struct{}
+}
+
+type watcher struct {
+	entry  *entry
+	notify func(catalog.Changes, *catalog.Catalog)
+}
+
+// Subscribe calls notify after each change of the caller's tools, from now until cancel is called. While anybody is
+// subscribed the bridge asks the site again whenever the TTL is over. notify must not block.
+func (e *Engine) Subscribe(who upstream.Caller, notify func(catalog.Changes, *catalog.Catalog)) (cancel func()) {
+	w := &watcher{e.entry(who), notify}
+	p := &e.poller
+	p.mu.Lock()
+	if p.watchers == nil {
+		p.watchers = map[*watcher]struct{}{}
+	}
+	p.watchers[w] = struct{}{}
+	p.mu.Unlock()
+	p.start(e)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.watchers, w)
+	}
+}
+
+// changed tells subscribers of the entry when its tools differ from those before. A first discovery, and one after a
+// refusal, has nothing to compare with.
+func (e *Engine) changed(en *entry, before, now *knowledge) {
+	if before == nil || before.set == nil || now.set == nil || before.set.catalog.Version == now.set.catalog.Version {
+		return
+	}
+	e.poller.mu.Lock()
+	var told []*watcher
+	for w := range e.poller.watchers {
+		if w.entry.who.Identity == en.who.Identity {
+			told = append(told, w)
+		}
+	}
+	e.poller.mu.Unlock()
+	if len(told) == 0 {
+		return
+	}
+	changes := catalog.Diff(before.set.catalog, now.set.catalog)
+	for _, w := range told {
+		w.notify(changes, now.set.catalog)
+	}
+}
+
+func (p *poller) start(e *Engine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running || e.ctx.Err() != nil {
+		return
+	}
+	p.running = true
+	p.finished.Go(func() {
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-e.ctx.Done():
+				return
+			case <-tick.C:
+				e.poll()
+			}
+		}
+	})
+}
+
+func (p *poller) wait() { p.finished.Wait() }
+
+// poll starts a discovery for everyone to be kept fresh whose knowledge has run out.
+func (e *Engine) poll() {
+	due := map[*entry]bool{}
+	e.poller.mu.Lock()
+	for w := range e.poller.watchers {
+		due[w.entry] = true
+	}
+	e.poller.mu.Unlock()
+	if e.o.Background > 0 {
+		since := e.o.Now().Add(-e.o.Background).UnixNano()
+		for en := range e.callers.Values() {
+			if en.seen.Load() >= since {
+				due[en] = true
+			}
+		}
+	}
+	for en := range due {
+		en.mu.Lock()
+		if en.flight == nil && !e.fresh(en.known.Load()) {
+			e.launch(en)
+		}
+		en.mu.Unlock()
+	}
+}

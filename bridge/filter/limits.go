@@ -1,0 +1,65 @@
+package filter
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/time/rate"
+
+	"bridgecheck/bridge/fault"
+)
+
+// Limits bounds how often one caller may call one tool. The nil *Limits bounds nothing.
+type Limits struct {
+	perSecond rate.Limit
+	burst     int
+	now       func() time.Time
+	buckets   *otter.Cache[bucketKey, *rate.Limiter]
+}
+
+// bucketKey is a caller, known by a digest, and a tool.
+type bucketKey struct {
+	caller [32]byte
+	tool   string
+}
+
+// maxBuckets bounds the memory; the bucket that was used least goes first.
+const maxBuckets = 100_000
+
+// NewLimits allows each caller perSecond calls of each tool, and burst at once; nil when perSecond is not positive.
+func NewLimits(perSecond float64, burst int, now func() time.Time) (*Limits, error) {
+	if perSecond <= 0 {
+		return nil, nil
+	}
+	buckets, err := otter.New(&otter.Options[bucketKey, *rate.Limiter]{MaximumSize: maxBuckets})
+	if err != nil {
+		return nil, fmt.Errorf("rate limits: %w", err)
+	}
+	return &Limits{rate.Limit(perSecond), max(burst, 1), now, buckets}, nil
+}
+
+// Allow takes one call out of the caller's bucket, or gives a RateLimited fault that says when to come again.
+func (l *Limits) Allow(caller [32]byte, tool string) error {
+	if l == nil {
+		return nil
+	}
+	key := bucketKey{caller, tool}
+	bucket, ok := l.buckets.GetIfPresent(key)
+	if !ok {
+		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))
+	}
+	now := l.now()
+	r := bucket.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	e := fault.New(fault.RateLimited, "This caller has called %s too often; come again in %d s.", tool, seconds(wait))
+	e.RetryAfter = wait
+	return e
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/translate"
+	"bridgecheck/bridge/upstream"
+)
+
+// administrator lets an operator's token pass, or a caller who administers the site.
+func (a *API) administrator(r *http.Request) error {
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") &&
+		upstream.MatchesSecret(token, a.AdminTokens) {
+		return nil
+	}
+	who, v, err := a.view(r)
+	switch {
+	case err != nil:
+		return err
+	case v.Administers:
+		return nil
+	case who.Anonymous():
+		return fault.New(fault.AuthRequired, "The bridge's administration asks for credentials.")
+	}
+	return fault.New(fault.AccessDenied, "This caller may not administer the bridge.")
+}
+
+// invalidate answers POST /mcp/admin/invalidate: from now on the site is asked anew.
+func (a *API) invalidate(w http.ResponseWriter, r *http.Request) error {
+	if err := a.administrator(r); err != nil {
+		return err
+	}
+	if err := a.sameSite(r); err != nil {
+		return err
+	}
+	a.Discovery.Invalidate()
+	writeJSON(w, http.StatusOK, []byte(`{"invalidated":true}`))
+	return nil
+}
+
+// diagnostics answers GET /mcp/admin/diagnostics: what was mended, and which methods are in quarantine.
+func (a *API) diagnostics(w http.ResponseWriter, r *http.Request) error {
+	if err := a.administrator(r); err != nil {
+		return err
+	}
+	found := a.Discovery.Diagnostics()
+	if found == nil {
+		found = []translate.Diagnostic{}
+	}
+	writeJSON(w, http.StatusOK, encoded(map[string]any{"diagnostics": found}))
+	return nil
+}
+
+// healthz answers as long as the process does.
+func (a *API) healthz(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
+	return nil
+}
+
+// readyz answers whether calls can be served: not while the site is thought to be down.
+func (a *API) readyz(w http.ResponseWriter, _ *http.Request) error {
+	if !a.Ready() {
+		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")
+	}
+	writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
+	return nil
+}

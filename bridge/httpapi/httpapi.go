@@ -1,0 +1,120 @@
+// Package httpapi is the bridge's plain HTTP front: list, describe and invoke below /mcp/tools/, and the operator's
+// endpoints. It takes requests apart and puts answers together, and knows HTTP only: which tools there are and what
+// becomes of a call is decided elsewhere. Every answer is JSON, an error always the envelope {"error": {…}}, with
+// exactly one exception: what net/http refuses before it gets here.
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/upstream"
+)
+
+// API serves the endpoints. All fields but Observe and AdminTokens are needed.
+type API struct {
+	Callers     upstream.Callers
+	Discovery   *discovery.Engine
+	Invoker     *invoke.Invoker
+	Ready       func() bool       // the site is thought to be up
+	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
+	MaxBody     int64             // longest request body, in bytes
+	BodyTime    time.Duration     // how long a request's body may take to arrive
+	Logger      *slog.Logger
+	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+}
+
+// endpoint answers a request, or says why not. It must not have written anything when it returns an error.
+type endpoint func(http.ResponseWriter, *http.Request) error
+
+// methods are the endpoints of one path, by HTTP method. HEAD is GET without its body.
+type methods map[string]endpoint
+
+// Handler routes requests to the endpoints. metrics serves /metrics, mcp real MCP at /mcp; either may be nil.
+func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
+	// Paths are matched as they are: the router's own cleaning answers with redirects.
+	r := mux.NewRouter().SkipClean(true)
+	for path, m := range map[string]methods{
+		"/mcp/tools/list":        {http.MethodGet: a.list},
+		"/mcp/tools/describe":    {http.MethodGet: a.describe},
+		"/mcp/tools/invoke":      {http.MethodPost: a.invoke},
+		"/mcp/admin/invalidate":  {http.MethodPost: a.invalidate},
+		"/mcp/admin/diagnostics": {http.MethodGet: a.diagnostics},
+		"/healthz":               {http.MethodGet: a.healthz},
+		"/readyz":                {http.MethodGet: a.readyz},
+	} {
+		r.Handle(path, a.serve(path, m))
+	}
+	if metrics != nil {
+		r.Handle("/metrics", metrics)
+	}
+	if mcp != nil {
+		r.Handle("/mcp", mcp)
+	}
+	r.NotFoundHandler = a.serve("other", nil)
+	return r
+}
+
+// serve picks the endpoint for the request's method and answers with the envelope where it fails.
+func (a *API) serve(path string, m methods) http.Handler {
+	allow := m.allow()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		h := w.Header()
+		h["X-Content-Type-Options"] = nosniff
+		if id := r.Header.Get("X-Request-ID"); id != "" && len(id) <= 128 {
+			h.Set("X-Request-ID", id)
+		}
+		status := http.StatusOK
+		if err := a.answer(w, r, m, allow); err != nil {
+			status = a.refuse(w, r, err)
+		}
+		if a.Observe != nil {
+			a.Observe(path, status, time.Since(start))
+		}
+	})
+}
+
+var nosniff = []string{"nosniff"}
+
+func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	handle, ok := m[method]
+	switch {
+	case ok:
+		return handle(w, r)
+	case m == nil:
+		return fault.New(fault.NotFound, "There is nothing at this path.")
+	case method == http.MethodOptions:
+		w.Header().Set("Allow", allow)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	w.Header().Set("Allow", allow)
+	return fault.New(fault.MethodNotAllowed, "%s is not allowed here; use %s.", clip(r.Method), allow)
+}
+
+// allow is the Allow header of a path.
+func (m methods) allow() string {
+	names := []string{http.MethodOptions}
+	for name := range m {
+		if names = append(names, name); name == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func clip(s string) string { return s[:min(len(s), 32)] }

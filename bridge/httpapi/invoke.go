@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/jsondoc"
+)
+
+// invoke answers POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
+func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
+	who, v, err := a.view(r)
+	if err != nil {
+		return err
+	}
+	if err := a.sameSite(r); err != nil {
+		return err
+	}
+	body, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	name, arguments, err := call(body)
+	if err != nil {
+		return err
+	}
+	result, err := a.Invoker.Invoke(r.Context(), who, v, name, arguments)
+	if err != nil {
+		return err
+	}
+	answer := make([]byte, 0, len(result)+16)
+	answer = append(append(append(answer, `{"result":`...), result...), '}')
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// call takes a request's body apart. PHP's [] is taken for empty arguments.
+func call(body []byte) (name string, arguments []byte, err error) {
+	doc, err := jsondoc.Split(body)
+	switch {
+	case err != nil:
+		return "", nil, fault.New(fault.InvalidJSON, "The body is not valid JSON: %s.", err)
+	case doc.Kind != jsondoc.Object:
+		return "", nil, fault.New(fault.InvalidJSON, `The body is a JSON %s; it must be an object {"name": …, "arguments": {…}}.`, doc.Kind)
+	}
+	n, _ := doc.Get("name")
+	if name, _ = n.Text(); name == "" {
+		return "", nil, fault.New(fault.MissingParameter, "The member name is missing; it must be a tool's name, a string.")
+	}
+	args, ok := doc.Get("arguments")
+	switch {
+	case !ok:
+		return "", nil, fault.New(fault.MissingParameter, "The member arguments is missing; it must be an object, {} for none.")
+	case args.Kind == jsondoc.Object:
+		return name, args.Raw, nil
+	case args.Kind == jsondoc.Array && emptyArray(args.Raw):
+		return name, []byte("{}"), nil
+	}
+	return "", nil, fault.New(fault.InvalidParams, "The member arguments is a JSON %s; it must be an object.", args.Kind)
+}
+
+func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0 }
+
+// body reads the request's body, in bounded size and time.
+func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody)
+	if r.ContentLength > a.MaxBody {
+		w.Header().Set("Connection", "close") // rather than read it all to get at the next request
+		return nil, tooLarge
+	}
+	rc := http.NewResponseController(w)
+	limited := rc.SetReadDeadline(time.Now().Add(a.BodyTime)) == nil
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, a.MaxBody))
+	if limited {
+		rc.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
+	}
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		return buf.Bytes(), nil
+	case errors.As(err, &over):
+		return nil, tooLarge.Because(err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, fault.New(fault.InvalidRequest, "The body did not arrive within %s.", a.BodyTime).Because(err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fault.New(fault.InvalidJSON, "The body is shorter than announced.").Because(err)
+	}
+	return nil, fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
+}
+
+// sameSite keeps other web sites from calling tools through a caller's browser. A browser sends cookies and remembered
+// passwords unasked, but application/json only after it has asked the bridge, which never agrees.
+func (a *API) sameSite(r *http.Request) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	isJSON := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
+	bySession := a.Callers.BySession(r.Header)
+	if !isJSON && (bySession || formTypes[kind]) {
+		return fault.New(fault.UnsupportedMedia, "The body must be sent as application/json.")
+	}
+	if bySession && r.Header.Get("X-CSRF-Token") == "" && foreign(r) {
+		return fault.New(fault.AccessDenied, "A call with a session cookie from another origin needs an X-CSRF-Token.")
+	}
+	return nil
+}
+
+// formTypes are what any web page may send anywhere.
+var formTypes = map[string]bool{"text/plain": true, "application/x-www-form-urlencoded": true, "multipart/form-data": true}
+
+// foreign tells whether the request comes from a page of another host.
+func foreign(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(u.Host, r.Host)
+}

@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/upstream"
+)
+
+// view reads who asks, and what that caller may see.
+func (a *API) view(r *http.Request) (upstream.Caller, discovery.View, error) {
+	who, err := a.Callers.From(r.Header)
+	if err != nil {
+		return who, discovery.View{}, err
+	}
+	v, err := a.Discovery.View(r.Context(), who)
+	return who, v, err
+}
+
+// discoverer is view for those who may discover.
+func (a *API) discoverer(r *http.Request) (discovery.View, error) {
+	_, v, err := a.view(r)
+	if err == nil && !v.MayDiscover {
+		err = fault.New(fault.AccessDenied, "This caller may not discover tools: the permission 'access mcp tool discovery' is required.")
+	}
+	return v, err
+}
+
+// list answers GET /mcp/tools/list?cursor=C.
+func (a *API) list(w http.ResponseWriter, r *http.Request) error {
+	v, err := a.discoverer(r)
+	if err != nil {
+		return err
+	}
+	text, err := parameter(r, "cursor", fault.InvalidCursor)
+	if err != nil {
+		return err
+	}
+	at, err := catalog.ParseCursor(text)
+	if err != nil {
+		return err
+	}
+	writePage(w, r, v, v.Page(at))
+	return nil
+}
+
+// writePage sends a page: not at all to those who have it, compressed to those who take it so.
+func writePage(w http.ResponseWriter, r *http.Request, v discovery.View, page *catalog.Page) {
+	h := w.Header()
+	h["Cache-Control"] = revalidate
+	h["Vary"] = varyCaller
+	markStale(h, v)
+	zippedTag := strings.TrimSuffix(page.ETag, `"`) + `.gz"`
+	body := page.Body
+	h["Etag"] = []string{page.ETag}
+	if e := r.Header.Get("Accept-Encoding"); e != "" && acceptsGzip(e) {
+		if zipped := page.Gzip(); zipped != nil {
+			body = zipped
+			h["Content-Encoding"] = []string{"gzip"}
+			h["Etag"] = []string{zippedTag}
+		}
+	}
+	if hasETag(r.Header.Get("If-None-Match"), page.ETag, zippedTag) {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	writeJSON(w, http.StatusOK, body)
+}
+
+// describe answers GET /mcp/tools/describe?name=N.
+func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
+	v, err := a.discoverer(r)
+	if err != nil {
+		return err
+	}
+	name, err := parameter(r, "name", fault.InvalidRequest)
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		return fault.New(fault.MissingParameter, "The query parameter name is missing or empty.")
+	case !utf8.ValidString(name):
+		return fault.New(fault.InvalidRequest, "The query parameter name is not valid UTF-8.")
+	}
+	tool, ok := v.Catalog.Lookup(name)
+	if !ok {
+		return invoke.UnknownTool(name)
+	}
+	h := w.Header()
+	h["Cache-Control"] = revalidate
+	h["Vary"] = varyCaller
+	markStale(h, v)
+	body := make([]byte, 0, len(tool.Encoded())+16)
+	body = append(append(append(body, `{"tool":`...), tool.Encoded()...), '}')
+	writeJSON(w, http.StatusOK, body)
+	return nil
+}
+
+// parameter reads a query parameter that may be there once; other parameters are nobody's business.
+func parameter(r *http.Request, name string, code fault.Code) (string, error) {
+	if r.URL.RawQuery == "" {
+		return "", nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	switch values := query[name]; {
+	case len(values) > 1:
+		return "", fault.New(code, "The query parameter %s stands there more than once.", name)
+	case len(values) == 1:
+		return values[0], nil
+	case err != nil && strings.Contains(r.URL.RawQuery, name+"="):
+		return "", fault.New(code, "The query parameter %s is not percent-encoded as it should be.", name)
+	}
+	return "", nil
+}

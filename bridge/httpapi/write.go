@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/jsondoc"
+)
+
+// Header values that never change, shared by all answers.
+var (
+	jsonType    = []string{"application/json"}
+	noStore     = []string{"no-store"}
+	revalidate  = []string{"private, no-cache"} // a caller's own cache may keep it, if it asks whether it still holds
+	varyCaller  = []string{"Authorization, Cookie, Accept-Language, Accept-Encoding"}
+	staleMarker = []string{`110 - "Response is Stale"`}
+)
+
+// writeJSON sends a whole document. HEAD gets the same headers; net/http leaves the body out.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if _, ok := h["Cache-Control"]; !ok {
+		h["Cache-Control"] = noStore
+	}
+	w.WriteHeader(status)
+	w.Write(body) //nolint:errcheck // the client went away, and nobody is left to tell
+}
+
+// refuse sends the envelope and gives the status that went out.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) int {
+	f := fault.From(err)
+	status := f.Status()
+	a.log(r, f, status)
+	h := w.Header()
+	h["Cache-Control"] = noStore
+	if f.Code == fault.AuthRequired {
+		h["Www-Authenticate"] = challenge(f)
+	}
+	if f.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	}
+	b := append(make([]byte, 0, 256), `{"error":{"code":"`...)
+	b = append(append(b, f.Code...), `","message":`...)
+	b = jsondoc.AppendString(b, strings.ToValidUTF8(f.Message, "�"))
+	if f.Data != nil {
+		b = append(append(b, `,"data":`...), f.Data...)
+	}
+	writeJSON(w, status, append(b, '}', '}'))
+	return status
+}
+
+// challenge passes the site's own challenge on; a 401 without any would break HTTP.
+func challenge(f *fault.Error) []string {
+	if len(f.Challenge) > 0 {
+		return f.Challenge
+	}
+	return []string{`Basic realm="Drupal"`}
+}
+
+// log tells the operator what the caller was told, and why. What a caller may provoke at will is not worth a warning.
+func (a *API) log(r *http.Request, f *fault.Error, status int) {
+	if status < 500 {
+		a.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "status", status, "error", f)
+		return
+	}
+	a.Logger.WarnContext(r.Context(), "request failed", "path", r.URL.Path, "status", status,
+		"request_id", r.Header.Get("X-Request-ID"), "traceparent", r.Header.Get("Traceparent"), "error", f)
+}
+
+// markStale tells that the answer is older than it should be.
+func markStale(h http.Header, v discovery.View) {
+	if v.Stale {
+		h["Warning"] = staleMarker
+		h.Set("Age", strconv.Itoa(int(v.Age/time.Second)))
+	}
+}
+
+// hasETag tells whether an If-None-Match header names one of these tags, weakly compared.
+func hasETag(header string, tags ...string) bool {
+	if header == "" {
+		return false
+	}
+	for _, candidate := range strings.Split(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		for _, tag := range tags {
+			if candidate == tag || candidate == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads Accept-Encoding; a weight of 0 is a refusal.
+func acceptsGzip(header string) bool {
+	for _, part := range strings.Split(header, ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name = strings.ToLower(strings.TrimSpace(name)); name != "gzip" && name != "*" {
+			continue
+		}
+		weight, ok := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(params), " ", ""), "q=")
+		q, err := strconv.ParseFloat(weight, 64)
+		return !ok || err == nil && q > 0
+	}
+	return false
+}
+
+// encoded makes a body of a value that cannot fail to encode.
+func encoded(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
+}

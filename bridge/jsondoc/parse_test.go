@@ -1,0 +1,130 @@
+package jsondoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseRefusesWhatACarelessReaderMends(t *testing.T) {
+	for name, c := range map[string]struct{ doc, says string }{
+		"nothing":              {"", "empty"},
+		"blanks":               {" \n", "empty"},
+		"byte order mark":      {"\xef\xbb\xbf{}", "byte order mark"},
+		"trailing garbage":     {`{} x`, "after the end"},
+		"two documents":        {`{}{}`, "after the end"},
+		"cut short":            {`{"a":`, "too early"},
+		"invalid UTF-8":        {"{\"a\":\"\xff\"}", "UTF-8"},
+		"duplicate member":     {`{"a":1,"b":2,"a":3}`, `"a" stands twice`},
+		"duplicate by escape":  {`{"a":1,"\u0061":3}`, `"a" stands twice`},
+		"duplicate when many":  {`{"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"10":0,"11":0,"12":0,"13":0,"14":0,"14":0}`, "twice"},
+		"nested duplicate":     {`[{"x":{"a":1,"a":1}}]`, "twice"},
+		"lone surrogate":       {`"\ud800"`, "other half"},
+		"reversed surrogates":  {`"\udc00\ud800"`, "other half"},
+		"control character":    {"\"a\x01\"", "control character"},
+		"unknown escape":       {`"\x"`, "no escape"},
+		"leading zero":         {`01`, "after the end"},
+		"plus":                 {`+1`, "cannot start"},
+		"NaN":                  {`NaN`, "cannot start"},
+		"bare point":           {`1.`, "decimal point"},
+		"bare exponent":        {`1e`, "exponent"},
+		"absurd exponent":      {`1e1000000000`, "exponent is beyond"},
+		"long number":          {strings.Repeat("9", 2000), "longer than"},
+		"trailing comma":       {`[1,]`, "cannot start"},
+		"single quotes":        {`{'a':1}`, "must be a string"},
+		"ten thousand lists":   {strings.Repeat("[", 10000) + strings.Repeat("]", 10000), "deeper than"},
+		"ten thousand objects": {strings.Repeat(`{"a":`, 10000), "deeper than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for how, read := range map[string]func([]byte) (Value, error){"Parse": Parse, "Split": Split} {
+				if _, err := read([]byte(c.doc)); err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%s(%.40q) = %v, want an error that says %q", how, c.doc, err, c.says)
+				}
+			}
+		})
+	}
+}
+
+func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
+	v, err := Split([]byte(` { "id" : 9007199254740993, "na\u00efve": [1.0, {"b":-0}] , "s":"\ud83d\ude80"} `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"id": "9007199254740993", "naïve": `[1.0, {"b":-0}]`, "s": `"\ud83d\ude80"`} {
+		got, ok := v.Get(name)
+		if !ok || string(got.Raw) != want {
+			t.Errorf("member %s = %s (found %v), want %s", name, got.Raw, ok, want)
+		}
+	}
+	if text, _ := v.Members[2].Value.Text(); text != "🚀" {
+		t.Errorf("text = %q, want a rocket", text)
+	}
+}
+
+// Whatever encoding/json writes is read, and comes back byte for byte, whole or rebuilt from the tree.
+func TestAppendGivesBackWhatParseRead(t *testing.T) {
+	leaf := rapid.OneOf(
+		rapid.Map(rapid.String(), func(s string) any { return s }),
+		rapid.Map(rapid.Int64(), func(n int64) any { return n }),
+		rapid.Map(rapid.Float64Range(-1e300, 1e300), func(f float64) any { return f }),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Just[any](nil),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		tree := rapid.MapOf(rapid.String(), rapid.OneOf(leaf, rapid.Map(rapid.SliceOf(leaf), func(l []any) any { return l }))).Draw(t, "tree")
+		var buf bytes.Buffer
+		enc := json.NewEncoder(&buf)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(tree); err != nil {
+			t.Fatal(err)
+		}
+		doc := bytes.TrimSpace(buf.Bytes())
+		v, err := Parse(doc)
+		if err != nil {
+			t.Fatalf("Parse(%s): %v", doc, err)
+		}
+		if got := v.Bytes(); !bytes.Equal(got, doc) {
+			t.Fatalf("Bytes() = %s, want %s", got, doc)
+		}
+		var again any
+		if err := json.Unmarshal(forgotten(v).Bytes(), &again); err != nil {
+			t.Fatalf("rebuilt: %v", err)
+		}
+	})
+}
+
+// forgotten drops what the document looked like, so that Append has to build it anew.
+func forgotten(v Value) Value {
+	if v.Kind == Object || v.Kind == Array {
+		v.Raw = nil
+	}
+	for i := range v.Members {
+		v.Members[i].Value = forgotten(v.Members[i].Value)
+	}
+	for i := range v.Items {
+		v.Items[i] = forgotten(v.Items[i])
+	}
+	return v
+}
+
+// Parse may accept no more than encoding/json does, but for its own bounds.
+func FuzzParse(f *testing.F) {
+	for _, doc := range []string{`{"a":[1,2.50,"\u00e9",null]}`, `[]`, `"\ud83d\ude80"`, `-0.0e+10`, "{\"\xff\":1}"} {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		v, err := Parse(doc)
+		if err != nil {
+			return
+		}
+		if !json.Valid(doc) {
+			t.Errorf("Parse took %q, which is no JSON", doc)
+		}
+		if !bytes.Equal(bytes.TrimSpace(v.Raw), bytes.TrimSpace(doc)) {
+			t.Errorf("Raw = %q, want %q", v.Raw, doc)
+		}
+	})
+}

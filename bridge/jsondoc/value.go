@@ -1,0 +1,143 @@
+package jsondoc
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Get gives the member of an object by its exact name.
+func (v Value) Get(name string) (Value, bool) {
+	for _, m := range v.Members {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// Text gives a string's text; false when the value is no string.
+func (v Value) Text() (string, bool) {
+	if v.Kind != String {
+		return "", false
+	}
+	var s string
+	err := json.Unmarshal(v.Raw, &s)
+	return s, err == nil
+}
+
+// Int gives a number that is written as an integer; false for all else.
+func (v Value) Int() (int, bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(v.Raw))
+	return n, err == nil
+}
+
+// IsTrue tells whether the value is the literal true.
+func (v Value) IsTrue() bool { return v.Kind == Boolean && len(v.Raw) == len("true") }
+
+// IsEmptyArray tells whether the value is [], which PHP writes for an empty object as well.
+func (v Value) IsEmptyArray() bool { return v.Kind == Array && len(v.Items) == 0 }
+
+// NewString makes a string value.
+func NewString(s string) Value {
+	return Value{Kind: String, Raw: AppendString(nil, s)}
+}
+
+// NewObject makes an object with these members.
+func NewObject(members ...Member) Value { return Value{Kind: Object, Members: members} }
+
+// NewArray makes an array of these items.
+func NewArray(items ...Value) Value { return Value{Kind: Array, Items: items} }
+
+// NewBool makes true or false.
+func NewBool(b bool) Value { return Value{Kind: Boolean, Raw: strconv.AppendBool(nil, b)} }
+
+// NewInt makes a number.
+func NewInt(n int) Value { return Value{Kind: Number, Raw: strconv.AppendInt(nil, int64(n), 10)} }
+
+// With gives a copy of an object with one member set, at its old place or at the end.
+func (v Value) With(name string, value Value) Value {
+	members := make([]Member, 0, len(v.Members)+1)
+	found := false
+	for _, m := range v.Members {
+		if m.Name == name {
+			m.Value, found = value, true
+		}
+		members = append(members, m)
+	}
+	if !found {
+		members = append(members, Member{name, value})
+	}
+	return NewObject(members...)
+}
+
+// Without gives a copy of an object that lacks one member.
+func (v Value) Without(name string) Value {
+	members := make([]Member, 0, len(v.Members))
+	for _, m := range v.Members {
+		if m.Name != name {
+			members = append(members, m)
+		}
+	}
+	return NewObject(members...)
+}
+
+// Append writes the value: as it came where it was not changed, compactly where it was.
+func (v Value) Append(dst []byte) []byte {
+	if v.Raw != nil {
+		return append(dst, v.Raw...)
+	}
+	switch v.Kind {
+	case Object:
+		dst = append(dst, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, m.Name), ':')
+			dst = m.Value.Append(dst)
+		}
+		return append(dst, '}')
+	case Array:
+		dst = append(dst, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.Append(dst)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, "null"...)
+}
+
+// Bytes is the value as a document of its own.
+func (v Value) Bytes() json.RawMessage { return v.Append(nil) }
+
+// AppendString writes s as a JSON string. Nothing is escaped that need not be: markup stays readable.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			const hex = "0123456789abcdef"
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(dst, s[start:]...), '"')
+}

@@ -1,0 +1,135 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"bridgecheck/bridge/jsondoc"
+)
+
+// place says where in a keyword's value schemas stand.
+type place int
+
+const (
+	one       place = iota // the value is a schema
+	list                   // an array of schemas
+	oneOrList              // either
+	named                  // an object whose members are schemas
+)
+
+// keyword describes a JSON Schema keyword that holds schemas.
+type keyword struct {
+	place  place
+	within bool // its schemas apply to parts of the instance, not to the instance itself
+}
+
+// keywords are all that hold schemas, over the dialects from Draft 4 to 2020-12.
+var keywords = map[string]keyword{
+	"properties":            {named, true},
+	"patternProperties":     {named, true},
+	"additionalProperties":  {one, true},
+	"unevaluatedProperties": {one, true},
+	"propertyNames":         {one, true},
+	"items":                 {oneOrList, true},
+	"prefixItems":           {list, true},
+	"additionalItems":       {one, true},
+	"unevaluatedItems":      {one, true},
+	"contains":              {one, true},
+	"allOf":                 {list, false},
+	"anyOf":                 {list, false},
+	"oneOf":                 {list, false},
+	"not":                   {one, false},
+	"if":                    {one, false},
+	"then":                  {one, false},
+	"else":                  {one, false},
+	"dependencies":          {named, false},
+	"dependentSchemas":      {named, false},
+	"definitions":           {named, true},
+	"$defs":                 {named, true},
+}
+
+// isSchema tells what can be a schema: an object, or from Draft 6 on true or false.
+func isSchema(v jsondoc.Value) bool { return v.Kind == jsondoc.Object || v.Kind == jsondoc.Boolean }
+
+// child is a schema within a schema.
+type child struct {
+	pointer string // below the parent, as in /properties/name
+	schema  jsondoc.Value
+	within  bool
+}
+
+// children gives the schemas that stand directly within v.
+func children(v jsondoc.Value) []child {
+	var found []child
+	for _, m := range v.Members {
+		k, ok := keywords[m.Name]
+		if !ok {
+			continue
+		}
+		at := "/" + m.Name
+		switch {
+		case (k.place == one || k.place == oneOrList) && isSchema(m.Value):
+			found = append(found, child{at, m.Value, k.within})
+		case (k.place == list || k.place == oneOrList) && m.Value.Kind == jsondoc.Array:
+			for i, item := range m.Value.Items {
+				if isSchema(item) {
+					found = append(found, child{at + "/" + strconv.Itoa(i), item, k.within})
+				}
+			}
+		case k.place == named:
+			for _, n := range m.Value.Members {
+				if isSchema(n.Value) {
+					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, k.within})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Rewrite gives a copy of a schema in which mend was applied to whatever stands where a schema should stand within it,
+// innermost first, and then to itself. Values of const, enum, default and examples are data, and stay.
+func Rewrite(v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
+	if v.Kind != jsondoc.Object {
+		return mend(v)
+	}
+	members := make([]jsondoc.Member, len(v.Members))
+	for i, m := range v.Members {
+		if k, ok := keywords[m.Name]; ok {
+			m.Value = rewriteIn(k.place, m.Value, mend)
+		}
+		members[i] = m
+	}
+	return mend(jsondoc.NewObject(members...))
+}
+
+func rewriteIn(p place, v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
+	switch {
+	case p == one, p == oneOrList && (v.Kind != jsondoc.Array || len(v.Items) == 0):
+		return Rewrite(v, mend)
+	case p == list && v.Kind == jsondoc.Array, p == oneOrList:
+		items := make([]jsondoc.Value, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = Rewrite(item, mend)
+		}
+		return jsondoc.NewArray(items...)
+	case p == named && v.Kind == jsondoc.Object:
+		members := make([]jsondoc.Member, len(v.Members))
+		for i, m := range v.Members {
+			if m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 { // a list of names below dependencies is no schema
+				m.Value = Rewrite(m.Value, mend)
+			}
+			members[i] = m
+		}
+		return jsondoc.NewObject(members...)
+	}
+	return v
+}
+
+func escapePointer(token string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}
+
+func unescapePointer(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}

@@ -1,0 +1,261 @@
+package translate
+
+import (
+	"regexp"
+	"strconv"
+
+	"bridgecheck/bridge/jsondoc"
+	"bridgecheck/bridge/schema"
+)
+
+// phpTypes are type names that sites write beside those of JSON Schema; "" takes anything.
+var phpTypes = map[string]string{
+	"int": "integer", "float": "number", "double": "number", "numeric": "number", "bool": "boolean", "str": "string",
+	"mapping": "object", "sequence": "array", "list": "array", "any": "", "mixed": "",
+}
+
+var jsonTypes = map[string]bool{
+	"null": true, "boolean": true, "integer": true, "number": true, "string": true, "array": true, "object": true,
+}
+
+// formats are Drupal's names for formats of JSON Schema.
+var formats = map[string]string{
+	"drupal_date": "date", "drupal_datetime": "date-time", "drupal_date_time": "date-time", "drupal_time": "time",
+	"html_datetime": "date-time", "html_date": "date", "html_time": "time",
+}
+
+// shapes says what a keyword's value has to be. What is something else is made so where PHP's reason is known (an
+// empty array for an empty object, a number in quotes), and dropped where it is not.
+var shapes = map[string]jsondoc.Kind{
+	"properties": jsondoc.Object, "patternProperties": jsondoc.Object, "definitions": jsondoc.Object, "$defs": jsondoc.Object,
+	"dependencies": jsondoc.Object, "dependentSchemas": jsondoc.Object, "dependentRequired": jsondoc.Object,
+	"allOf": jsondoc.Array, "anyOf": jsondoc.Array, "oneOf": jsondoc.Array, "prefixItems": jsondoc.Array,
+	"required": jsondoc.Array, "enum": jsondoc.Array, "examples": jsondoc.Array,
+	"title": jsondoc.String, "description": jsondoc.String, "format": jsondoc.String, "pattern": jsondoc.String,
+	"$ref": jsondoc.String, "$schema": jsondoc.String, "$comment": jsondoc.String,
+	"minimum": jsondoc.Number, "maximum": jsondoc.Number, "exclusiveMinimum": jsondoc.Number, "exclusiveMaximum": jsondoc.Number,
+	"multipleOf": jsondoc.Number, "minLength": jsondoc.Number, "maxLength": jsondoc.Number, "minItems": jsondoc.Number,
+	"maxItems": jsondoc.Number, "minProperties": jsondoc.Number, "maxProperties": jsondoc.Number,
+	"minContains": jsondoc.Number, "maxContains": jsondoc.Number, "uniqueItems": jsondoc.Boolean,
+}
+
+// mayBeEmpty are the arrays that mean something without items.
+var mayBeEmpty = map[string]bool{"examples": true}
+
+// mayBeNull are the members whose null is data.
+var mayBeNull = map[string]bool{"const": true, "default": true}
+
+// className is a PHP class name, which is none of a client's business.
+var className = regexp.MustCompile(`^\\*[A-Z]\w*(\\+\w+)+$`)
+
+// mend gives a schema that validators and clients take, with the same meaning as far as it had one.
+func (t Translator) mend(v jsondoc.Value, notes *notes) jsondoc.Value {
+	v = schema.Rewrite(v, liftRequired)
+	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return mendOne(v, notes) })
+	if v.Kind == jsondoc.Boolean {
+		return permissive(v) // some clients refuse true and false for a schema
+	}
+	return v
+}
+
+// permissive is the object form of a boolean schema.
+func permissive(v jsondoc.Value) jsondoc.Value {
+	if v.IsTrue() {
+		return jsondoc.NewObject()
+	}
+	return jsondoc.NewObject(jsondoc.Member{Name: "not", Value: jsondoc.NewObject()})
+}
+
+// liftRequired moves a property's `required: true` into the list of the object that has the property.
+func liftRequired(v jsondoc.Value) jsondoc.Value {
+	properties, ok := v.Get("properties")
+	if !ok {
+		return v
+	}
+	list, _ := v.Get("required")
+	names := list.Items
+	for _, p := range properties.Members {
+		if r, ok := p.Value.Get("required"); ok && r.IsTrue() {
+			names = append(names, jsondoc.NewString(p.Name))
+		}
+	}
+	if len(names) == len(list.Items) {
+		return v
+	}
+	return v.With("required", jsondoc.NewArray(distinct(names)...))
+}
+
+// mendOne mends one schema, whose inner schemas are mended already.
+func mendOne(v jsondoc.Value, notes *notes) jsondoc.Value {
+	switch {
+	case v.Kind == jsondoc.Boolean:
+		return v
+	case v.IsEmptyArray():
+		return jsondoc.NewObject() // PHP's empty object
+	case v.Kind != jsondoc.Object:
+		notes.add("a JSON %s stands where a schema should; it takes anything", v.Kind)
+		return jsondoc.NewObject()
+	}
+	var kept []jsondoc.Member
+	for _, m := range v.Members {
+		if mended, keep := mendMember(m, notes); keep {
+			kept = append(kept, mended)
+		}
+	}
+	return mendBounds(draft04(jsondoc.NewObject(kept...), v), notes)
+}
+
+// mendMember mends one keyword; false drops it.
+func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
+	v := m.Value
+	if v.Kind == jsondoc.Null && !mayBeNull[m.Name] {
+		return m, false
+	}
+	switch m.Name {
+	case "type":
+		m.Value = mendType(v, notes)
+		return m, m.Value.Kind != ""
+	case "$id", "id":
+		// Where a schema becomes part of a larger one its own base would lead its references astray.
+		s, _ := v.Text()
+		return m, len(s) > 0 && s[0] == '#'
+	case "$schema":
+		s, _ := v.Text()
+		return m, s != "" && !isDraft04(s)
+	case "format":
+		if s, ok := v.Text(); ok && formats[s] != "" {
+			m.Value = jsondoc.NewString(formats[s])
+			return m, true
+		}
+	}
+	want, known := shapes[m.Name]
+	if !known {
+		s, _ := v.Text()
+		return m, mayBeNull[m.Name] || !className.MatchString(s)
+	}
+	m.Value = reshape(v, want)
+	switch {
+	case m.Value.Kind == "":
+		if v.Kind != jsondoc.Boolean && !v.IsEmptyArray() { // booleans are older dialects' forms
+			notes.add("%s is a JSON %s; it is left out", m.Name, v.Kind)
+		}
+		return m, false
+	case want == jsondoc.Array && len(m.Value.Items) == 0:
+		return m, mayBeEmpty[m.Name]
+	case m.Name == "enum" || m.Name == "required":
+		m.Value = jsondoc.NewArray(distinct(m.Value.Items)...)
+	case m.Name == "properties":
+		for i, p := range m.Value.Members {
+			if p.Value.Kind == jsondoc.Boolean {
+				m.Value.Members[i].Value = permissive(p.Value)
+			}
+		}
+	}
+	return m, true
+}
+
+// reshape makes a value the kind that a keyword wants; the zero value when it cannot be.
+func reshape(v jsondoc.Value, want jsondoc.Kind) jsondoc.Value {
+	switch {
+	case v.Kind == want:
+		return v
+	case want == jsondoc.Object && v.Kind == jsondoc.Array:
+		// PHP writes an object as a list when it is empty, or when its names are 0, 1, 2, …
+		members := make([]jsondoc.Member, len(v.Items))
+		for i, item := range v.Items {
+			members[i] = jsondoc.Member{Name: strconv.Itoa(i), Value: item}
+		}
+		return jsondoc.NewObject(members...)
+	case want == jsondoc.Number && v.Kind == jsondoc.String:
+		s, _ := v.Text()
+		if n, err := jsondoc.Parse([]byte(s)); err == nil && n.Kind == jsondoc.Number {
+			return n
+		}
+	}
+	return jsondoc.Value{}
+}
+
+// mendType mends the type keyword, a name or a list of names; the zero value takes anything.
+func mendType(v jsondoc.Value, notes *notes) jsondoc.Value {
+	items := v.Items
+	if v.Kind != jsondoc.Array {
+		items = []jsondoc.Value{v}
+	}
+	var names []jsondoc.Value
+	for _, item := range items {
+		name, _ := item.Text()
+		if php, ok := phpTypes[name]; ok {
+			name = php
+		} else if !jsonTypes[name] {
+			notes.add("the type %.80s is unknown; it takes anything", item.Bytes())
+			name = ""
+		}
+		if name == "" {
+			return jsondoc.Value{}
+		}
+		names = append(names, jsondoc.NewString(name))
+	}
+	names = distinct(names)
+	switch {
+	case len(names) == 0:
+		return jsondoc.Value{}
+	case v.Kind == jsondoc.String:
+		return names[0]
+	}
+	return jsondoc.NewArray(names...)
+}
+
+// draft04 puts `exclusiveMinimum: true` beside a minimum into today's form; before is the schema as it was.
+func draft04(v, before jsondoc.Value) jsondoc.Value {
+	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		was, ok := before.Get(exclusive)
+		if !ok || !was.IsTrue() {
+			continue
+		}
+		if limit, ok := v.Get(bound); ok {
+			v = v.Without(bound).With(exclusive, limit)
+		}
+	}
+	return v
+}
+
+func isDraft04(dialect string) bool {
+	return dialect == "http://json-schema.org/draft-04/schema#" || dialect == "http://json-schema.org/draft-04/schema"
+}
+
+// pairs are bounds of which the first must not be above the second.
+var pairs = [][2]string{
+	{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"},
+}
+
+// mendBounds drops bounds that contradict each other: nothing would fit, and the site decides anyway.
+func mendBounds(v jsondoc.Value, notes *notes) jsondoc.Value {
+	for _, p := range pairs {
+		low, hasLow := v.Get(p[0])
+		high, hasHigh := v.Get(p[1])
+		if !hasLow || !hasHigh {
+			continue
+		}
+		from, err1 := strconv.ParseFloat(string(low.Raw), 64)
+		to, err2 := strconv.ParseFloat(string(high.Raw), 64)
+		if err1 == nil && err2 == nil && from > to {
+			notes.add("%s is above %s; both are left out", p[0], p[1])
+			v = v.Without(p[0]).Without(p[1])
+		}
+	}
+	return v
+}
+
+// distinct keeps the first of equal values.
+func distinct(values []jsondoc.Value) []jsondoc.Value {
+	seen := map[string]bool{}
+	var kept []jsondoc.Value
+	for _, v := range values {
+		key := string(v.Bytes())
+		if !seen[key] {
+			seen[key] = true
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,155 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/jsondoc"
+	"bridgecheck/bridge/schema"
+)
+
+// Diagnostic says what was mended in a method, or why it was left out.
+type Diagnostic struct {
+	Method      string `json:"method"`
+	Problem     string `json:"problem"`
+	Quarantined bool   `json:"quarantined"` // the method is no tool
+}
+
+// Translator holds what translation needs beside the method. The zero value knows the built-in field types only.
+type Translator struct{}
+
+// Tool makes a definition of a method, named by its id. The diagnostics tell what was mended; an error tells why the
+// method cannot be a tool.
+func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
+	notes := &notes{method: m.ID}
+	d := catalog.Definition{Name: m.ID, Method: m.ID, Title: text(m.Attribute, "title"), Description: m.Usage}
+	if d.Description == "" {
+		// Some clients refuse a whole list for one empty description.
+		if d.Description = d.Title; d.Description == "" {
+			d.Description = m.ID
+		}
+	}
+	if a, ok := m.Attribute.Get("annotations"); ok {
+		switch {
+		case a.Kind == jsondoc.Object && len(a.Members) > 0:
+			d.Annotations = a.Bytes()
+		case a.Kind == jsondoc.Object, a.IsEmptyArray(), a.Kind == jsondoc.Null:
+		default:
+			notes.add("its annotations are a JSON %s, not an object; they are left out", a.Kind)
+		}
+	}
+	input := t.input(m, notes)
+	d.InputSchema = input.Bytes()
+	for _, p := range m.Params {
+		if p.Required {
+			d.Required = append(d.Required, p.Name)
+		}
+		if m.Positional {
+			d.Positional = append(d.Positional, p.Name)
+		}
+	}
+	if _, err := schema.Compile(d.InputSchema); err != nil {
+		return d, notes.found, fmt.Errorf("input: %w", err)
+	}
+	if m.Output.Kind != "" {
+		d.OutputSchema = t.output(m.Output, notes)
+	}
+	return d, notes.found, nil
+}
+
+// input builds the object schema of a method's parameters. Parameters by position become properties named 0, 1, …
+func (t Translator) input(m Method, notes *notes) jsondoc.Value {
+	var properties []jsondoc.Member
+	var required []jsondoc.Value
+	dialect := ""
+	for i := range m.Params {
+		p := &m.Params[i]
+		s := p.Schema
+		if s.Kind == "" {
+			notes.add("the parameter %s has no schema; it takes anything", p.Name)
+			s = jsondoc.NewObject()
+		}
+		if own := text(s, "$schema"); schema.Recent(s) {
+			dialect = own
+		}
+		if r, ok := s.Get("required"); ok && r.IsTrue() {
+			p.Required = true // Draft 3, and Drupal: it belongs to the one above
+		}
+		s = rebase(t.mend(s, notes), "#/properties/"+pointerToken(p.Name))
+		if p.Description != "" {
+			s = s.With("description", jsondoc.NewString(p.Description))
+		}
+		if _, ok := s.Get("default"); !ok && p.Default.Kind != "" {
+			s = s.With("default", p.Default)
+		}
+		properties = append(properties, jsondoc.Member{Name: p.Name, Value: s})
+		if p.Required {
+			required = append(required, jsondoc.NewString(p.Name))
+		}
+	}
+	var members []jsondoc.Member
+	if dialect != "" {
+		members = append(members, jsondoc.Member{Name: "$schema", Value: jsondoc.NewString(dialect)})
+	}
+	members = append(members,
+		jsondoc.Member{Name: "type", Value: jsondoc.NewString("object")},
+		jsondoc.Member{Name: "properties", Value: jsondoc.NewObject(properties...)})
+	if required != nil {
+		members = append(members, jsondoc.Member{Name: "required", Value: jsondoc.NewArray(required...)})
+	}
+	return jsondoc.NewObject(members...)
+}
+
+// output mends an output schema. One that cannot be mended is left out: the method still works.
+func (t Translator) output(v jsondoc.Value, notes *notes) []byte {
+	mended := t.mend(v, notes)
+	doc := mended.Bytes()
+	if _, err := schema.Compile(doc); err != nil {
+		notes.add("its output schema is left out: %v", err)
+		return nil
+	}
+	return doc
+}
+
+// rebase moves local references of a schema that becomes part of a larger one. An anchor needs no moving.
+func rebase(v jsondoc.Value, base string) jsondoc.Value {
+	return schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value {
+		ref := text(v, "$ref")
+		if ref == "#" || strings.HasPrefix(ref, "#/") {
+			return v.With("$ref", jsondoc.NewString(base+ref[1:]))
+		}
+		return v
+	})
+}
+
+// pointerToken writes a name as a token of a JSON pointer in a URI fragment.
+func pointerToken(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		switch {
+		case c == '~':
+			b.WriteString("~0")
+		case c == '/':
+			b.WriteString("~1")
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '.':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// notes collects diagnostics of one method.
+type notes struct {
+	method string
+	found  []Diagnostic
+}
+
+func (n *notes) add(format string, args ...any) {
+	const most = 20 // one wild method must not fill the list
+	if len(n.found) < most {
+		n.found = append(n.found, Diagnostic{Method: n.method, Problem: fmt.Sprintf(format, args...)})
+	}
+}

@@ -1,0 +1,124 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"bridgecheck/bridge/fault"
+)
+
+// A dead site must cost nothing: after this many failures in a row calls fail at once, and one call each probeEvery
+// tries the site again.
+const (
+	breakAfter = 5
+	probeEvery = time.Second
+)
+
+// breaker counts failures of the site as a whole. A method that is slow while others answer is no such failure.
+type breaker struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	failures  int
+	answered  time.Time // when the site last answered anything
+	opened    time.Time // by the given clock; zero while closed
+	openedAge time.Time // by the machine's clock: a given clock that stands still must not keep the site away
+}
+
+func newBreaker(now func() time.Time) *breaker {
+	if now == nil {
+		now = time.Now
+	}
+	return &breaker{now: now}
+}
+
+func (b *breaker) closed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures < breakAfter
+}
+
+// allow lets a request through, or says when to come again.
+func (b *breaker) allow() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < breakAfter {
+		return nil
+	}
+	if b.now().Sub(b.opened) >= probeEvery || time.Since(b.openedAge) >= probeEvery {
+		b.opened, b.openedAge = b.now(), time.Now() // this one is the probe
+		return nil
+	}
+	e := fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")
+	e.RetryAfter = probeEvery
+	return e
+}
+
+// report takes the outcome of a request that started at start (machine's clock).
+func (b *breaker) report(start time.Time, err error, callerLeft bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil || !siteIsSilent(err):
+		b.failures, b.answered = 0, time.Now()
+	case callerLeft || b.answered.After(start):
+		// Nobody waited for the end, or the site answered others meanwhile.
+	default:
+		if b.failures++; b.failures == breakAfter {
+			b.opened, b.openedAge = b.now(), time.Now()
+		}
+	}
+}
+
+// siteIsSilent tells a site that cannot be reached or says nothing from one that answers badly.
+func siteIsSilent(err error) bool {
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, &op) && op.Op == "dial" ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// gate bounds how many requests are at the site and how many wait for a place.
+type gate struct {
+	places  chan struct{} // nil: no limit
+	waiting chan struct{}
+}
+
+func newGate(places, waiting int) *gate {
+	g := &gate{waiting: make(chan struct{}, max(waiting, 0))}
+	if places > 0 {
+		g.places = make(chan struct{}, places)
+	}
+	return g
+}
+
+// enter takes a place, waiting for one if the queue has room; leave gives it back.
+func (g *gate) enter(ctx context.Context) (leave func(), err error) {
+	if g.places == nil {
+		return func() {}, nil
+	}
+	leave = func() { <-g.places }
+	select {
+	case g.places <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	select {
+	case g.waiting <- struct{}{}:
+		defer func() { <-g.waiting }()
+	default:
+		e := fault.New(fault.Overloaded, "Too many calls wait for the site; come again soon.")
+		e.RetryAfter = time.Second
+		return nil, e
+	}
+	select {
+	case g.places <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(ctx.Err())
+	}
+}

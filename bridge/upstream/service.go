@@ -1,0 +1,58 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"bridgecheck/bridge/fault"
+)
+
+// Secret is a text that shows nowhere: not in a log, not in an error, not in JSON or YAML.
+type Secret string
+
+// String hides the secret from every way of printing it.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[redacted]"
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides the secret from JSON, YAML and log encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// ServiceAccount is one account at the site for all callers, who sign in at the bridge with tokens of its own.
+// Without a token of the list nobody acts as the account.
+type ServiceAccount struct {
+	User     string
+	Password Secret
+	Tokens   []Secret
+}
+
+// exchange turns a front-end token into the account's own credential.
+func (a *ServiceAccount) exchange(h http.Header) (credential, error) {
+	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || !MatchesSecret(token, a.Tokens) {
+		e := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")
+		e.Challenge = []string{"Bearer"}
+		return credential{}, e
+	}
+	pair := base64.StdEncoding.EncodeToString([]byte(a.User + ":" + string(a.Password)))
+	return credential{"Authorization", "Basic " + pair}, nil
+}
+
+// MatchesSecret tells whether given is one of the secrets, in a time that says nothing about them.
+func MatchesSecret(given string, secrets []Secret) bool {
+	sum, found := sha256.Sum256([]byte(given)), 0
+	for _, s := range secrets {
+		want := sha256.Sum256([]byte(s))
+		found |= subtle.ConstantTimeCompare(sum[:], want[:])
+	}
+	return found == 1 && given != ""
+}

@@ -1,0 +1,276 @@
+// Package upstream alone knows the Drupal site: how it is reached, how its JSON-RPC is spoken, and what its answers
+// mean. It decides nothing about tools. A method call is sent once: what left for the site is never sent again, for
+// nobody can tell whether it ran.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"bridgecheck/bridge/fault"
+)
+
+// Options says how the site is reached.
+type Options struct {
+	Site        *url.URL          // the site's base address; no other host is ever called
+	Timeout     time.Duration     // for one request, from dialling to the last byte
+	MaxAnswer   int64             // longest answer that is read, in bytes
+	MaxInFlight int               // requests at the site at one time; 0: no limit
+	MaxWaiting  int               // requests that may wait for one of those places
+	Transport   http.RoundTripper // nil: NewTransport(nil)
+	Now         func() time.Time
+	Observe     Observer // told of every request to the site; nil: nobody
+}
+
+// Observer is told of a request to the site that ended: what it was for (discovery, call), with what outcome (ok or a
+// fault's code), and how long it took.
+type Observer func(purpose, outcome string, took time.Duration)
+
+// Client speaks with one site. It is safe for many callers at once.
+type Client struct {
+	o       Options
+	rt      http.RoundTripper
+	rpc     string
+	lastID  atomic.Int64
+	breaker *breaker
+	gate    *gate
+}
+
+// NewTransport is the pooled transport that the bridge uses; tlsConfig may be nil.
+// The standard library's two idle connections a host would halve the throughput.
+func NewTransport(tlsConfig *tls.Config) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 256,
+		MaxIdleConns:        256,
+		IdleConnTimeout:     60 * time.Second,
+		// The bridge caps what it reads; a compressed answer could be small on the wire and endless in memory.
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// New makes a client of the site.
+func New(o Options) *Client {
+	c := &Client{o: o, rt: o.Transport, rpc: join(o.Site, "/jsonrpc"), breaker: newBreaker(o.Now), gate: newGate(o.MaxInFlight, o.MaxWaiting)}
+	if c.rt == nil {
+		c.rt = NewTransport(nil)
+	}
+	return c
+}
+
+// Close lets idle connections go.
+func (c *Client) Close() {
+	if t, ok := c.rt.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Ready says whether the site is thought to be up.
+func (c *Client) Ready() bool { return c.breaker.closed() }
+
+// Document is what the site gave for a GET.
+type Document struct {
+	Body      []byte
+	ETag      string
+	Unchanged bool // 304: what was known before still holds
+}
+
+// Get reads a JSON document from the site as the caller. etag, where not empty, asks for news only.
+// Faults: AuthRequired, AccessDenied, NotFound, and those of a site that is not well.
+func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) (Document, error) {
+	target := join(c.o.Site, path)
+	if query != "" {
+		target += "?" + query
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return Document{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
+	}
+	if etag != "" {
+		req.Header.Set("If-None-Match", etag)
+	}
+	res, err := c.do(req, who, "discovery")
+	if err != nil {
+		return Document{}, err
+	}
+	switch {
+	case res.status == http.StatusOK:
+		return Document{Body: res.body, ETag: res.header.Get("ETag")}, nil
+	case res.status == http.StatusNotModified && etag != "":
+		return Document{Unchanged: true}, nil
+	}
+	return Document{}, res.refusal()
+}
+
+// Call runs a method as the caller and gives the bytes of its result. params is a JSON object or array.
+// A JSON-RPC error comes back as *RPCError, all else as a fault.
+func (c *Client) Call(ctx context.Context, who Caller, method string, params []byte) ([]byte, error) {
+	id := strconv.FormatInt(c.lastID.Add(1), 10)
+	body := encodeRequest(method, params, id)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.rpc, bytes.NewReader(body))
+	if err != nil {
+		return nil, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.do(req, who, "call")
+	if err != nil {
+		return nil, err
+	}
+	if res.status == http.StatusUnauthorized || res.status == http.StatusForbidden {
+		return nil, res.refusal()
+	}
+	result, err := decodeAnswer(res.body, id)
+	switch {
+	case err == nil && res.status >= 200 && res.status < 300:
+		return result, nil
+	case err == nil:
+		return nil, badAnswer(fmt.Errorf("a result with HTTP status %d", res.status))
+	}
+	var rpc *RPCError
+	if errors.As(err, &rpc) {
+		return nil, rpc
+	}
+	if res.status < 200 || res.status > 299 {
+		return nil, res.refusal()
+	}
+	return nil, err
+}
+
+// answer is the site's answer, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends one request as the caller and reads the whole answer, within the time, the size and the site's capacity.
+func (c *Client) do(req *http.Request, who Caller, purpose string) (res answer, err error) {
+	start := time.Now()
+	if c.o.Observe != nil {
+		defer func() { c.o.Observe(purpose, outcome(res, err), time.Since(start)) }()
+	}
+	caller := req.Context()
+	leave, err := c.gate.enter(caller)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
+	if err := c.breaker.allow(); err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(caller, c.o.Timeout)
+	defer cancel()
+	req.Header.Set("Accept", "application/json")
+	who.sign(req.Header)
+	res, err = c.roundTrip(req.WithContext(ctx))
+	c.breaker.report(start, err, caller.Err() != nil)
+	if err != nil {
+		return answer{}, explain(err, caller, ctx)
+	}
+	return res, nil
+}
+
+// roundTrip uses the transport itself, not http.Client: it follows no redirect, keeps no cookie, repeats nothing.
+func (c *Client) roundTrip(req *http.Request) (answer, error) {
+	res, err := c.rt.RoundTrip(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	if res.ContentLength > c.o.MaxAnswer {
+		return answer{}, errTooLong
+	}
+	var buf bytes.Buffer
+	if res.ContentLength > 0 {
+		buf.Grow(int(res.ContentLength) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(res.Body, c.o.MaxAnswer+1)); err != nil {
+		return answer{}, err
+	}
+	if int64(buf.Len()) > c.o.MaxAnswer {
+		return answer{}, errTooLong
+	}
+	return answer{res.StatusCode, res.Header, buf.Bytes()}, nil
+}
+
+var errTooLong = errors.New("the answer is longer than the bridge reads")
+
+// explain tells why there is no answer.
+func explain(err error, caller, limited context.Context) *fault.Error {
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case caller.Err() != nil:
+		return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(err)
+	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return fault.New(fault.UpstreamTimeout, "The site did not answer in time.").Because(err)
+	case errors.As(err, &op) && op.Op == "dial":
+		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.").Because(err)
+	}
+	return badAnswer(err)
+}
+
+// refusal turns a status without a JSON-RPC answer into a fault. The page that came with it stays here.
+func (a answer) refusal() *fault.Error {
+	switch a.status {
+	case http.StatusUnauthorized:
+		e := fault.New(fault.AuthRequired, "The site asks for credentials, or does not take these.")
+		e.Challenge = a.header.Values("WWW-Authenticate")
+		return e
+	case http.StatusForbidden:
+		return fault.New(fault.AccessDenied, "The site denies this caller access.")
+	case http.StatusTooManyRequests:
+		e := fault.New(fault.RateLimited, "The site limits how often it may be called.")
+		e.RetryAfter = max(a.retryAfter(), time.Second)
+		return e
+	case http.StatusServiceUnavailable:
+		e := fault.New(fault.UpstreamUnavailable, "The site is not available at present.")
+		e.RetryAfter = a.retryAfter()
+		return e
+	case http.StatusNotFound:
+		return fault.New(fault.NotFound, "The site has no such document.")
+	}
+	return badAnswer(fmt.Errorf("HTTP status %d", a.status))
+}
+
+// retryAfter is the site's Retry-After where it is given in seconds.
+func (a answer) retryAfter() time.Duration {
+	n, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || n < 0 || n > 3600 {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// badAnswer says that the site answered something that no JSON-RPC site answers.
+func badAnswer(cause error) *fault.Error {
+	return fault.New(fault.UpstreamError, "The site gave no usable answer.").Because(cause)
+}
+
+func outcome(res answer, err error) string {
+	if err != nil {
+		return string(fault.From(err).Code)
+	}
+	return strconv.Itoa(res.status)
+}
+
+// join puts a path below the site's base address, as it is: no cleaning, no second host.
+func join(site *url.URL, path string) string {
+	u := *site
+	u.RawQuery, u.Fragment, u.User = "", "", nil
+	return strings.TrimSuffix(u.String(), "/") + path
+}
