@@ -182,10 +182,16 @@ func cut(v *delivery) {
 	v.raw(whole)
 }
 
+// status sends a body of choice under a status of choice; with Run and no Body it is the site's own answer under that
+// status.
 func status(v *delivery) {
 	code := v.fault.Status
 	if code == 0 {
 		code = http.StatusInternalServerError
+	}
+	if v.answer != nil && v.fault.Body == "" {
+		v.answer.status = code
+		return
 	}
 	kind := v.fault.ContentType
 	if kind == "" {

@@ -41,11 +41,11 @@ func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 func cookieOnly(*fixtures.Site) []string { return []string{schemeCookie} }
 
 func (d *Drupal) routeTable() []route {
-	table := []route{
+	table := append(loginRoutes(), []route{
 		{RouteJSONRPC, "/jsonrpc", []string{"POST", "GET", "OPTIONS"}, jsonrpcSchemes, (*exchange).jsonrpc},
 		{RouteMethods, "/jsonrpc/methods", []string{"GET"}, jsonrpcSchemes, (*exchange).methods},
 		{RouteMethod, "/jsonrpc/methods/{id}", []string{"GET"}, jsonrpcSchemes, (*exchange).method},
-	}
+	}...)
 	return table
 }
 
@@ -82,6 +82,9 @@ func (d *Drupal) find(x *exchange) (*route, map[string]string) {
 
 // dispatch answers the request as a well-behaved site.
 func (x *exchange) dispatch(rt *route, vars map[string]string) *answer {
+	if !isKnownVerb(x.r.Method) {
+		return notImplemented()
+	}
 	if strings.HasPrefix(x.r.URL.Path, "//") {
 		return x.redirectSlashes()
 	}
@@ -116,11 +119,22 @@ func (x *exchange) wrongVerb(rt *route) *answer {
 	return a
 }
 
+// notImplemented is the word of the web server before Drupal.
+func notImplemented() *answer {
+	a := page(http.StatusNotImplemented, "501 Not Implemented")
+	a.header = http.Header{"Content-Type": {typeHTML}}
+	return a
+}
+
 func (x *exchange) redirectSlashes() *answer {
 	to := x.base() + "/" + strings.TrimLeft(x.r.URL.EscapedPath(), "/")
 	if q := x.r.URL.RawQuery; q != "" {
 		to += "?" + q
 	}
+	return redirectTo(to)
+}
+
+func redirectTo(to string) *answer {
 	a := page(http.StatusFound, "Redirecting to "+to)
 	a.header.Set("Content-Type", "text/html; charset=utf-8")
 	a.header.Set("Location", to)

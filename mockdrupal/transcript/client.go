@@ -1,0 +1,175 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
+)
+
+// Credentials tells with what an account signs in.
+type Credentials struct {
+	Password string
+	Tokens   map[string]string // by the TOKEN of bearer:TOKEN; "" for bearer alone
+}
+
+// CredentialsOf finds an account's credentials; the second result is false for an account that is not known.
+type CredentialsOf func(account string) (Credentials, bool)
+
+// SiteCredentials takes the credentials from a site file. A token is known by its value, or, when it is the account's
+// first, by bearer alone.
+func SiteCredentials(site *fixtures.Site) CredentialsOf {
+	return func(account string) (Credentials, bool) {
+		u, ok := site.User(account)
+		if !ok {
+			return Credentials{}, false
+		}
+		c := Credentials{Password: u.Password, Tokens: map[string]string{}}
+		for i, t := range u.Tokens {
+			c.Tokens[t.Value] = t.Value
+			if i == 0 {
+				c.Tokens[""] = t.Value
+			}
+		}
+		return c, true
+	}
+}
+
+// timeout is the longest that a site may take over one answer.
+const timeout = 30 * time.Second
+
+// maxAnswer is the longest answer that is read.
+const maxAnswer = 256 << 20
+
+// client replays requests against one site, and keeps the sessions that it opened.
+type client struct {
+	base        string // scheme://host
+	host        string
+	credentials CredentialsOf
+	volatile    volatile
+	http        *http.Client
+	cookies     map[string]string
+}
+
+func newClient(base string, credentials CredentialsOf) (*client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no address of a site: it must start with http:// or https:// and name a host", base)
+	}
+	return &client{
+		base: u.Scheme + "://" + u.Host, host: u.Host, credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
+		http: &http.Client{
+			Timeout:       timeout,
+			Transport:     &http.Transport{DisableCompression: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// do replays a record's request and returns the answer.
+func (c *client) do(ctx context.Context, r Record) (Answer, error) {
+	var body io.Reader
+	if r.Request.Body != nil {
+		body = strings.NewReader(*r.Request.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Request.Method, c.base+r.Request.Path, body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("record %s: %w", r.ID, err)
+	}
+	for name, value := range r.Request.Headers {
+		req.Header.Set(name, value)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "bridgecheck")
+	}
+	if err := c.sign(ctx, req, r); err != nil {
+		return Answer{}, fmt.Errorf("record %s: %w", r.ID, err)
+	}
+	return c.send(req)
+}
+
+func (c *client) send(req *http.Request) (Answer, error) {
+	res, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, fmt.Errorf("asking the site: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return Answer{}, fmt.Errorf("reading the site's answer: %w", err)
+	}
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: data}, nil
+}
+
+// sign puts the record's credentials onto a request.
+func (c *client) sign(ctx context.Context, req *http.Request, r Record) error {
+	scheme, token, _ := strings.Cut(r.Auth, ":")
+	if scheme == "none" || scheme == "" {
+		return nil
+	}
+	who, known := c.credentials(r.As)
+	if !known {
+		who.Password = r.As + "-pass" // an account that does not exist has no right password
+	}
+	for _, p := range c.volatile.Passwords {
+		if strings.Contains(r.About, p.About) {
+			who.Password = p.Password
+		}
+	}
+	switch scheme {
+	case "basic":
+		req.SetBasicAuth(r.As, who.Password)
+	case "bearer":
+		value, ok := who.Tokens[token]
+		if !ok {
+			return fmt.Errorf("no bearer token %q is known for the account %s", token, r.As)
+		}
+		req.Header.Set("Authorization", "Bearer "+value)
+	case "cookie":
+		cookie, err := c.session(ctx, r.As, who.Password)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Cookie", cookie)
+	default:
+		return fmt.Errorf("auth %q is none of none, basic, cookie, bearer and bearer:TOKEN", r.Auth)
+	}
+	return nil
+}
+
+var errLogin = errors.New("the site does not let it in")
+
+// session returns the cookie of an open login of the account.
+func (c *client) session(ctx context.Context, account, password string) (string, error) {
+	if cookie := c.cookies[account]; cookie != "" {
+		return cookie, nil
+	}
+	body, err := php.Encode(php.Map(php.Pair{Name: "name", Value: account}, php.Pair{Name: "pass", Value: password}))
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/user/login?_format=json", strings.NewReader(string(body)))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("signing in as %s: %w", account, err)
+	}
+	defer res.Body.Close()
+	if cookies := res.Cookies(); res.StatusCode == http.StatusOK && len(cookies) > 0 {
+		c.cookies[account] = cookies[0].Name + "=" + cookies[0].Value
+		return c.cookies[account], nil
+	}
+	return "", fmt.Errorf("signing in as %s: %w (%s)", account, errLogin, res.Status)
+}

@@ -1,0 +1,203 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// VerifyOptions say what to hold against what.
+type VerifyOptions struct {
+	Transcripts string         // directory of recordings
+	Areas       []string       // names of the areas to compare; none: all that are there
+	Site        *fixtures.Site // the site that the mock serves, in process; nil: the built-in transcripts
+	URL         string         // compare this site in place of the mock; quirks cannot be tried there
+	Credentials CredentialsOf  // nil: those of Site
+}
+
+// Report is what a comparison found.
+type Report struct {
+	Summary     Summary      `json:"summary"`
+	Areas       []AreaReport `json:"areas"`
+	Differences []Difference `json:"differences"`
+}
+
+// Summary counts records.
+type Summary struct {
+	Records int `json:"records"`
+	Agree   int `json:"agree"` // those that agree with a quirk included
+	Differ  int `json:"differ"`
+}
+
+// AreaReport is the count of one area.
+type AreaReport struct {
+	Name string `json:"name"`
+	Summary
+	Quirks []QuirkUse `json:"quirks,omitempty"`
+}
+
+// QuirkUse is a record that agrees only with a quirk.
+type QuirkUse struct {
+	Record string `json:"record"`
+	Quirk  string `json:"quirk"`
+}
+
+// Agrees tells whether every record agrees.
+func (r *Report) Agrees() bool { return r.Summary.Differ == 0 }
+
+// Verify replays recordings against the mock, or against the site at URL, and reports where the answers differ. Where a
+// record disagrees with the mock its sequence is tried again with each quirk. It fails when the recordings cannot be
+// read or the site cannot be reached.
+func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
+	areas, err := Load(o.Transcripts)
+	if err != nil {
+		return nil, err
+	}
+	if areas, err = pick(areas, o.Areas); err != nil {
+		return nil, err
+	}
+	if o.Site == nil {
+		if o.Site, err = fixtures.Builtin("transcripts"); err != nil {
+			return nil, fmt.Errorf("verifying: %w", err)
+		}
+	}
+	if o.Credentials == nil {
+		o.Credentials = SiteCredentials(o.Site)
+	}
+	report := &Report{Areas: []AreaReport{}, Differences: []Difference{}}
+	for _, area := range areas {
+		if err := report.area(ctx, o, area); err != nil {
+			return nil, fmt.Errorf("verifying %s: %w", area.Name, err)
+		}
+	}
+	return report, nil
+}
+
+func pick(areas []Area, names []string) ([]Area, error) {
+	if len(names) == 0 {
+		return areas, nil
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(areas, func(a Area) bool { return a.Name == name }) {
+			return nil, fmt.Errorf("there is no area %q among the recordings", name)
+		}
+	}
+	return slices.DeleteFunc(areas, func(a Area) bool { return !slices.Contains(names, a.Name) }), nil
+}
+
+// target is a site to replay against.
+type target struct {
+	client *client
+	mock   *mockdrupal.Server // nil for a site elsewhere
+}
+
+func (o VerifyOptions) open(quirks ...string) (*target, error) {
+	if o.URL != "" {
+		c, err := newClient(o.URL, o.Credentials)
+		return &target{client: c}, err
+	}
+	d, err := mockdrupal.New(o.Site, mockdrupal.Options{Quirks: quirks, JournalLimit: 1})
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(s.URL, o.Credentials)
+	return &target{client: c, mock: s}, err
+}
+
+func (t *target) close() {
+	t.client.close()
+	if t.mock != nil {
+		t.mock.Close()
+	}
+}
+
+// compare replays one record.
+func (t *target) compare(ctx context.Context, r Record) ([]Difference, error) {
+	if r.FreshCache && t.mock != nil {
+		t.mock.ClearCaches()
+	}
+	answer, err := t.client.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return t.client.volatile.compare(r, answer, t.client.host), nil
+}
+
+func (report *Report) area(ctx context.Context, o VerifyOptions, area Area) error {
+	t, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	found := AreaReport{Name: area.Name}
+	for i, r := range area.Records {
+		differences, err := t.compare(ctx, r)
+		if err != nil {
+			return err
+		}
+		found.Records++
+		if len(differences) > 0 && o.URL == "" {
+			quirk, err := o.explain(ctx, sequence(area.Records[:i+1]))
+			if err != nil {
+				return err
+			}
+			if quirk != "" {
+				found.Quirks = append(found.Quirks, QuirkUse{r.ID, quirk})
+				differences = nil
+			}
+		}
+		if len(differences) == 0 {
+			found.Agree++
+		} else {
+			found.Differ++
+			report.Differences = append(report.Differences, differences...)
+		}
+	}
+	report.Areas = append(report.Areas, found)
+	report.Summary.Records += found.Records
+	report.Summary.Agree += found.Agree
+	report.Summary.Differ += found.Differ
+	return nil
+}
+
+// sequence is the last record with the steps before it, from where the site's caches were last cleared.
+func sequence(records []Record) []Record {
+	start := len(records) - 1
+	for start > 0 && !records[start].FreshCache {
+		start--
+	}
+	return records[start:]
+}
+
+// explain tries every quirk on a sequence and returns the one with which its last record agrees, "" when there is none.
+func (o VerifyOptions) explain(ctx context.Context, steps []Record) (string, error) {
+	for _, q := range mockdrupal.Quirks() {
+		agrees, err := o.agreesWith(ctx, q.Name, steps)
+		if err != nil || agrees {
+			return q.Name, err
+		}
+	}
+	return "", nil
+}
+
+func (o VerifyOptions) agreesWith(ctx context.Context, quirk string, steps []Record) (bool, error) {
+	t, err := o.open(quirk)
+	if err != nil {
+		return false, err
+	}
+	defer t.close()
+	var last []Difference
+	for _, r := range steps {
+		if last, err = t.compare(ctx, r); err != nil {
+			return false, err
+		}
+	}
+	return len(last) == 0, nil
+}

@@ -1,0 +1,39 @@
+package transcript_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bridgecheck/mockdrupal/transcript"
+)
+
+// recordings is where the recordings of the real site lie beside the checkout; the test is skipped where they do not.
+func recordings(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "shared", "drupal-transcripts")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("SKIPPED: the recordings of the real site are not beside the checkout: %v", err)
+	}
+	return dir
+}
+
+func TestMockAgreesWithTheRealSite(t *testing.T) {
+	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{
+		Transcripts: recordings(t),
+		Areas:       []string{"jsonrpc_post", "jsonrpc_methods", "jsonrpc_get", "jsonrpc_verbs", "login"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Differences {
+		t.Error(d)
+	}
+	for _, a := range report.Areas {
+		t.Logf("%-16s %d of %d agree", a.Name, a.Agree, a.Records)
+		for _, q := range a.Quirks {
+			t.Logf("    %s with the quirk %s", q.Record, q.Quirk)
+		}
+	}
+	t.Logf("transcripts: %d of %d records agree", report.Summary.Agree, report.Summary.Records)
+}
