@@ -114,6 +114,9 @@ var reportPage = template.Must(template.New("report.gohtml").Funcs(template.Func
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
 	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
 	"name":    targetName,
+	"tone": func(s State) Verdict {
+		return map[State]Verdict{Conformant: Pass, Partial: Warn, NotConformant: Fail}[s]
+	},
 }).ParseFS(assets, "html/*.gohtml"))
 
 // WriteHTML writes r as one self-contained page, with the differences to previous unless it is nil. The page shows at

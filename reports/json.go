@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,9 +39,12 @@ func WriteJSON(w io.Writer, r *Report) error {
 // maxReport bounds what ReadFile reads, in bytes; reportLimits keep what we write far below it.
 const maxReport = 256 << 20
 
-// ReadFile reads a report.json. It refuses what is not one: another version, unknown members, unknown verdicts, a
+// ReadFile reads a report.json, or the one in a report directory. It refuses what is not one: another version, unknown members, unknown verdicts, a
 // clause that is there twice, a file that is cut short.
 func ReadFile(path string) (*Report, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "report.json")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read report: %w", err)

@@ -43,19 +43,20 @@ func unsafeRune(c rune) bool {
 	return c == utf8.RuneError || noncharacter || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
-// clip cuts s to at most max bytes on a character border and says how much is missing.
-func clip(s string, max int) string {
-	if len(s) <= max {
+// clip cuts s on a character border so that it fits most bytes together with a note of how much is missing.
+func clip(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	cut := max
+	const note = len("… (000000000 more bytes)")
+	cut := max(most-note, 0)
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
 	return fmt.Sprintf("%s… (%d more bytes)", s[:cut], len(s)-cut)
 }
 
-// line makes s one visible line of at most max bytes.
-func line(s string, max int) string {
-	return clip(visible(strings.Join(strings.Fields(clip(s, 4*max)), " ")), max)
+// line makes s one visible line of at most about most bytes.
+func line(s string, most int) string {
+	return clip(visible(strings.Join(strings.Fields(clip(s, 4*most)), " ")), most)
 }

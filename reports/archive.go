@@ -1,0 +1,89 @@
+package reports
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// archive is a folder of reports, read again where a file changed. It is safe for use by several goroutines.
+type archive struct {
+	dir   string
+	mu    sync.Mutex
+	files map[string]archived // by path
+}
+
+// archived is one report.json of an archive; Err says why it cannot be read.
+type archived struct {
+	ID     string // stands for the path in addresses
+	Path   string // below the archive's folder
+	Report *Report
+	Err    error
+
+	size     int64
+	modified time.Time
+}
+
+// archiveFiles bounds how many reports an archive holds.
+const archiveFiles = 1000
+
+// scan gives the archive's reports, newest first, and the files named report.json that are none.
+func (a *archive) scan() (read, unreadable []archived, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found := map[string]archived{}
+	err = filepath.WalkDir(a.dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !entry.Type().IsRegular(), !strings.HasSuffix(path, ".json"), entry.Name() == "badge.json":
+			return nil
+		case len(found) == archiveFiles:
+			return fs.SkipAll
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if known, ok := a.files[path]; ok && known.size == info.Size() && known.modified.Equal(info.ModTime()) {
+			found[path] = known
+			return nil
+		}
+		found[path] = a.read(path, info)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	a.files = found
+	for _, f := range found {
+		if f.Err == nil {
+			read = append(read, f)
+		} else {
+			unreadable = append(unreadable, f)
+		}
+	}
+	slices.SortFunc(read, func(x, y archived) int {
+		return cmp.Or(y.Report.Started.Compare(x.Report.Started), cmp.Compare(x.Path, y.Path))
+	})
+	slices.SortFunc(unreadable, func(x, y archived) int { return cmp.Compare(x.Path, y.Path) })
+	return read, unreadable, nil
+}
+
+func (a *archive) read(path string, info os.FileInfo) archived {
+	f := archived{Path: path, size: info.Size(), modified: info.ModTime()}
+	if below, err := filepath.Rel(a.dir, path); err == nil {
+		f.Path = filepath.ToSlash(below)
+	}
+	sum := sha256.Sum256([]byte(f.Path))
+	f.ID = hex.EncodeToString(sum[:8])
+	f.Report, f.Err = ReadFile(path)
+	return f
+}

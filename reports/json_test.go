@@ -1,0 +1,219 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+)
+
+func written(t *testing.T, write func(*bytes.Buffer) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func reportJSON(t *testing.T, r *Report) []byte {
+	t.Helper()
+	return written(t, func(b *bytes.Buffer) error { return WriteJSON(b, r) })
+}
+
+func compiled(t *testing.T, text []byte) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func mustConform(t *testing.T, schema *jsonschema.Schema, data []byte) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(doc); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReportConformsToItsSchema(t *testing.T) {
+	schema := compiled(t, Schema())
+	mustConform(t, schema, reportJSON(t, every()))
+	mustConform(t, schema, reportJSON(t, kept()))
+
+	empty := &Report{}
+	mustConform(t, schema, reportJSON(t, empty))
+}
+
+// TestSchemaNamesEveryMember holds the schema's members against the model's.
+func TestSchemaNamesEveryMember(t *testing.T) {
+	var root map[string]any
+	if err := json.Unmarshal(Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	members := func(path ...string) map[string]any {
+		at := root
+		for _, key := range path {
+			at = at[key].(map[string]any)
+		}
+		return at["properties"].(map[string]any)
+	}
+	for _, c := range []struct {
+		model any
+		in    map[string]any
+	}{
+		{Report{}, members()},
+		{Tool{}, members("properties", "tool")},
+		{Ledger{}, members("properties", "ledger")},
+		{Target{}, members("properties", "target")},
+		{Environment{}, members("properties", "environment")},
+		{Summary{}, members("properties", "summary")},
+		{BaselineProblem{}, members("properties", "baseline_problems", "items")},
+		{Result{}, members("$defs", "result")},
+		{Finding{}, members("$defs", "result", "properties", "findings", "items")},
+		{Exchange{}, members("$defs", "exchange")},
+		{Message{}, members("$defs", "message")},
+		{Upstream{}, members("$defs", "upstream")},
+	} {
+		model := reflect.TypeOf(c.model)
+		for i := range model.NumField() {
+			name, _, _ := strings.Cut(model.Field(i).Tag.Get("json"), ",")
+			if _, ok := c.in[name]; !ok {
+				t.Errorf("%s: the schema lacks %s", model.Name(), name)
+			}
+			delete(c.in, name)
+		}
+		for name := range c.in {
+			t.Errorf("%s: the schema has %s, the model does not", model.Name(), name)
+		}
+	}
+}
+
+func TestWrittenReportReadsBackTheSame(t *testing.T) {
+	first := reportJSON(t, every())
+	r, err := Parse(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := reportJSON(t, r); !bytes.Equal(first, second) {
+		t.Error("a report that is read and written again is not the same")
+	}
+	if r.Seed != 9007199254740993 || !bytes.Contains(first, []byte("9007199254740993")) {
+		t.Errorf("seed is %d: rounded", r.Seed)
+	}
+}
+
+func TestReadFileSaysWhatIsWrong(t *testing.T) {
+	good := string(reportJSON(t, every()))
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"no JSON", `{"schema": "1.0",` + "\n  oops}", "line 2, column 3: invalid character 'o'"},
+		{"cut short", good[:len(good)/2], "the file was cut short"},
+		{"another version", `{"schema": "2.0"}`, `schema is "2.0", this bridgecheck reads "1.0"`},
+		{"no report", `{"hello": 1}`, `schema is "", this bridgecheck reads "1.0"`},
+		{"an array", `[]`, "line 1, column 1"},
+		{"unknown member", strings.Replace(good, `"seed":`, `"sead":`, 1), `unknown field "sead"`},
+		{"wrong type", strings.Replace(good, `"duration_ms": 1234`, `"duration_ms": "long"`, 1), "duration_ms is a string, which does not belong there"},
+		{"unknown verdict", strings.Replace(good, `"verdict": "pass"`, `"verdict": "good"`, 1), `results[0] (list/answers-json) has the verdict "good": allowed are fail, error`},
+		{"unknown level", strings.Replace(good, `"level": "MUST"`, `"level": "must"`, 1), `has the level "must": allowed are MUST, SHOULD, MAY`},
+		{"a clause twice", strings.Replace(good, "list/has-tools-array", "list/answers-json", 1), "results[1] is list/answers-json again (first at 0)"},
+		{"no clause", strings.Replace(good, "list/has-tools-array", "<b>", 1), `results[1] has the id "<b>": it should be a clause`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "report.json")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadFile(path)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) {
+				t.Errorf("error is %v, want %q with the file's name", err, c.want)
+			}
+		})
+	}
+	if _, err := ReadFile(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("a missing file is read")
+	}
+}
+
+func TestReportIsBounded(t *testing.T) {
+	body := strings.Repeat("é", 1<<20)
+	r := kept()
+	for i := range r.Results {
+		for range 300 {
+			r.Results[i].Evidence = append(r.Results[i].Evidence, Exchange{Request: Message{Body: body}, Response: &Message{Body: body}})
+		}
+	}
+	r.Results[1].Verdict = Fail
+	data := reportJSON(t, r)
+	if len(data) > 32<<20 {
+		t.Errorf("the report has %d bytes", len(data))
+	}
+	read, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range read.Results {
+		if n := len(result.Evidence); n != 64 || result.EvidenceOmitted != 300-64 {
+			t.Errorf("%s keeps %d exchanges and omits %d", result.ID, n, result.EvidenceOmitted)
+		}
+	}
+	kept := read.Results[1].Evidence[0].Request
+	if kept.Truncated != len(body)-len(kept.Body) || len(kept.Body) != 64<<10 {
+		t.Errorf("a body keeps %d bytes and says that %d of %d went", len(kept.Body), kept.Truncated, len(body))
+	}
+	if len(r.Results[0].Evidence) != 300 || r.Results[0].EvidenceOmitted != 0 {
+		t.Error("writing changed the report")
+	}
+}
+
+// TestCutBodyCountsWhatWent draws bodies of any bytes.
+func TestCutBodyCountsWhatWent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
+		m := Message{Body: base64.StdEncoding.EncodeToString(raw), Encoding: "base64"}
+		cut := cutBody(m, rapid.IntRange(0, 40).Draw(t, "max"))
+		kept, err := base64.StdEncoding.DecodeString(cut.Body)
+		if err != nil || !bytes.HasPrefix(raw, kept) || len(kept)+cut.Truncated != len(raw) {
+			t.Fatalf("kept %x and says that %d went of %x: %v", kept, cut.Truncated, raw, err)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	var b bytes.Buffer
+	if err := WriteJSON(&b, kept()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema":"1.0"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Parse(data)
+		if err != nil {
+			return
+		}
+		if err := WriteAll(r, t.TempDir()); err != nil {
+			t.Fatalf("a report that is read cannot be written: %v", err)
+		}
+	})
+}
