@@ -49,6 +49,9 @@ func (x *exchange) methods(map[string]string) *answer {
 		return a
 	}
 	visible, base := x.state.visible(x.caller), x.base()
+	if x.state.unlinkable(visible) {
+		return x.unexpected()
+	}
 	doc := x.state.docs.get(discoveryKey{visible, base}, func() []byte { return x.state.collection(visible, base) })
 	tail := "}"
 	if x.state.site.Extensions {
@@ -59,6 +62,11 @@ func (x *exchange) methods(map[string]string) *answer {
 	}
 	body := make([]byte, 0, len(doc)+len(tail))
 	return newAnswer(http.StatusOK, typeJSON, append(append(body, doc...), tail...))
+}
+
+// unlinkable tells whether a visible method has a slash in its id: Drupal cannot make a link to it and gives up.
+func (s *snapshot) unlinkable(visible string) bool {
+	return slices.ContainsFunc(s.slashed, func(m *method) bool { return visible[m.class] == '1' })
 }
 
 func (s *snapshot) collection(visible, base string) []byte {

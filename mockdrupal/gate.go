@@ -9,7 +9,8 @@ import (
 
 // gate is a listener that can be taken away for a while, so that connections are refused.
 type gate struct {
-	address net.Addr
+	address    net.Addr
+	keepAlives func(bool) // of the server: without them its idle connections end too
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -65,6 +66,7 @@ func (g *gate) shut(d time.Duration) error {
 		return errors.New("the mock is not listening")
 	}
 	err := g.listener.Close()
+	g.keepAlives(false)
 	g.listener, g.back = nil, make(chan struct{})
 	time.AfterFunc(d, g.open)
 	return err
@@ -85,6 +87,7 @@ func (g *gate) open() {
 		return
 	}
 	g.listener = l
+	g.keepAlives(true)
 	close(g.back)
 }
 

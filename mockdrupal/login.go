@@ -35,7 +35,7 @@ func (x *exchange) login(map[string]string) *answer {
 	}
 	doc, err := php.Decode(x.body)
 	if err != nil {
-		return unexpected()
+		return x.unexpected()
 	}
 	credentials, _ := doc.(*php.Array)
 	if credentials == nil {
@@ -110,7 +110,7 @@ func (x *exchange) sessionToken(map[string]string) *answer {
 	if open := x.d.session.find(x.r); open != nil {
 		token = open.csrf
 	}
-	return newAnswer(http.StatusOK, "text/plain; charset=UTF-8", []byte(token))
+	return newAnswer(http.StatusOK, typeText, []byte(token))
 }
 
 func (x *exchange) loginStatus(map[string]string) *answer {
@@ -119,12 +119,4 @@ func (x *exchange) loginStatus(map[string]string) *answer {
 		status = "1"
 	}
 	return newAnswer(http.StatusOK, typeJSON, []byte(status))
-}
-
-// unexpected is what a visitor sees of an exception that nobody caught.
-func unexpected() *answer {
-	return &answer{status: http.StatusInternalServerError, header: http.Header{
-		"Content-Type":  {typeHTML},
-		"Cache-Control": {"no-cache, private"},
-	}, body: []byte("The website encountered an unexpected error. Try again later.<br />")}
 }

@@ -14,6 +14,7 @@ const (
 	typeJSON = "application/json"
 	typeHTML = "text/html; charset=UTF-8"
 	typeXML  = "text/xml; charset=UTF-8"
+	typeText = "text/plain; charset=UTF-8"
 )
 
 // answer is a response before it goes out, so that a fault can still bend it.
@@ -87,4 +88,24 @@ func (x *exchange) denied(message string) *answer {
 // permissionRequired is what Drupal says of a missing permission.
 func permissionRequired(permission string) string {
 	return "The '" + permission + "' permission is required."
+}
+
+// unexpected is what a visitor sees of an exception that nobody caught.
+func (x *exchange) unexpected() *answer {
+	return x.plain(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
+}
+
+// plain is Drupal's last resort for an exception: its message, as a page or as text.
+func (x *exchange) plain(status int, message string) *answer {
+	kind := typeText
+	if f := x.format(); status == http.StatusInternalServerError && (f == "" || f == "html") {
+		kind = typeHTML
+	}
+	return newAnswer(status, kind, []byte(message))
+}
+
+// crashed is an exception before Drupal's kernel was up.
+func crashed() *answer {
+	return &answer{status: http.StatusInternalServerError, header: http.Header{"Content-Type": {typeHTML}, "Cache-Control": {"no-cache, private"}},
+		body: []byte("The website encountered an unexpected error. Try again later.<br />")}
 }

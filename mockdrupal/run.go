@@ -1,6 +1,7 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -197,11 +198,8 @@ func (s *snapshot) get(b *fixtures.Behaviour, arguments *php.Array) (php.Value, 
 		}
 		return fields(item, b.Fields), nil
 	}
-	text := b.Text
-	if text == "" {
-		text = "Invalid method parameter(s)."
-	}
-	return nil, invalidParams(text)
+	text := cmp.Or(b.Text, "Invalid method parameter(s).")
+	return nil, invalidParams(strings.ReplaceAll(text, "{"+b.By+"}", want))
 }
 
 // knownEntityTypes are those that every Drupal site of this kind has; a content list of the same name adds its own.

@@ -14,6 +14,7 @@ type snapshot struct {
 	site    *fixtures.Site
 	methods map[string]*method
 	order   []*method
+	slashed []*method  // those with a slash in the id
 	classes [][]string // the distinct permission sets that methods ask for
 	users   map[string]*fixtures.User
 	tokens  map[string]fixedToken
@@ -63,6 +64,9 @@ func newSnapshot(site *fixtures.Site) *snapshot {
 			s.methods[m.ID] = m
 		}
 		s.order = append(s.order, m)
+		if strings.Contains(m.ID, "/") {
+			s.slashed = append(s.slashed, m)
+		}
 	}
 	for i := range site.Users {
 		u := &site.Users[i]
