@@ -40,6 +40,9 @@ func (v Value) IsTrue() bool { return v.Kind == Boolean && len(v.Raw) == len("tr
 // IsEmptyArray tells whether the value is [], which PHP writes for an empty object as well.
 func (v Value) IsEmptyArray() bool { return v.Kind == Array && len(v.Items) == 0 }
 
+// IsEmptyText tells whether the value is "".
+func (v Value) IsEmptyText() bool { return v.Kind == String && len(v.Raw) == len(`""`) }
+
 // NewString makes a string value.
 func NewString(s string) Value {
 	return Value{Kind: String, Raw: AppendString(nil, s)}

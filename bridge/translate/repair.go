@@ -3,6 +3,7 @@ package translate
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"bridgecheck/bridge/jsondoc"
 	"bridgecheck/bridge/schema"
@@ -39,6 +40,12 @@ var shapes = map[string]jsondoc.Kind{
 	"minContains": jsondoc.Number, "maxContains": jsondoc.Number, "uniqueItems": jsondoc.Boolean,
 }
 
+// counts are the keywords whose number must be a whole one, and not negative.
+var counts = map[string]bool{
+	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minProperties": true, "maxProperties": true,
+	"minContains": true, "maxContains": true,
+}
+
 // mayBeEmpty are the arrays that mean something without items.
 var mayBeEmpty = map[string]bool{"examples": true}
 
@@ -51,6 +58,7 @@ var className = regexp.MustCompile(`^\\*[A-Z]\w*(\\+\w+)+$`)
 // mend gives a schema that validators and clients take, with the same meaning as far as it had one.
 func (t Translator) mend(v jsondoc.Value, notes *notes) jsondoc.Value {
 	v = schema.Rewrite(v, liftRequired)
+	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return t.fieldType(v, notes) })
 	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return mendOne(v, notes) })
 	if v.Kind == jsondoc.Boolean {
 		return permissive(v) // some clients refuse true and false for a schema
@@ -142,7 +150,14 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		return m, false
 	case want == jsondoc.Array && len(m.Value.Items) == 0:
 		return m, mayBeEmpty[m.Name]
-	case m.Name == "enum" || m.Name == "required":
+	case counts[m.Name]:
+		n, whole := m.Value.Int()
+		return m, whole && n >= 0
+	case m.Name == "multipleOf":
+		return m, m.Value.Raw[0] != '-' && strings.Trim(string(m.Value.Raw), "0.") != ""
+	case m.Name == "required":
+		m.Value = jsondoc.NewArray(texts(m.Value.Items)...)
+	case m.Name == "enum":
 		m.Value = jsondoc.NewArray(distinct(m.Value.Items)...)
 	case m.Name == "properties":
 		for i, p := range m.Value.Members {
@@ -244,6 +259,20 @@ func mendBounds(v jsondoc.Value, notes *notes) jsondoc.Value {
 		}
 	}
 	return v
+}
+
+// texts keeps the distinct strings of a list; numbers are names that PHP took for positions.
+func texts(values []jsondoc.Value) []jsondoc.Value {
+	var kept []jsondoc.Value
+	for _, v := range values {
+		switch v.Kind {
+		case jsondoc.String:
+			kept = append(kept, v)
+		case jsondoc.Number:
+			kept = append(kept, jsondoc.NewString(string(v.Raw)))
+		}
+	}
+	return distinct(kept)
 }
 
 // distinct keeps the first of equal values.

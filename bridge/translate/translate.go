@@ -17,7 +17,10 @@ type Diagnostic struct {
 }
 
 // Translator holds what translation needs beside the method. The zero value knows the built-in field types only.
-type Translator struct{}
+type Translator struct {
+	Types   map[string]FieldType // rules for custom field types; they win over the built-in ones
+	Targets map[string][]string  // the values that references to an entity type may take, as the site has them
+}
 
 // Tool makes a definition of a method, named by its id. The diagnostics tell what was mended; an error tells why the
 // method cannot be a tool.
@@ -49,13 +52,29 @@ func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 			d.Positional = append(d.Positional, p.Name)
 		}
 	}
-	if _, err := schema.Compile(d.InputSchema); err != nil {
+	if err := verify(input, d.InputSchema, notes); err != nil {
 		return d, notes.found, fmt.Errorf("input: %w", err)
 	}
 	if m.Output.Kind != "" {
-		d.OutputSchema = t.output(m.Output, notes)
+		output := t.mend(m.Output, notes)
+		d.OutputSchema = output.Bytes()
+		if err := verify(output, d.OutputSchema, notes); err != nil {
+			// The method works without it.
+			notes.add("its output schema is left out: %v", err)
+			d.OutputSchema = nil
+		}
 	}
 	return d, notes.found, nil
+}
+
+// verify makes sure that a schema compiles. Compiling costs more than all the rest, so that it is left to whoever
+// needs it first where nothing had to be mended: mend knows every keyword that could be wrong.
+func verify(v jsondoc.Value, doc []byte, notes *notes) error {
+	if len(notes.found) == 0 && !schema.Recent(v) {
+		return schema.Check(v, len(doc))
+	}
+	_, err := schema.Compile(doc)
+	return err
 }
 
 // input builds the object schema of a method's parameters. Parameters by position become properties named 0, 1, …
@@ -99,17 +118,6 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 		members = append(members, jsondoc.Member{Name: "required", Value: jsondoc.NewArray(required...)})
 	}
 	return jsondoc.NewObject(members...)
-}
-
-// output mends an output schema. One that cannot be mended is left out: the method still works.
-func (t Translator) output(v jsondoc.Value, notes *notes) []byte {
-	mended := t.mend(v, notes)
-	doc := mended.Bytes()
-	if _, err := schema.Compile(doc); err != nil {
-		notes.add("its output schema is left out: %v", err)
-		return nil
-	}
-	return doc
 }
 
 // rebase moves local references of a schema that becomes part of a larger one. An anchor needs no moving.
