@@ -63,7 +63,8 @@ func (d *Drupal) arm(f Fault) (id int64, disarm func(), err error) {
 		return 0, nil, fmt.Errorf("arming a fault: %w", err)
 	}
 	if f.Kind == FaultRefuse {
-		return 0, func() {}, d.refuse(f.Delay)
+		reopen, err := d.refuse(f.Delay)
+		return 0, reopen, err
 	}
 	a := &armedFault{Fault: f, left: f.Count, dice: rand.New(rand.NewPCG(f.Seed, f.Seed)), disarmed: make(chan struct{}), stale: d.state.Load()}
 	if f.Count == 0 {

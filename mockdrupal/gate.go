@@ -78,7 +78,7 @@ const reopenPause = 20 * time.Millisecond
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || g.listener != nil {
 		return
 	}
 	l, err := net.Listen("tcp", g.address.String())
@@ -91,11 +91,21 @@ func (g *gate) open() {
 	close(g.back)
 }
 
-// refuse shuts the gate of the server that this mock listens with.
-func (d *Drupal) refuse(during time.Duration) error {
+// isShut tells whether connections are refused now.
+func (g *gate) isShut() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.listener == nil && !g.closed
+}
+
+// refuse shuts the gate of the server that this mock listens with; reopen ends it before its time.
+func (d *Drupal) refuse(during time.Duration) (reopen func(), err error) {
 	g := d.gate.Load()
 	if g == nil {
-		return errors.New("refuse works on a mock started with Listen only: a bare handler has no port of its own")
+		return nil, errors.New("refuse works on a mock started with Listen only: a bare handler has no port of its own")
 	}
-	return g.shut(during)
+	return g.open, g.shut(during)
 }

@@ -24,6 +24,10 @@ func (d *Drupal) serve(w http.ResponseWriter, x *exchange) {
 	rt, vars := d.find(x)
 	x.begun(rt)
 	v := &delivery{w: w, x: x}
+	if d.gate.Load().isShut() { // a connection from before
+		v.reset()
+		return
+	}
 	if v.fault = d.faults.take(x, rt, true); v.fault == nil {
 		if err := x.readBody(); err != nil {
 			return // the caller went away

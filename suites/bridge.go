@@ -29,6 +29,8 @@ type Bridge struct {
 	credentials map[Identity]Credentials
 	invocable   []Invocation
 	invalidate  *Invalidate
+	patterns    Patterns
+	rateLimit   int
 	advance     func(time.Duration)
 	timeout     time.Duration
 	transport   *http.Transport
@@ -241,22 +243,30 @@ func (b *Bridge) patience() time.Duration {
 	return b.DiscoveryTTL + 3*time.Second
 }
 
-// Visible lists the names of the tools that the bridge must show the caller, in no particular order.
+// Visible lists the names of the tools that the bridge must show the caller, in the site's order.
 func (b *Bridge) Visible(who Identity) []string {
 	site := b.Drupal.Site()
 	user, ok := site.User(string(who))
 	if !ok {
 		return nil
 	}
-	ids := site.VisibleTo(user)
-	if b.Claims("visibility-broad") {
-		ids = site.Exposed()
-	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = b.ToolName(id)
+	var names []string
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		shown := b.Claims("visibility-broad") || site.Holds(user, fixtures.UseJSONRPC) && site.MayRun(user, m)
+		if shown && b.exposed(m) {
+			names = append(names, b.ToolName(m.ID))
+		}
 	}
 	return names
+}
+
+// exposed tells whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
+func (b *Bridge) exposed(m *fixtures.Method) bool {
+	if b.Claims("exposure-patterns") {
+		return b.patterns.Exposes(m.ID)
+	}
+	return m.MCP != nil
 }
 
 // ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that

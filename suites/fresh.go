@@ -139,7 +139,7 @@ var _ = Area("fresh", func(b *Bridge) {
 		tag := first.Header.Get("ETag")
 		Expect(first).To(HaveETag())
 		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
-		b.Replace(b.Drupal.with(arrivalOld, firstOf(b.Drupal.Site())))
+		b.Replace(b.Drupal.with(arrivalOld, b.agentTools()[0].ID))
 		b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
 		changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
 		Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
@@ -212,11 +212,9 @@ func (b *Bridge) Permissions(who Identity) []string {
 
 // leaving is a tool of the agent's that a check may take from the site.
 func (b *Bridge) leaving() string {
-	visible := b.Drupal.Site().VisibleTo(userOf(b.Drupal.Site(), Agent))
-	return visible[len(visible)-1]
+	tools := b.agentTools()
+	return tools[len(tools)-1].ID
 }
-
-func firstOf(site *fixtures.Site) string { return site.VisibleTo(userOf(site, Agent))[0] }
 
 // awaitSchema waits until list shows the arriving method with the schema.
 func (b *Bridge) awaitSchema(ctx SpecContext, schema string) {

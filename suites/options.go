@@ -33,6 +33,8 @@ type Options struct {
 	Credentials     map[Identity]Credentials // beside those of the mock's accounts
 	Invocations     []Invocation             // what a run without a mock may invoke
 	Invalidate      *Invalidate              // how the bridge's cache is emptied; nil: unknown
+	Patterns        *Patterns                // which methods are tools where no attribute says so; nil: DefaultPatterns
+	RateLimit       int                      // calls of one caller that the bridge takes at once; 0: unknown
 	PageSize        int                      // tools on a full page; 0: 50
 	DiscoveryTTL    time.Duration            // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration            // how long the bridge waits for the site; 0: unknown
@@ -157,9 +159,12 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	}
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
-		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate,
+		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit,
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(), contract: contract,
 		redact: &redactor{}, selected: selected, judged: map[string]bool{},
+	}
+	if o.Patterns != nil {
+		b.patterns = *o.Patterns
 	}
 	for who, creds := range o.Credentials {
 		b.credentials[who] = creds

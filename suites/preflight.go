@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"bridgecheck/fixtures"
@@ -43,18 +42,27 @@ func (b *Bridge) preflight(ctx context.Context) error {
 	return nil
 }
 
-// simplest is the first method on the site that the agent may run without arguments and that has no error to show; ""
-// on a site without one.
+// simplest is the first method of the site that the agent may run as a tool and that answers at once to a call without
+// arguments; "" on a site without one.
 func (b *Bridge) simplest() string {
-	site := b.Drupal.Site()
-	for _, id := range site.VisibleTo(userOf(site, Agent)) {
-		m, _ := site.Method(id)
-		required := slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required })
-		if !required && m.Behaviour.Kind != fixtures.Fail && m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0 {
-			return id
+	for _, m := range b.agentTools() {
+		if runsPlainly(m) {
+			return m.ID
 		}
 	}
 	return ""
+}
+
+// agentTools are the methods that are tools and that the agent may run, in the site's order.
+func (b *Bridge) agentTools() []*fixtures.Method {
+	var tools []*fixtures.Method
+	site := b.Drupal.Site()
+	for i := range site.Methods {
+		if m := &site.Methods[i]; b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
+			tools = append(tools, m)
+		}
+	}
+	return tools
 }
 
 func hasMember(a *Answer, name string) bool {

@@ -139,7 +139,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	r := reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From,
 		Capability: requires(clause), DurationMS: ms(spec.RunTime)}
 	r.Verdict, r.Message = verdict(clause, spec)
-	r.Message = c.bridge.redact.text(strings.TrimSpace(r.Message))
+	r.Message = c.bridge.redact.text(sentence(r.Message))
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)
 	if wrong {
@@ -149,6 +149,20 @@ func (c *collector) collect(spec types.SpecReport) {
 	if c.progress != nil {
 		c.progress(r)
 	}
+}
+
+// sentence is a failure's message as one line. Of a matcher's message and the explanation before it, the one in the
+// form of mismatch speaks; the other follows in brackets where it is short.
+func sentence(message string) string {
+	explanation, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	rest = strings.TrimSpace(rest)
+	if expected, _ := splitMismatch(explanation); expected != "" || rest == "" {
+		return explanation
+	}
+	if expected, _ := splitMismatch(rest); expected != "" {
+		return fmt.Sprintf("%s (%s)", rest, explanation)
+	}
+	return explanation + ": " + oneLine(rest)
 }
 
 // verdict reads a finished spec. A SHOULD or MAY that is not kept is a warning.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/fixtures"
 	"bridgecheck/suites/exact"
 )
 
@@ -115,7 +114,7 @@ func (b *Bridge) HiddenMethods() []string {
 	var hidden []string
 	site := b.Drupal.Site()
 	for i := range site.Methods {
-		if m := &site.Methods[i]; m.MCP == nil && site.MayRun(userOf(site, Agent), m) {
+		if m := &site.Methods[i]; !b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
 			hidden = append(hidden, b.ToolName(m.ID))
 		}
 	}
@@ -130,8 +129,7 @@ func (b *Bridge) DeniedTool(who, may Identity) string {
 	site := b.Drupal.Site()
 	for i := range site.Methods {
 		m := &site.Methods[i]
-		if m.MCP != nil && !site.MayRun(userOf(site, who), m) && site.MayRun(userOf(site, may), m) && m.Behaviour.Kind != fixtures.Fail &&
-			m.Behaviour.Kind != fixtures.Throw && !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) {
+		if b.exposed(m) && !site.MayRun(userOf(site, who), m) && site.MayRun(userOf(site, may), m) && runsPlainly(m) {
 			return b.ToolName(m.ID)
 		}
 	}

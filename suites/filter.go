@@ -1,0 +1,174 @@
+package suites
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+)
+
+// Patterns say which method ids are tools where no attribute does: those that match an include pattern and no exclude
+// pattern. `*` stands for any run of characters, dots as well.
+type Patterns struct {
+	Include, Exclude []string
+}
+
+// DefaultPatterns are those of clause filter/defaults-safe.
+var DefaultPatterns = Patterns{
+	Include: []string{"content.*", "search.*", "taxonomy.*", "media.*"},
+	Exclude: []string{"system.*", "user.*", "node.delete", "*.admin.*"},
+}
+
+// Exposes tells whether the patterns make a tool of the method.
+func (p Patterns) Exposes(id string) bool {
+	matches := func(pattern string) bool { return matchesRun(pattern, id) }
+	return slices.ContainsFunc(p.Include, matches) && !slices.ContainsFunc(p.Exclude, matches)
+}
+
+// matchesRun matches a pattern in which only `*` is special.
+func matchesRun(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[len(parts)-1])
+}
+
+var _ = Area("filter", func(b *Bridge) {
+	b.Check("filter/include-exclude", func(ctx SpecContext) {
+		service := b.As(Service)
+		listed := service.MustListAll(ctx).Names()
+		var want []string
+		for _, name := range b.Visible(Service) {
+			want = append(want, name)
+		}
+		Expect(listed).To(ConsistOf(want), "list as service: expected exactly the methods that the patterns let in")
+
+		shown := 0
+		for _, m := range b.Drupal.Site().Methods {
+			name, in := b.ToolName(m.ID), b.patterns.Exposes(m.ID)
+			r := service.Describe(ctx, name)
+			if in {
+				Expect(r).To(BeTheTool(name), "the patterns let it in")
+				shown++
+				continue
+			}
+			Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
+			Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
+			Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), "%s is kept out by the patterns: expected no run, got one", m.ID)
+		}
+		Expect(shown).To(BeNumerically(">", 0), "the patterns: expected a method that they let in, got none")
+	})
+
+	b.Check("filter/defaults-safe", func(ctx SpecContext) {
+		if !slices.Equal(b.patterns.Include, DefaultPatterns.Include) || !slices.Equal(b.patterns.Exclude, DefaultPatterns.Exclude) {
+			NotTestable("the bridge does not run with the default patterns")
+		}
+		listed := b.As(Service).MustListAll(ctx).Names()
+		in := 0
+		for _, m := range b.Drupal.Site().Methods {
+			group, _, _ := strings.Cut(m.ID, ".")
+			safe := slices.Contains([]string{"content", "search", "taxonomy", "media"}, group) && !strings.Contains(m.ID, ".admin.")
+			unsafe := slices.Contains([]string{"system.cache_clear", "user.login", "node.delete"}, m.ID) || strings.Contains(m.ID, ".admin.")
+			switch {
+			case safe:
+				in++
+				Expect(listed).To(ContainElement(b.ToolName(m.ID)), "%s is in by the default patterns: expected it in the list, got none", m.ID)
+			case unsafe:
+				Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "%s is out by the default patterns: expected it nowhere, got it in the list", m.ID)
+			}
+		}
+		Expect(in).To(BeNumerically(">", 0), "the default patterns: expected methods that they let in, got none")
+	})
+
+	b.Check("filter/invoke-guarded", func(ctx SpecContext) {
+		service := b.As(Service)
+		open, kept := b.openTool(), b.keptOut()
+		service.Invoke(ctx, b.ToolName(open), Args{}).MustSucceed()
+		b.Drupal.Mark()
+
+		for _, name := range []string{kept, b.ToolName(kept), strings.ToUpper(kept), " " + kept, kept + " ", "./" + kept, open + "/../" + kept, kept + "\x00", open + "," + kept,
+			strings.ReplaceAll(kept, ".", "_"), strings.ReplaceAll(kept, ".", "%2E"), strings.ReplaceAll(kept, ".", "\u2024")} {
+			Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "another way to name "+kept)
+		}
+		batch := fmt.Sprintf(`[{"name":%[1]q,"arguments":{}},{"jsonrpc":"2.0","method":%[1]q,"id":1}]`, kept)
+		Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError(), "a batch")
+		both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, b.ToolName(open), kept)
+		service.InvokeBody(ctx, []byte(both))
+		Expect(b.Drupal.Runs(kept)).To(BeEmpty(), "%s is kept out by the patterns: expected no run whatever the request, got one", kept)
+	})
+
+	b.Check("filter/rate-limit", func(ctx SpecContext) {
+		if b.rateLimit == 0 {
+			NotTestable("how many calls the bridge allows is unknown: give the setting `rate_limit`")
+		}
+		known := b.KnownTool(ctx)
+		users := b.Drupal.NewUsers(2, b.Permissions(Agent)...)
+		busy, calm := b.As(users[0]), b.As(users[1])
+		calm.Invoke(ctx, known, Args{}).MustSucceed()
+		b.Drupal.Mark()
+		var limited *Answer
+		sent := 0
+		for began := time.Now(); sent < 3*b.rateLimit && limited == nil && time.Since(began) < b.timeout; sent++ {
+			if r := busy.Invoke(ctx, known, Args{}); r.Status != http.StatusOK {
+				limited = r
+			}
+		}
+		Expect(limited).NotTo(BeNil(), "%d calls of one caller where %d are allowed: expected 429, got results only", sent, b.rateLimit)
+		Expect(limited).To(BeRefused(429))
+		Expect(limited).To(BeEnvelope())
+		Expect(limited).To(Meet("a Retry-After", func(a *Answer) string {
+			if a.Header.Get("Retry-After") == "" {
+				return "none"
+			}
+			return ""
+		}))
+		Expect(len(b.Drupal.Calls())).To(Equal(sent-1), "a call over the rate: expected it to reach no method, got it at the site")
+		Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
+	})
+})
+
+// openTool is a method that the patterns let in and that runs without arguments.
+func (b *Bridge) openTool() string {
+	for _, m := range b.Drupal.Site().Methods {
+		if b.patterns.Exposes(m.ID) && runsPlainly(&m) {
+			return m.ID
+		}
+	}
+	NotTestable("the patterns let no method in that runs without arguments")
+	return ""
+}
+
+// keptOut is a method that the patterns keep out and that would run without arguments.
+func (b *Bridge) keptOut() string {
+	for _, m := range b.Drupal.Site().Methods {
+		if !b.patterns.Exposes(m.ID) && runsPlainly(&m) {
+			return m.ID
+		}
+	}
+	NotTestable("the patterns keep no method out that runs without arguments")
+	return ""
+}
+
+// runsPlainly tells whether a method answers at once to a call without arguments.
+func runsPlainly(m *fixtures.Method) bool {
+	return !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) && m.Behaviour.Kind != fixtures.Fail &&
+		m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0
+}
