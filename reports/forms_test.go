@@ -1,0 +1,301 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func form(t *testing.T, name string, r *Report) string {
+	t.Helper()
+	f, err := FormNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
+}
+
+func TestEveryFormIsHarmlessText(t *testing.T) {
+	r, err := canonical(every())
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, f := range Forms() {
+		if f.Name != "json" { // JSON escapes what it must and keeps the rest
+			texts[f.Name] = form(t, f.Name, r)
+		}
+	}
+	texts["annotations"] = string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
+	texts["console"] = string(written(t, func(b *bytes.Buffer) error { return (&Console{Out: b}).Summary(r, "dir") }))
+	for name, text := range texts {
+		if name == "html" {
+			// The wires stand there as JSON data, which a browser test looks at.
+			text = regexp.MustCompile(`(?s)<script type="application/json">.*?</script>`).ReplaceAllString(text, "")
+		}
+		if !utf8.ValidString(text) {
+			t.Errorf("%s is not UTF-8", name)
+		}
+		for _, c := range text {
+			if c == '\u202e' || c == '\uFFFE' || c < ' ' && c != '\n' && c != '\t' || unicode.Is(unicode.Zl, c) {
+				t.Errorf("%s has the character %U as it is", name, c)
+				break
+			}
+		}
+	}
+	for _, name := range []string{"html", "markdown"} {
+		if outside := regexp.MustCompile("(?s)```+\n.*?\n```+").ReplaceAllString(texts[name], ""); strings.Contains(outside, "<img") {
+			t.Errorf("%s has the bridge's <img> as a tag", name)
+		}
+	}
+	if n := strings.Count(texts["annotations"], "\n::"); n != strings.Count(texts["annotations"], "\n")-1 {
+		t.Error("an annotation spans lines or ends in another command")
+	}
+}
+
+func TestJUnitCountsAndTellsVerdictsApart(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		r := every()
+		r.Strict = strict
+		var suites junitSuites
+		text := form(t, "junit", r)
+		if err := xml.Unmarshal([]byte(text), &suites); err != nil {
+			t.Fatal(err)
+		}
+		wantFailures := 3 // two fail, one fixed
+		if strict {
+			wantFailures++
+		}
+		if suites.Tests != 11 || suites.Failures != wantFailures || suites.Errors != 1 || suites.Skipped != 4 {
+			t.Errorf("strict %v: %d tests, %d failures, %d errors, %d skipped", strict, suites.Tests, suites.Failures, suites.Errors, suites.Skipped)
+		}
+		if n := strings.Count(text, "<failure "); n != wantFailures {
+			t.Errorf("strict %v: %d <failure>, want %d", strict, n, wantFailures)
+		}
+		for _, suite := range suites.Suites {
+			for _, c := range suite.Cases {
+				skipped := ""
+				if c.Skipped != nil {
+					skipped = c.Skipped.Message
+				}
+				switch c.Name {
+				case "mcp/origin":
+					if skipped != "not-applicable: the bridge does not claim mcp" {
+						t.Errorf("%s is skipped with %q", c.Name, skipped)
+					}
+				case "invoke/denied":
+					if skipped != "not-testable: no tool that the agent lacks is known" {
+						t.Errorf("%s is skipped with %q", c.Name, skipped)
+					}
+				case "mapping/no-params-object":
+					if c.Failure == nil || c.Failure.Message != "tool cache.rebuild: inputSchema.properties is [], want {}" || !strings.Contains(c.Failure.Text, "curl -u") {
+						t.Errorf("%s: failure is %+v", c.Name, c.Failure)
+					}
+				case "list/description-not-empty":
+					if (c.Failure != nil) != strict || !strict && !strings.Contains(c.Output, "warning: tool content.get has an empty description") {
+						t.Errorf("strict %v: a warning is %+v", strict, c)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestXMLIsWellFormedToAStrictReader(t *testing.T) {
+	for _, name := range []string{"junit", "badge-svg"} {
+		decoder := xml.NewDecoder(strings.NewReader(form(t, name, every())))
+		decoder.Strict = true
+		for {
+			_, err := decoder.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
+	r := every()
+	for i := range 1500 {
+		result := r.Results[4]
+		result.ID = "invoke/case-" + strings.Repeat("x", i%50) + "-" + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
+		r.Results = append(r.Results, result)
+	}
+	text := form(t, "markdown", r)
+	if len(text) >= 1<<20 {
+		t.Errorf("summary.md has %d bytes", len(text))
+	}
+	if !strings.Contains(text, "more, with their details in `report.html`") {
+		t.Error("summary.md does not say that details are missing")
+	}
+	verdicts, err := verdictReaders["markdown"]([]byte(text))
+	if err != nil || len(verdicts) != len(r.Results) {
+		t.Errorf("summary.md has %d verdicts of %d: %v", len(verdicts), len(r.Results), err)
+	}
+}
+
+func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
+	got := fenced("a\n`````\nb")
+	if !strings.HasPrefix(got, "``````\n") || !strings.HasSuffix(got, "\n``````\n") {
+		t.Errorf("fenced gives %q", got)
+	}
+}
+
+func TestSARIFConformsAndTellsVerdictsApart(t *testing.T) {
+	text, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := compiled(t, text)
+	mustConform(t, schema, []byte(form(t, "sarif", kept())))
+	sarif := form(t, "sarif", every())
+	mustConform(t, schema, []byte(sarif))
+
+	var log sarifLog
+	if err := json.Unmarshal([]byte(sarif), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if len(run.Tool.Driver.Rules) != 11 {
+		t.Errorf("%d rules, want one a clause", len(run.Tool.Driver.Rules))
+	}
+	lines := strings.Split(string(reportJSON(t, every())), "\n")
+	levels := map[string]string{}
+	for _, r := range run.Results {
+		levels[r.RuleID] = r.Level
+		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
+			t.Errorf("%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
+		}
+		if at := lines[r.Locations[0].Physical.Region.StartLine-1]; !strings.Contains(at, `"`+r.RuleID+`"`) {
+			t.Errorf("%s points to the line %q of report.json", r.RuleID, at)
+		}
+		if suppressed := len(r.Suppressions) > 0; suppressed != (r.RuleID == "describe/answers-tool") {
+			t.Errorf("%s: suppressed is %v", r.RuleID, suppressed)
+		}
+	}
+	want := map[string]string{
+		"list/description-not-empty": "warning", "mapping/no-params-object": "error", "describe/reflects-safely": "error",
+		"describe/answers-tool": "error", "describe/unknown-404": "error", "invoke/answers-result": "error",
+	}
+	if len(levels) != len(want) {
+		t.Errorf("results are %v, want %v", levels, want)
+	}
+	for id, level := range want {
+		if levels[id] != level {
+			t.Errorf("%s has the level %q, want %q", id, levels[id], level)
+		}
+	}
+}
+
+func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		report *Report
+		want   badge
+	}{
+		{"conformant", kept(), badge{1, "MCP tools contract", "conformant", "#1a7f37", false}},
+		{"filtered", filtered(kept()), badge{1, "MCP tools contract", "partial (2 of 2)", "#9a6700", false}},
+		{"failing", every(), badge{1, "MCP tools contract", "not conformant (2 of 7)", "#cf222e", true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got badge
+			if err := json.Unmarshal([]byte(form(t, "badge-json", c.report)), &got); err != nil || got != c.want {
+				t.Errorf("badge.json is %+v (%v), want %+v", got, err, c.want)
+			}
+			if svg := form(t, "badge-svg", c.report); !strings.Contains(svg, ">"+c.want.Message+"</text>") {
+				t.Errorf("badge.svg does not say %q: %s", c.want.Message, svg)
+			}
+		})
+	}
+}
+
+func TestAnnotationsAreLimited(t *testing.T) {
+	r := every()
+	for i := range 30 {
+		r.Results = append(r.Results, Result{ID: "x/y-" + strings.Repeat("i", i), Level: MUST, Verdict: Fail, Message: "50% off,\n::error::no"})
+	}
+	text := string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
+	if n := strings.Count(text, "\n::error ") + 1; n != annotationLimit {
+		t.Errorf("%d errors, want %d", n, annotationLimit)
+	}
+	if !strings.Contains(text, "::error title=bridgecheck::25 more, see the job summary\n") {
+		t.Errorf("it does not say how many more there are:\n%s", text)
+	}
+	if !strings.Contains(text, "50%25 off,%0A::error::no") {
+		t.Errorf("a message is not escaped:\n%s", text)
+	}
+}
+
+func TestWriteAllWritesEveryFormWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := WriteAll(every(), dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(Forms()) {
+		t.Errorf("%d files, want %d: %v", len(entries), len(Forms()), entries)
+	}
+	if mismatches, err := Verify(dir); err != nil || len(mismatches) > 0 {
+		t.Errorf("what was just written does not agree: %v %v", mismatches, err)
+	}
+}
+
+func TestWriteAllSaysWhereItCannotWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteAll(kept(), file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("error is %v, want one that names %s", err, file)
+	}
+}
+
+func TestVisibleEscapesWhatWouldBeActedOn(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, ünïcode 漢字 😀\n\tx": "plain, ünïcode 漢字 😀\n\tx",
+		"\x1b[31m\x00\r\x7f":       `\x1b[31m\x00\x0d\x7f`,
+		"a\u202eb\u200bc\u2028":    `a\u202eb\u200bc\u2028`,
+		"\xff\xfe":                 `\xff\xfe`,
+		"\uFFFD":                   "\uFFFD",
+		"\uFEFF\U000E0041\uFFFF":   `\ufeff\U000e0041\uffff`,
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDiffMarksWhatDiffers(t *testing.T) {
+	want, got := diffValues(`{"type":"object","properties":{}}`, `{"type":"object","properties":[]}`)
+	join := func(segments []segment) string {
+		var b strings.Builder
+		for _, s := range segments {
+			if s.Differ {
+				b.WriteString("«" + s.Text + "»")
+			} else {
+				b.WriteString(s.Text)
+			}
+		}
+		return b.String()
+	}
+	if s := join(want); s != "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}" {
+		t.Errorf("expected is marked %s", s)
+	}
+	if s := join(got); s != "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}" {
+		t.Errorf("actual is marked %s", s)
+	}
+}
