@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites"
+)
+
+// openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.
+func openSite(name string) (*fixtures.Site, error) {
+	_, err := os.Stat(name)
+	var site *fixtures.Site
+	switch {
+	case err == nil, strings.ContainsAny(name, `/\.`):
+		site, err = fixtures.Load(name)
+	default:
+		site, err = fixtures.Builtin(name)
+	}
+	if err != nil {
+		return nil, &suites.UsageError{Reason: err.Error()}
+	}
+	return site, nil
+}
+
+func newFixtures() *cobra.Command {
+	cmd := &cobra.Command{Use: "fixtures", Short: "List, validate and export sites"}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "list",
+			Short: "List the built-in sites",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				for _, name := range fixtures.Names() {
+					fmt.Fprintln(cmd.OutOrStdout(), name)
+				}
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use:   "validate FILE|NAME",
+			Short: "Check a site file, and say what is wrong and where",
+			Args:  oneArgument("a site file or the name of a built-in site"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				site, err := openSite(args[0])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is valid: %d users, %d methods, %d of them tools\n",
+					args[0], len(site.Users), len(site.Methods), len(site.Exposed()))
+				return err
+			},
+		},
+		newExport(),
+	)
+	return cmd
+}
+
+func newExport() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "export FILE|NAME",
+		Short: "Print a site as YAML, to start a site of your own from",
+		Args:  oneArgument("a site file or the name of a built-in site"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			site, err := openSite(args[0])
+			if err != nil {
+				return err
+			}
+			data, err := site.YAML()
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				_, err = cmd.OutOrStdout().Write(data)
+				return err
+			}
+			if err := os.WriteFile(output, data, 0o644); err != nil {
+				return usagef("%s cannot be written: %s; give another by --output", output, reason(err))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write in place of stdout")
+	return cmd
+}

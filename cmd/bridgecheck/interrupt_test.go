@@ -1,0 +1,101 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bridgecheck/reports"
+)
+
+// stubborn is a bridge that ignores every polite signal, has a child that does so too, and hangs as soon as it is
+// ready. Each of the two keeps a request to $WITNESS open for as long as it lives.
+func stubborn() {
+	signal.Ignore(syscall.SIGTERM, os.Interrupt)
+	witness := os.Getenv("WITNESS")
+	if os.Getenv("IS_CHILD") == "" {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), "IS_CHILD=1")
+		if err := child.Start(); err != nil {
+			os.Exit(1)
+		}
+		var requests atomic.Int64
+		go http.ListenAndServe(os.Getenv("BRIDGE_LISTEN"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch requests.Add(1) {
+			case 1:
+				http.NotFound(w, r)
+				return
+			case 2:
+				http.Get(witness + "/asked")
+			}
+			<-r.Context().Done()
+		}))
+	}
+	http.Get(witness + "/alive")
+}
+
+func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
+	asked, alive, gone := make(chan bool, 1), make(chan bool, 2), make(chan bool, 2)
+	witness := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/asked" {
+			asked <- true
+			return
+		}
+		alive <- true
+		<-r.Context().Done()
+		gone <- true
+	}))
+	defer witness.Close()
+	dir := t.TempDir()
+	var stdout, stderr strings.Builder
+	run := exec.Command("bridgecheck", "run", "--exec", "stubborn", "--report-dir", dir)
+	run.Env = append(os.Environ(), "WITNESS="+witness.URL)
+	run.Stdout, run.Stderr = &stdout, &stderr
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []chan bool{alive, alive, asked} {
+		await(t, event, "the bridge to be up and asked")
+	}
+
+	interrupted := time.Now()
+	if err := run.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	run.Wait() // its exit code is checked below
+	if took := time.Since(interrupted); took > 2*time.Second {
+		t.Errorf("the run ended %s after the interrupt, expected at most 2s", took)
+	}
+	await(t, gone, "the bridge to be gone")
+	await(t, gone, "the bridge's child to be gone")
+	if code := run.ProcessState.ExitCode(); code != exitUnjudged {
+		t.Errorf("expected exit code %d, got %d: %s", exitUnjudged, code, stderr.String())
+	}
+	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.CutShort != "interrupted" || len(report.Results) == 0 {
+		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
+	}
+	if !strings.Contains(stdout.String(), "the run was cut short (interrupted)") {
+		t.Errorf("expected the summary to tell that the run was cut short, got %s", stdout.String())
+	}
+}
+
+func await(t *testing.T, event <-chan bool, what string) {
+	t.Helper()
+	select {
+	case <-event:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("waited 20s for %s", what)
+	}
+}

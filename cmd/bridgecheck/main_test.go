@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn})
+}
+
+// TestScripts runs the command lines of testdata/script. Beside testscript's own commands they have:
+//
+//	exits CODE COMMAND…   the command ends with exactly this code
+//	serve NAME COMMAND…   the command serves in the background; $NAME is the URL that it prints
+//
+// and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
+// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY).
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup:               setup,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "serve": serveCommand},
+	})
+}
+
+// nulls are the servers that are no bridge.
+var nulls = map[string]http.HandlerFunc{
+	"NOT_FOUND": answer(404, "text/plain", "not here"),
+	"BROKEN":    answer(500, "text/plain", "out of order"),
+	"EMPTY":     answer(200, "application/json", "{}"),
+	"HTML":      answer(200, "text/html", "<!DOCTYPE html><title>Welcome</title>"),
+	"HANGS":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+}
+
+func answer(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+func setup(env *testscript.Env) error {
+	for name, handler := range nulls {
+		server := httptest.NewServer(handler)
+		env.Defer(server.Close)
+		env.Setenv(name, server.URL)
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { busy.Close() })
+	env.Setenv("BUSY", busy.Addr().String())
+	free, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	env.Setenv("FREE", free)
+	return nil
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("%s: expected exit code %d, got %d", strings.Join(args[1:], " "), want, got)
+	}
+}
+
+func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: serve NAME COMMAND…")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		ts.Fatalf("%s: expected `listening on URL`, got %v", strings.Join(args[1:], " "), err)
+	}
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		ts.Fatalf("%s: expected `listening on URL`, got %q", strings.Join(args[1:], " "), line)
+	}
+	ts.Setenv(args[0], url)
+	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
+	fmt.Fprintf(ts.Stdout(), "%s\n", url)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/shlex"
+
+	"bridgecheck/suites"
+)
+
+// What a bridge of --exec is told to keep, unless --discovery-ttl says otherwise.
+const (
+	execDiscoveryTTL    = time.Second
+	execUpstreamTimeout = 2 * time.Second
+)
+
+// How a bridge of --exec is awaited and ended.
+const (
+	readyPoll      = 20 * time.Millisecond
+	readyRequest   = 5 * time.Second        // one request while it gets ready
+	stopGrace      = 5 * time.Second        // between SIGTERM and SIGKILL
+	interruptGrace = 500 * time.Millisecond // the same after Ctrl-C, when somebody waits
+	logTail        = 10                     // lines of its log that a failure to start shows
+)
+
+// process is a bridge that we started, with all that it started itself.
+type process struct {
+	command string
+	cmd     *exec.Cmd
+	logPath string
+	exited  chan struct{} // closed when it has ended by itself or by stop
+}
+
+// execute starts the mock and the bridge of --exec, and waits until that is ready.
+func (s *stage) execute(ctx context.Context, f *runFlags) error {
+	addr := f.mockListen
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	drupal, err := s.mock(addr)
+	if err != nil {
+		return err
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	s.discoveryTTL, s.upstreamTimeout = execDiscoveryTTL, execUpstreamTimeout
+	if f.discoveryTTL > 0 {
+		s.discoveryTTL = f.discoveryTTL
+	}
+	ttl := seconds(s.discoveryTTL)
+	p, err := start(f.exec, filepath.Join(f.reportDir, "bridge.log"),
+		"DRUPAL_URL="+drupal, "BRIDGE_LISTEN="+listen, "BRIDGE_DISCOVERY_TTL="+ttl, "BRIDGE_PERMISSION_TTL="+ttl,
+		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", f.pageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+	if err != nil {
+		return err
+	}
+	s.bridge = p
+	s.stops = append(s.stops, func() {
+		grace := stopGrace
+		if ctx.Err() != nil {
+			grace = interruptGrace
+		}
+		p.stop(grace)
+	})
+	s.target.URL = "http://" + listen
+	return p.awaitReady(ctx, s.target.URL, f.readyTimeout)
+}
+
+// seconds writes d as the whole seconds, at least one, that the bridge's environment holds.
+func seconds(d time.Duration) string { return fmt.Sprint(max(1, int(d/time.Second))) }
+
+// freeAddress finds a port that nobody listens on. The bridge may lose it to another process before it listens there;
+// the system hands ports out in turn, so that this does not happen in practice.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// start runs command as the leader of a process group of its own, with its output in a log.
+func start(command, logPath string, env ...string) (*process, error) {
+	words, err := shlex.Split(command)
+	if err != nil {
+		return nil, usagef("--exec %q cannot be split into words: %v", command, err)
+	}
+	if len(words) == 0 {
+		return nil, usagef("--exec %q holds no command", command)
+	}
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, unwritable(filepath.Dir(logPath), err)
+	}
+	defer log.Close() // the process has it
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, &notReadyError{fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
+	}
+	p := &process{command: command, cmd: cmd, logPath: logPath, exited: make(chan struct{})}
+	go func() {
+		cmd.Wait() // its outcome is in cmd.ProcessState
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// awaitReady waits until the bridge answers a list request, whatever its status. It ends early, without an error, when
+// ctx does: the run that follows tells that it was cut short.
+func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration) error {
+	client := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		if answers(limit, client, url+suites.ListPath) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			return &notReadyError{fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.tail())}
+		case <-limit.Done():
+			if ctx.Err() != nil {
+				return nil
+			}
+			return &notReadyError{fmt.Sprintf("the bridge %q did not answer GET %s at %s within %s (--ready-timeout)%s", p.command, suites.ListPath, url, patience, p.tail())}
+		}
+	}
+}
+
+func answers(ctx context.Context, client *http.Client, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return true
+}
+
+// tail shows the last lines of the log.
+func (p *process) tail() string {
+	data, err := os.ReadFile(p.logPath)
+	data = bytes.TrimSpace(data)
+	if err != nil || len(data) == 0 {
+		return "; it wrote nothing to its log"
+	}
+	lines := strings.Split(string(data), "\n")
+	lines = lines[max(0, len(lines)-logTail):]
+	return fmt.Sprintf("; the end of %s:\n  %s", p.logPath, strings.Join(lines, "\n  "))
+}
+
+// ended tells how the process ended by itself; "" while it runs.
+func (p *process) ended() string {
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.String()
+	default:
+		return ""
+	}
+}
+
+// stop ends the process and all that it started: SIGTERM, and SIGKILL after the grace.
+func (p *process) stop(grace time.Duration) {
+	group := -p.cmd.Process.Pid
+	syscall.Kill(group, syscall.SIGTERM)
+	deadline := time.After(grace)
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for syscall.Kill(group, 0) == nil { // somebody of the group is left
+		select {
+		case <-tick.C:
+			continue
+		case <-deadline:
+		}
+		syscall.Kill(group, syscall.SIGKILL)
+		break
+	}
+	<-p.exited
+}
+
+// notReadyError tells that the bridge of --exec never answered.
+type notReadyError struct{ reason string }
+
+func (e *notReadyError) Error() string { return e.reason }

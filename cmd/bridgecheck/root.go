@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
+)
+
+// The exit codes that scripts rely on. A run that was judged ends with the code of its report: 0, 1 or 4.
+const (
+	exitOK          = 0
+	exitUsage       = 2 // the command line, the configuration, or what they name is wrong
+	exitUnreachable = 3 // the target cannot be reached, or never got ready
+	exitUnjudged    = 4 // the harness could not do its work
+)
+
+// exitCode ends a command that has said all that it had to say.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// execute runs one command line and returns its exit code. A failure is one sentence on stderr.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var (
+		done        exitCode
+		usage       *suites.UsageError
+		unreachable *suites.UnreachableError
+		notReady    *notReadyError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &done):
+		return int(done)
+	}
+	fmt.Fprintf(stderr, "bridgecheck: %s\n", err)
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &unreachable), errors.As(err, &notReady):
+		return exitUnreachable
+	}
+	return exitUnjudged
+}
+
+func usagef(format string, args ...any) error {
+	return &suites.UsageError{Reason: fmt.Sprintf(format, args...)}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bridgecheck",
+		Short: "Hold a bridge between Drupal and MCP to the contract",
+		Long: `bridgecheck holds a bridge between Drupal's JSON-RPC methods and MCP tools to the contract,
+and says clause by clause what it keeps and what it breaks.
+
+Exit codes: 0 conformant · 1 a clause that binds is broken · 2 wrong usage or configuration ·
+3 the target cannot be reached · 4 the run could not be judged.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newReport(), newVersion())
+	root.SetFlagErrorFunc(flagError)
+	strictArguments(root)
+	return root
+}
+
+// strictArguments makes every command refuse arguments that it does not take, and groups name their nearest command.
+func strictArguments(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		strictArguments(sub)
+	}
+	if cmd.HasSubCommands() {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], ledger.Nearest(args[0], names))
+		}
+		if cmd.RunE == nil {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		return
+	}
+	if cmd.Args == nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usagef("%s takes no arguments, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+		}
+	}
+}
+
+// oneArgument is for commands that take exactly one, called what.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes one argument, %s; got %d", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+// flagError says in a sentence what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return &suites.UsageError{Reason: err.Error()}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	name := strings.TrimLeft(unknown.GetSpecifiedName(), "-")
+	return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(), name, ledger.Nearest(name, names))
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/suites"
+	"bridgecheck/suites/mutants"
+)
+
+// referenceCapabilities are what the reference bridge has.
+var referenceCapabilities = slices.Concat(suites.DefaultCapabilities, []string{
+	"cursor-base64-offset", "auth-bearer", "eager-validation", "discovery-cache", "permission-ttl",
+})
+
+// stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
+type stage struct {
+	target  suites.Target
+	drupal  *mockdrupal.Drupal
+	bridge  *process // the bridge of --exec; nil otherwise
+	advance func(time.Duration)
+	stops   []func() // in the order in which things were started
+
+	discoveryTTL, upstreamTimeout time.Duration // that the bridge was told to keep; 0: it was not told
+}
+
+// close takes down what was set up, the last first.
+func (s *stage) close() {
+	for _, stop := range slices.Backward(s.stops) {
+		stop()
+	}
+}
+
+// stage sets up what the flags ask for. When it fails nothing is left running.
+func (f *runFlags) stage(ctx context.Context) (*stage, error) {
+	s := &stage{target: suites.Target{URL: f.url}}
+	var err error
+	switch {
+	case f.exec != "":
+		err = s.execute(ctx, f)
+	case f.url == "":
+		err = s.inProcess(f)
+	case f.mockListen != "":
+		_, err = s.mock(f.mockListen)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// mock serves the default site at addr and returns its URL.
+func (s *stage) mock(addr string) (string, error) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		return "", err
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		return "", err
+	}
+	server, err := drupal.Listen(addr)
+	if err != nil {
+		return "", cannotListen("mock-listen", addr, err)
+	}
+	s.drupal = drupal
+	s.stops = append(s.stops, func() { server.Close() })
+	return reachable(server.URL), nil
+}
+
+// inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
+func (s *stage) inProcess(f *runFlags) error {
+	stand, err := mutants.Serve(mutants.Mutant{Options: func(o *bridge.Options) { o.PageSize = f.pageSize }})
+	if err != nil {
+		return err
+	}
+	s.stops = append(s.stops, stand.Close)
+	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: thisTool().Version}
+	s.drupal, s.advance = stand.Drupal, stand.Advance
+	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, mutants.UpstreamTimeout
+	return nil
+}

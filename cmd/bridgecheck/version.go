@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"bridgecheck/reports"
+	"bridgecheck/suites/ledger"
+)
+
+// thisTool is this binary as reports name it: the version and the commit that the Go linker stamped into it.
+func thisTool() reports.Tool {
+	tool := reports.Tool{Name: "bridgecheck", Version: "(devel)"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return tool
+	}
+	if info.Main.Version != "" {
+		tool.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			tool.Commit = s.Value
+		}
+	}
+	return tool
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print version, commit and ledger revision",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			contract, err := ledger.Load()
+			if err != nil {
+				return err
+			}
+			tool, out := thisTool(), cmd.OutOrStdout()
+			if asJSON {
+				return writeJSON(out, map[string]string{"version": tool.Version, "commit": tool.Commit, "ledger": contract.Revision, "go": runtime.Version()})
+			}
+			commit := tool.Commit
+			if commit == "" {
+				commit = "unknown"
+			}
+			_, err = fmt.Fprintf(out, "bridgecheck %s\ncommit %s\nledger %s\n%s %s/%s\n", tool.Version, commit, contract.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	addJSON(cmd, &asJSON)
+	return cmd
+}
+
+// addJSON declares --json, which makes stdout one JSON document.
+func addJSON(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "print one JSON document on stdout")
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
