@@ -1,0 +1,121 @@
+package jsonschema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// holds says where in a keyword's value schemas stand.
+type holds int
+
+const (
+	one       holds = iota + 1 // the value is a schema
+	list                       // a list of schemas
+	oneOrList                  // either
+	named                      // an object whose members are schemas
+)
+
+// applicators are the keywords that hold schemas, from Draft 4 to 2020-12.
+var applicators = map[string]holds{
+	"properties": named, "patternProperties": named, "dependentSchemas": named, "dependencies": named, "definitions": named, "$defs": named,
+	"items": oneOrList, "prefixItems": list, "allOf": list, "anyOf": list, "oneOf": list,
+	"additionalProperties": one, "unevaluatedProperties": one, "propertyNames": one, "additionalItems": one, "unevaluatedItems": one,
+	"contains": one, "contentSchema": one, "not": one, "if": one, "then": one, "else": one,
+}
+
+// inPlace are the applicators whose schemas apply to the very value that the schema around them applies to.
+var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+
+// child is a schema that stands directly within another.
+type child struct {
+	keyword string
+	at      string // JSON pointer from the parent, as /properties/name
+	schema  any
+}
+
+func isSchema(v any) bool {
+	switch v.(type) {
+	case map[string]any, bool:
+		return true
+	}
+	return false
+}
+
+// children lists the schemas directly within one, in the order of their names.
+func children(schema map[string]any) []child {
+	var found []child
+	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
+		where, value := applicators[keyword], schema[keyword]
+		add := func(at string, v any) {
+			if isSchema(v) {
+				found = append(found, child{keyword, "/" + escape(keyword) + at, v})
+			}
+		}
+		if where == one || where == oneOrList {
+			add("", value)
+		}
+		if items, ok := value.([]any); ok && (where == list || where == oneOrList) {
+			for i, item := range items {
+				add("/"+strconv.Itoa(i), item)
+			}
+		}
+		if members, ok := value.(map[string]any); ok && where == named {
+			for _, name := range slices.Sorted(maps.Keys(members)) {
+				add("/"+escape(name), members[name])
+			}
+		}
+	}
+	return found
+}
+
+// rewrite gives a copy of a schema in which change was applied to every schema within, innermost first, then to itself.
+func rewrite(schema any, change func(map[string]any) map[string]any) any {
+	object, ok := schema.(map[string]any)
+	if !ok {
+		return schema
+	}
+	object = maps.Clone(object)
+	for keyword, value := range object {
+		where := applicators[keyword]
+		switch v := value.(type) {
+		case map[string]any:
+			switch where {
+			case one, oneOrList:
+				object[keyword] = rewrite(v, change)
+			case named:
+				members := make(map[string]any, len(v))
+				for name, member := range v {
+					members[name] = rewrite(member, change)
+				}
+				object[keyword] = members
+			}
+		case []any:
+			if where == list || where == oneOrList {
+				items := make([]any, len(v))
+				for i, item := range v {
+					items[i] = rewrite(item, change)
+				}
+				object[keyword] = items
+			}
+		}
+	}
+	return change(object)
+}
+
+func without(object map[string]any, name string) map[string]any {
+	object = maps.Clone(object)
+	delete(object, name)
+	return object
+}
+
+func with(object map[string]any, name string, value any) map[string]any {
+	object = maps.Clone(object)
+	object[name] = value
+	return object
+}
+
+func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
+
+func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
