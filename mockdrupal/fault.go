@@ -26,7 +26,7 @@ type Fault struct {
 
 	Run         bool          `json:"run,omitempty"`          // run the method, then misbehave, also where the kind would not run it
 	Status      int           `json:"status,omitempty"`       // for the kinds that send one; 0: the kind's own
-	Delay       time.Duration `json:"delay,omitempty"`        // delay, delay-body: the pause; drip: between two bytes; refuse: how long. Nanoseconds in JSON
+	Delay       time.Duration `json:"-"`                      // delay, delay-body: the pause; drip: between two bytes; refuse: how long. "delay": "1.5s" in JSON
 	Body        string        `json:"body,omitempty"`         // status, html: what to send
 	ContentType string        `json:"content_type,omitempty"` // status, content-type: what to call it
 	Location    string        `json:"location,omitempty"`     // redirect: where to
@@ -80,9 +80,9 @@ func (d *Drupal) arm(f Fault) (id int64, disarm func(), err error) {
 
 // Armed is a fault in force and its number.
 type Armed struct {
-	ID int64 `json:"id"`
-	Fault
-	Left int `json:"left"` // requests that it still spoils; -1: without end
+	ID    int64 `json:"id"`
+	Fault Fault `json:"fault"`
+	Left  int   `json:"left"` // requests that it still spoils; -1: without end
 }
 
 // Faults returns the armed faults, in the order in which they are tried.

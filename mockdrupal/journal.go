@@ -12,22 +12,23 @@ import (
 
 // Entry is one request that reached the site.
 type Entry struct {
-	Seq        int64 // 1, 2, 3, … in the order of arrival
-	Start, End time.Time
-	User       string // the account's name; "" when anonymous or refused
-	Scheme     string // basic, bearer, cookie, or "" when no credentials were taken
-	Conn       int64  // number of the connection
-	HTTPMethod string
-	Path       string
-	RawQuery   string
-	Route      string      // jsonrpc, methods, method, login, …; "" when no route matched
-	Header     http.Header // as received
-	Body       []byte      // its first MaxBody bytes
-	BodyBytes  int64       // how many bytes there were
-	Calls      []Call      // the JSON-RPC calls in it, in order
-	Status     int         // 0 when the connection ended without an answer
-	BytesOut   int64       // bytes of the answer's body
-	Fault      string      // kind of the fault that was applied
+	Seq        int64       `json:"seq"` // 1, 2, 3, … in the order of arrival
+	Start      time.Time   `json:"start"`
+	End        time.Time   `json:"end"`    // zero while the request is under way
+	User       string      `json:"user"`   // the account's name; "" when anonymous or refused
+	Scheme     string      `json:"scheme"` // basic, bearer, cookie, or "" when no credentials were taken
+	Conn       int64       `json:"conn"`   // number of the connection
+	HTTPMethod string      `json:"http_method"`
+	Path       string      `json:"path"`
+	RawQuery   string      `json:"query"`
+	Route      string      `json:"route"`      // jsonrpc, methods, method, login, …; "" when no route matched
+	Header     http.Header `json:"header"`     // as received
+	Body       []byte      `json:"body"`       // its first MaxBody bytes
+	BodyBytes  int64       `json:"body_bytes"` // how many bytes there were
+	Calls      []Call      `json:"calls"`      // the JSON-RPC calls in it, in order
+	Status     int         `json:"status"`     // 0 when the connection ended without an answer
+	BytesOut   int64       `json:"bytes_out"`  // bytes of the answer's body
+	Fault      string      `json:"fault"`      // kind of the fault that was applied
 }
 
 // MaxBody is how many bytes of a request's body the journal keeps.

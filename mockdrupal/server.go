@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type Options struct {
 	JournalLimit int              // entries that the journal keeps; 0: 10,000
 	Quirks       []string         // faults of the recorded site to have from the start: see Quirks
 	Flood        bool             // flood control: five failed Basic logins of an account in six hours lock it
+	ControlToken string           // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
 	Logger       *slog.Logger     // one line a request, at debug level; nil: none
 }
 
@@ -36,6 +38,7 @@ type Drupal struct {
 	clock   *clock
 	table   []route
 	router  *mux.Router
+	control http.Handler // nil: not on this address
 	journal *Journal
 	faults  faults
 	quirks  quirks
@@ -48,8 +51,9 @@ type Drupal struct {
 	gate    atomic.Pointer[gate] // of the server that listens, if any
 	log     *slog.Logger
 
-	mu    sync.Mutex // serialises changes of the site
-	state atomic.Pointer[snapshot]
+	mu     sync.Mutex // serialises changes of the site
+	parked *parking   // the methods that Patch disabled
+	state  atomic.Pointer[snapshot]
 }
 
 // New returns a mock of the site. It fails when a quirk is unknown.
@@ -67,6 +71,9 @@ func New(site *fixtures.Site, o Options) (*Drupal, error) {
 	d.state.Store(newSnapshot(site))
 	d.table = d.routeTable()
 	d.router = d.routes()
+	if o.ControlToken != "" {
+		d.control = d.ControlHandler(o.ControlToken)
+	}
 	return d, nil
 }
 
@@ -103,6 +110,10 @@ func (d *Drupal) Journal() *Journal { return d.journal }
 
 // ServeHTTP answers one request as the site does, or as an armed fault has it.
 func (d *Drupal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.control != nil && strings.HasPrefix(r.URL.Path, ControlPrefix) {
+		d.control.ServeHTTP(w, r)
+		return
+	}
 	x := d.begin(r)
 	d.serve(w, x)
 	d.journal.finish(x.entry, d.clock.wall())

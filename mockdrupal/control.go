@@ -1,0 +1,284 @@
+package mockdrupal
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"bridgecheck/fixtures"
+)
+
+// ControlPrefix is where the control plane lies.
+const ControlPrefix = "/-/mock/"
+
+// controlError is an answer of 4xx: what was wrong, and where.
+type controlError struct {
+	status int
+	err    error
+}
+
+func (e *controlError) Error() string { return e.err.Error() }
+func (e *controlError) Unwrap() error { return e.err }
+
+func badControl(err error) error { return &controlError{http.StatusBadRequest, err} }
+
+func noSuch(format string, args ...any) error {
+	return &controlError{http.StatusNotFound, fmt.Errorf(format, args...)}
+}
+
+// maxControl is the largest control request: a site file.
+const maxControl = 256 << 20
+
+// ControlHandler serves the control plane below /-/mock/: the site, the journal, faults, quirks, the clock. Callers
+// send the token as `Authorization: Bearer TOKEN`; an empty token lets everybody in, for a listener of one's own that
+// only this machine reaches. Bad input is answered with 4xx and {"error": what and where}; the site stays as it was.
+func (d *Drupal) ControlHandler(token string) http.Handler {
+	r := mux.NewRouter()
+	for _, c := range d.controls() {
+		r.Path(ControlPrefix + c.path).Methods(c.verb).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			result, err := c.do(r)
+			control(w, result, err)
+		})
+	}
+	r.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control(w, nil, noSuch("the control plane has no %s; its addresses are in docs/mock.md", r.URL.Path))
+	})
+	r.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control(w, nil, &controlError{http.StatusMethodNotAllowed, fmt.Errorf("%s is not possible at %s", r.Method, r.URL.Path)})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		sent := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(sent), []byte(token)) != 1 && token != "" {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="mock control"`)
+			control(w, nil, &controlError{http.StatusUnauthorized, errors.New("the control plane wants its token: Authorization: Bearer TOKEN")})
+			return
+		}
+		req.Body = http.MaxBytesReader(w, req.Body, maxControl)
+		r.ServeHTTP(w, req)
+	})
+}
+
+// rawText is a result that is not JSON.
+type rawText struct {
+	contentType string
+	body        []byte
+}
+
+func control(w http.ResponseWriter, result any, err error) {
+	status, contentType := http.StatusOK, typeJSON
+	var failed *controlError
+	switch {
+	case errors.As(err, &failed):
+		status, result = failed.status, map[string]string{"error": err.Error()}
+	case err != nil:
+		status, result = http.StatusInternalServerError, map[string]string{"error": err.Error()}
+	case result == nil:
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	text, ok := result.(rawText)
+	if ok {
+		contentType = text.contentType
+	} else {
+		text.body, err = json.Marshal(result)
+		if err != nil {
+			status, text.body = http.StatusInternalServerError, []byte(`{"error":"the result cannot be written as JSON"}`)
+		}
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(text.body) // a caller who went away is no one's fault
+}
+
+// controlRoute is one address of the control plane.
+type controlRoute struct {
+	verb, path string
+	do         func(*http.Request) (any, error)
+}
+
+func (d *Drupal) controls() []controlRoute {
+	return []controlRoute{
+		{"GET", "site", func(*http.Request) (any, error) {
+			text, err := d.Site().YAML()
+			return rawText{"application/yaml", text}, err
+		}},
+		{"PUT", "site", d.replaceSite},
+		{"PATCH", "site", func(r *http.Request) (any, error) {
+			p, err := decode[Patch](r)
+			if err != nil {
+				return nil, err
+			}
+			if err := d.Patch(p); err != nil {
+				return nil, badControl(err)
+			}
+			return nil, nil
+		}},
+		{"GET", "journal", d.readJournal},
+		{"DELETE", "journal", func(*http.Request) (any, error) { d.journal.Clear(); return nil, nil }},
+		{"GET", "runs/{method}", func(r *http.Request) (any, error) {
+			id := mux.Vars(r)["method"]
+			if _, ok := d.Site().Method(id); !ok {
+				return nil, noSuch("the site has no method %q", id)
+			}
+			return map[string]int64{"runs": d.Runs(id)}, nil
+		}},
+		{"GET", "fault-kinds", func(*http.Request) (any, error) { return FaultKinds(), nil }},
+		{"GET", "faults", func(*http.Request) (any, error) { return d.Faults(), nil }},
+		{"POST", "faults", func(r *http.Request) (any, error) {
+			f, err := decode[Fault](r)
+			if err != nil {
+				return nil, err
+			}
+			id, _, err := d.arm(f)
+			if err != nil {
+				return nil, badControl(err)
+			}
+			return map[string]int64{"id": id}, nil
+		}},
+		{"DELETE", "faults", func(*http.Request) (any, error) { d.DisarmAll(); return nil, nil }},
+		{"DELETE", "faults/{id}", func(r *http.Request) (any, error) {
+			id, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
+			if err != nil || !d.Disarm(id) {
+				return nil, noSuch("no fault has the number %s", mux.Vars(r)["id"])
+			}
+			return nil, nil
+		}},
+		{"GET", "quirks", func(*http.Request) (any, error) { return d.ActiveQuirks(), nil }},
+		{"PUT", "quirks/{name}", d.switchQuirk(true)},
+		{"DELETE", "quirks/{name}", d.switchQuirk(false)},
+		{"GET", "clock", func(*http.Request) (any, error) { return map[string]time.Time{"now": d.Now()}, nil }},
+		{"POST", "clock", func(r *http.Request) (any, error) {
+			c, err := decode[struct {
+				Advance Duration `json:"advance"`
+			}](r)
+			if err != nil {
+				return nil, err
+			}
+			d.Advance(time.Duration(c.Advance))
+			return map[string]time.Time{"now": d.Now()}, nil
+		}},
+		{"PUT", "freeze", d.freezeMethods},
+		{"DELETE", "freeze", func(*http.Request) (any, error) { d.Freeze(""); return nil, nil }},
+		{"GET", "waiting", func(*http.Request) (any, error) { return map[string]int{"waiting": d.Waiting()}, nil }},
+		{"POST", "step", func(r *http.Request) (any, error) {
+			s, err := decode[struct {
+				Count int `json:"count"`
+			}](r)
+			if err != nil {
+				return nil, err
+			}
+			if s.Count < 1 {
+				return nil, badControl(fmt.Errorf("count: %d calls cannot go on; give 1 or more", s.Count))
+			}
+			return map[string]int{"stepped": d.Step(s.Count)}, nil
+		}},
+		{"PUT", "flood", func(*http.Request) (any, error) { d.SetFlood(true); return nil, nil }},
+		{"DELETE", "flood", func(*http.Request) (any, error) { d.SetFlood(false); return nil, nil }},
+		{"DELETE", "caches", func(*http.Request) (any, error) { d.ClearCaches(); return nil, nil }},
+	}
+}
+
+// decode reads a JSON body strictly; what is wrong is said with the member or the byte where it stands.
+func decode[T any](r *http.Request) (v T, err error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return v, &controlError{http.StatusRequestEntityTooLarge, fmt.Errorf("reading the body: %w", err)}
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return v, badControl(fmt.Errorf("the body, up to byte %d: %s", dec.InputOffset(), strings.TrimPrefix(err.Error(), "json: ")))
+	}
+	if dec.More() {
+		return v, badControl(fmt.Errorf("the body: there is more behind the JSON value, at byte %d", dec.InputOffset()))
+	}
+	return v, nil
+}
+
+func (d *Drupal) replaceSite(r *http.Request) (any, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, &controlError{http.StatusRequestEntityTooLarge, fmt.Errorf("reading the site: %w", err)}
+	}
+	site, err := fixtures.Parse("site", body)
+	if err != nil {
+		return nil, badControl(err)
+	}
+	d.SetSite(site)
+	return nil, nil
+}
+
+func (d *Drupal) switchQuirk(on bool) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		if err := d.SetQuirk(mux.Vars(r)["name"], on); err != nil {
+			return nil, &controlError{http.StatusNotFound, err}
+		}
+		return nil, nil
+	}
+}
+
+func (d *Drupal) freezeMethods(r *http.Request) (any, error) {
+	f, err := decode[struct {
+		Method string `json:"method"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	if err := (Selection{Methods: []string{f.Method}}).check(d.Site().Methods, "freeze", "is on the site"); err != nil {
+		return nil, badControl(err)
+	}
+	d.Freeze(f.Method)
+	return nil, nil
+}
+
+// JournalPage is what the control plane shows of the journal.
+type JournalPage struct {
+	Entries []Entry `json:"entries"`
+	Last    int64   `json:"last"`
+	Dropped int64   `json:"dropped"`
+}
+
+func (d *Drupal) readJournal(r *http.Request) (any, error) {
+	f := Filter{}
+	numbers := map[string]func(int64){
+		"after":  func(n int64) { f.After = n },
+		"status": func(n int64) { f.Status = int(n) },
+		"limit":  func(n int64) { f.Limit = int(n) },
+	}
+	texts := map[string]*string{"user": &f.User, "method": &f.Method, "route": &f.Route, "fault": &f.Fault}
+	for name, values := range r.URL.Query() {
+		value := values[len(values)-1]
+		switch {
+		case numbers[name] != nil:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n < 0 {
+				return nil, badControl(fmt.Errorf("%s: %q is no number", name, value))
+			}
+			numbers[name](n)
+		case texts[name] != nil:
+			*texts[name] = value
+		case name == "ran":
+			ran, err := strconv.ParseBool(value)
+			if err != nil {
+				return nil, badControl(fmt.Errorf("ran: %q is neither true nor false", value))
+			}
+			f.Ran = ran
+		default:
+			return nil, badControl(fmt.Errorf("the journal has no filter %q: it has after, user, method, route, status, fault, ran and limit", name))
+		}
+	}
+	page := JournalPage{Entries: d.journal.Select(f), Last: d.journal.Last(), Dropped: d.journal.Dropped()}
+	if page.Entries == nil {
+		page.Entries = []Entry{}
+	}
+	return page, nil
+}

@@ -1,0 +1,161 @@
+package control_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/control"
+)
+
+// remote runs a mock of the default site with its control plane, and returns both and a client.
+func remote(t *testing.T) (*mockdrupal.Server, *control.Client) {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "s3cret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c, err := control.New(s.URL, "s3cret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// ask calls a method as the user agent and returns the body.
+func ask(t *testing.T, s *mockdrupal.Server, method string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+	r.SetBasicAuth("agent", "agent-pass")
+	s.ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+func TestSiteIsReadReplacedAndPatched(t *testing.T) {
+	s, c := remote(t)
+	ctx := t.Context()
+	site, err := c.Site(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := site.Methods[0].ID
+	if err := c.Patch(ctx, mockdrupal.Patch{Disable: mockdrupal.Selection{Methods: []string{id}}}); err != nil {
+		t.Fatal(err)
+	}
+	if body := ask(t, s, id); !strings.Contains(body, "-32601") {
+		t.Errorf("the disabled method answers %s", body)
+	}
+	if err := c.Patch(ctx, mockdrupal.Patch{Enable: mockdrupal.Selection{Methods: []string{id}}}); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := c.Site(ctx); err != nil || now.Methods[0].ID != id || len(now.Methods) != len(site.Methods) {
+		t.Errorf("the enabled method is not back in its place: %v", err)
+	}
+	site.Methods = site.Methods[:1]
+	if err := c.SetSite(ctx, site); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(s.Site().Methods); got != 1 {
+		t.Errorf("%d methods after the site was replaced, want 1", got)
+	}
+}
+
+func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
+	s, c := remote(t)
+	before := s.Site()
+	for _, b := range []struct {
+		name, verb, path, body string
+		status                 int
+		says                   string
+	}{
+		{"no JSON", "PATCH", "site", `{"roles":`, 400, "byte"},
+		{"unknown member", "PATCH", "site", `{"rolls":{}}`, 400, `"rolls"`},
+		{"unknown method", "PATCH", "site", `{"methods":{"no.such":{}}}`, 400, `"no.such"`},
+		{"unknown role", "PATCH", "site", `{"roles":{"nobody":{}}}`, 400, `"nobody"`},
+		{"unknown user", "PATCH", "site", `{"users":{"nobody":{"blocked":true}}}`, 400, `"nobody"`},
+		{"unknown permission", "PATCH", "site", `{"roles":{"agent":{"grant":["fly"]}}}`, 400, "fly"},
+		{"pattern that matches nothing", "PATCH", "site", `{"disable":{"methods":["zzz.*"]}}`, 400, `"zzz.*"`},
+		{"site that is none", "PUT", "site", "titel: x\n", 400, "titel"},
+		{"unknown fault", "POST", "faults", `{"kind":"earthquake"}`, 400, "earthquake"},
+		{"fault of an unknown method", "POST", "faults", `{"kind":"hang","method":"zzz.*"}`, 400, "zzz.*"},
+		{"fault of an unknown user", "POST", "faults", `{"kind":"hang","user":"nobody"}`, 400, "nobody"},
+		{"fault with an unknown member", "POST", "faults", `{"kind":"hang","when":"now"}`, 400, "when"},
+		{"delay as a number", "POST", "faults", `{"kind":"delay","delay":5}`, 400, "1.5s"},
+		{"unknown quirk", "PUT", "quirks/odd", "", 404, "odd"},
+		{"no such fault", "DELETE", "faults/99", "", 404, "99"},
+		{"unknown filter", "GET", "journal?who=me", "", 400, "who"},
+		{"filter that is no number", "GET", "journal?after=x", "", 400, "after"},
+		{"step of nothing", "POST", "step", `{"count":0}`, 400, "count"},
+		{"unknown address", "GET", "weather", "", 404, "weather"},
+		{"wrong verb", "POST", "site", "", 405, "POST"},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			r, _ := http.NewRequest(b.verb, s.URL+mockdrupal.ControlPrefix+b.path, strings.NewReader(b.body))
+			r.Header.Set("Authorization", "Bearer s3cret")
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if w.Code != b.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(b.says, `"`, `\"`)) {
+				t.Errorf("got %d %s, want %d naming %s", w.Code, w.Body, b.status, b.says)
+			}
+		})
+	}
+	if s.Site() != before || len(s.Faults()) > 0 {
+		t.Error("bad input changed the site or armed a fault")
+	}
+	if _, err := c.Arm(t.Context(), mockdrupal.Fault{Kind: "earthquake"}); !errors.As(err, new(*control.Error)) {
+		t.Errorf("the client returns %v, want a *control.Error", err)
+	}
+}
+
+func TestTokenGuardsTheControlPlane(t *testing.T) {
+	s, _ := remote(t)
+	for _, token := range []string{"", "wrong"} {
+		c, err := control.New(s.URL, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused *control.Error
+		if _, err := c.Site(t.Context()); !errors.As(err, &refused) || refused.Status != 401 {
+			t.Errorf("with the token %q: %v, want 401", token, err)
+		}
+	}
+}
+
+func TestFaultsClockAndJournalFromAfar(t *testing.T) {
+	s, c := remote(t)
+	ctx := t.Context()
+	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, User: "agent", Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, s, "no.such")
+	if list, err := c.Faults(ctx); err != nil || len(list) != 1 || list[0].Left != 1 || list[0].ID != id {
+		t.Errorf("faults: %+v, %v; want one that spoils one request more", list, err)
+	}
+	if err := c.DisarmAll(ctx); err != nil {
+		t.Error(err)
+	}
+	page, err := c.Journal(ctx, mockdrupal.Filter{Fault: mockdrupal.FaultStatus})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Status != 503 || page.Entries[0].User != "agent" {
+		t.Errorf("journal: %+v, %v; want the one spoilt request", page, err)
+	}
+	before := s.Now()
+	if now, err := c.Advance(ctx, time.Hour); err != nil || now.Sub(before) < time.Hour {
+		t.Errorf("the clock shows %v after an hour from %v: %v", now, before, err)
+	}
+}
