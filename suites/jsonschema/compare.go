@@ -129,10 +129,6 @@ func (c *comparison) values(kind meaning, want, got side, w, g any, wanted, ther
 		if sameSet(w, g) {
 			return ""
 		}
-	default:
-		if exact.Equal(w, g) || isEmpty(w) && isEmpty(g) {
-			return ""
-		}
 	}
 	return unlike(at, w, g)
 }
@@ -155,7 +151,11 @@ func (c *comparison) members(want, got side, w, g map[string]any, at string) str
 	return ""
 }
 
+// unlike compares what is no schema.
 func unlike(at string, w, g any) string {
+	if exact.Equal(w, g) || isEmpty(w) && isEmpty(g) {
+		return ""
+	}
 	return fmt.Sprintf("at %s: expected %s, got %s", pointer(at), exact.Short(w), exact.Short(g))
 }
 
