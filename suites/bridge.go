@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/onsi/ginkgo/v2"
+	"golang.org/x/time/rate"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/suites/ledger"
@@ -34,6 +35,7 @@ type Bridge struct {
 	advance     func(time.Duration)
 	timeout     time.Duration
 	transport   *http.Transport
+	pace        *rate.Limiter // of our own requests; nil: none
 	contract    *ledger.Ledger
 	redact      *redactor
 	selected    func(id string) bool
@@ -51,6 +53,8 @@ type Invocation struct {
 	Tool      string
 	Identity  Identity
 	Arguments fixtures.Raw // a JSON object; nil: {}
+	Status    int          // that it must answer; 0: 200
+	Result    fixtures.Raw // that it must give; nil: any
 }
 
 // Invalidate is the call that empties a bridge's cache.

@@ -50,6 +50,10 @@ func (c Credentials) apply(h http.Header) {
 	}
 }
 
+func (c Credentials) empty() bool {
+	return c.Token == "" && c.Cookie == "" && c.User == "" && len(c.Header) == 0
+}
+
 // secrets lists every form in which the credentials travel.
 func (c Credentials) secrets() []string {
 	var all []string
@@ -60,6 +64,9 @@ func (c Credentials) secrets() []string {
 	}
 	if c.User != "" {
 		all = append(all, basic(c.User, c.Password))
+	}
+	for _, value := range c.Header {
+		all = append(all, value)
 	}
 	return all
 }

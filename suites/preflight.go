@@ -23,6 +23,9 @@ func (b *Bridge) preflight(ctx context.Context) error {
 			return &UnreachableError{URL: b.url, Reason: again.Err}
 		}
 	}
+	if err := b.signsIn(ctx); err != nil {
+		return err
+	}
 	if !b.Claims("tools") || hasMember(list, "tools") {
 		return nil
 	}
@@ -39,6 +42,19 @@ func (b *Bridge) preflight(ctx context.Context) error {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	return nil
+}
+
+// signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
+func (b *Bridge) signsIn(ctx context.Context) error {
+	for who, creds := range b.credentials {
+		if creds.empty() || !b.Claims("tools") {
+			continue
+		}
+		if r := b.As(who).List(ctx); r.Status == http.StatusUnauthorized {
+			return usage("the bridge refuses the credentials of %s: %s", who, r.Outcome())
+		}
+	}
 	return nil
 }
 

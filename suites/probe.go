@@ -96,6 +96,9 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	if c.bridge.ctx.Err() != nil {
 		c.bridge.cutShort()
 	}
+	if c.bridge.pace != nil {
+		_ = c.bridge.pace.Wait(c.bridge.ctx) // an ended run is noticed below
+	}
 	since := c.bridge.Drupal.last()
 	a.At = time.Now()
 	c.exchange(ctx, r, a)
@@ -175,8 +178,9 @@ func plainError(ctx context.Context, err error) error {
 	return err
 }
 
-func newTransport() *http.Transport {
-	return &http.Transport{
+func newTransport(o Options) *http.Transport {
+	t := &http.Transport{
+		TLSClientConfig:       o.TLS,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       30 * time.Second,
@@ -185,4 +189,8 @@ func newTransport() *http.Transport {
 		ForceAttemptHTTP2:     true,
 		Proxy:                 http.ProxyFromEnvironment,
 	}
+	if o.Proxy != nil {
+		t.Proxy = o.Proxy
+	}
+	return t
 }

@@ -1,0 +1,233 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+	"bridgecheck/suites/jsonschema"
+)
+
+// fieldCase says what the property of a Drupal field must take and refuse. The tool and the parameter are those of the
+// built-in site `types`; takes and refuses are JSON values.
+type fieldCase struct {
+	tool, param    string
+	takes, refuses []string
+}
+
+// simpleFields are the cases of translate/boolean-integer-decimal-list.
+var simpleFields = []fieldCase{
+	{"type.numbers", "boolean", []string{`true`, `false`}, []string{`"yes"`, `[]`}},
+	{"type.numbers", "integer", []string{`1`, `100`}, []string{`0`, `101`, `1.5`, `"1"`}},
+	{"type.numbers", "unsigned", []string{`0`, `7`}, []string{`-1`, `0.5`, `"x"`}},
+	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
+	{"type.numbers", "float", []string{`-1.5`, `0.25`}, []string{`1.6`, `-2`, `"x"`}},
+	{"type.texts", "string", []string{`"short"`, `""`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
+	{"type.texts", "string_long", []string{`"long"`}, []string{`5`, `{}`}},
+	{"type.texts", "email", []string{`"a@example.com"`}, []string{`5`, `"no address"`}},
+	{"type.texts", "uri", []string{`"https://example.com/a"`}, []string{`5`}},
+	{"type.timestamp", "value", []string{`1700000000`}, []string{`"yesterday"`, `1.5`}},
+	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
+	{"type.choices", "list_integer", []string{`1`, `2`}, []string{`3`, `"One"`}},
+	{"type.multiple", "any_number", []string{`[]`, `["a","b","c","d"]`}, []string{`"a"`, `[1]`}},
+	{"type.multiple", "up_to_three", []string{`[0,1,2]`}, []string{`[0,1,2,3]`, `[-1]`, `5`}},
+	{"type.multiple", "one", []string{`"a"`}, []string{`["a"]`}},
+}
+
+var _ = Area("translate", func(b *Bridge) {
+	b.Check("translate/entity-reference", func(ctx SpecContext) {
+		types := b.fieldTypes(ctx)
+		for _, c := range []struct{ tool, param, target string }{{"type.entity_reference", "bundle", "node_type"}} {
+			property := types.property(c.tool, c.param)
+			values, _ := property["enum"].([]any)
+			Expect(values).To(ConsistOf(types.values(c.target)), "the enum of a reference to %s: expected the site's values, got %s", c.target, exact.Short(property))
+			Expect(property["type"]).To(Equal("string"), "a reference to %s: expected a string, got %s", c.target, exact.Short(property))
+		}
+		types.judge(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
+	})
+
+	b.Check("translate/datetime", func(ctx SpecContext) {
+		property := b.fieldTypes(ctx).property("type.datetime", "value")
+		Expect(property["type"]).To(Equal("string"), "a datetime: expected a string, got %s", exact.Short(property))
+		Expect(property["format"]).To(Equal("date-time"), "a datetime: expected the format date-time, got %s", exact.Short(property))
+	})
+
+	b.Check("translate/text-formatted", func(ctx SpecContext) {
+		types := b.fieldTypes(ctx)
+		property := types.property("type.text_formatted", "value")
+		parts, _ := property["properties"].(map[string]any)
+		for _, part := range []string{"value", "format"} {
+			Expect(parts).To(HaveKey(part), "formatted text: expected a `%s`, got %s", part, exact.Short(property))
+		}
+		types.judge(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
+	})
+
+	b.Check("translate/file", func(ctx SpecContext) {
+		property := b.fieldTypes(ctx).property("type.file", "value")
+		shown := exact.Short(property)
+		text := string(encode(property))
+		Expect(property["type"]).To(BeElementOf("object", "string", "integer"), "a file: expected a reference, got %s", shown)
+		for _, extension := range []string{"txt", "pdf"} {
+			Expect(text).To(ContainSubstring(extension), "a file: expected the extension %s among its constraints, got %s", extension, shown)
+		}
+		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
+		Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), "a file: expected its size of 2 MB among its constraints, got %s", shown)
+	})
+
+	b.Check("translate/boolean-integer-decimal-list", func(ctx SpecContext) {
+		types := b.fieldTypes(ctx)
+		for _, c := range simpleFields {
+			types.judge(c)
+		}
+	})
+
+	b.Check("translate/required-default", func(ctx SpecContext) {
+		types := b.fieldTypes(ctx)
+		const tool = "type.required_default"
+		input := types.input(tool)
+		Expect(input["required"]).To(ConsistOf("status", "title"), "%s: expected `required` to hold status and title, got %s", tool, exact.Short(input["required"]))
+		status, weight := types.property(tool, "status"), types.property(tool, "weight")
+		Expect(status["default"]).To(Equal("draft"), "status: expected the default \"draft\", got %s", exact.Short(status))
+		Expect(status["description"]).To(Equal("The state"), "status: expected the description \"The state\", got %s", exact.Short(status))
+		Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), "status: expected no boolean `required` beside the type, got %s", exact.Short(status))
+		Expect(exact.Short(weight["default"])).To(Equal("0"), "weight: expected the default 0, got %s", exact.Short(weight))
+	})
+
+	b.Check("translate/custom-type", func(ctx SpecContext) {
+		b.fieldTypes(ctx).judge(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+	})
+
+	b.Check("translate/unknown-type", func(ctx SpecContext) {
+		types := b.fieldTypes(ctx)
+		types.judge(fieldCase{tool: "type.unknown", param: "value", takes: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
+		r := b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})
+		Expect(r).To(HaveResult(), "a tool with a field type that the bridge does not know")
+	})
+
+	b.Check("translate/one-bad-tool", func(ctx SpecContext) {
+		site, err := fixtures.Builtin("poisoned")
+		Expect(err).NotTo(HaveOccurred())
+		good := func(id string) bool { return strings.HasPrefix(id, "good.") }
+		var want []string
+		for _, m := range site.Methods {
+			if good(m.ID) && site.MayRun(userOf(site, Agent), &m) {
+				want = append(want, b.ToolName(m.ID))
+			}
+		}
+		before := b.As(Agent).List(ctx)
+		var listing Listing
+		b.Replace(site)
+		changed := b.Await(ctx, func() bool {
+			listing = b.As(Agent).ListAll(ctx)
+			return slices.ContainsFunc(listing.Names(), func(n string) bool { return contains(want, n) })
+		})
+		if last := listing.Last(); !changed && string(last.Body) == string(before.Body) {
+			NotTestable("the bridge still shows the old site after it changed (fresh/ttl-expiry judges that)")
+		}
+		Expect(listing.Fault).To(BeEmpty(), "a site with methods that cannot be translated")
+		Expect(listing.Names()).To(ContainElements(want), "a site with methods that cannot be translated: expected every good tool, got %v", listing.Names())
+		for _, name := range want {
+			Expect(b.As(Agent).Describe(ctx, name)).To(BeTheTool(name), "a good tool beside bad ones")
+		}
+		for _, tool := range listing.Tools() {
+			Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())
+		}
+	})
+})
+
+// toolFault says what would make a client drop a whole list for one tool.
+func toolFault(tool Tool) string {
+	if tool.Input() == nil || tool.Input()["type"] != "object" {
+		return "its inputSchema is " + exact.Short(tool["inputSchema"])
+	}
+	for _, name := range []string{"inputSchema", "outputSchema"} {
+		schema, there := tool[name]
+		if !there {
+			continue
+		}
+		if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
+			return "its " + name + " is no valid schema " + f
+		}
+		if f := jsonschema.Unresolved(schema); f != "" {
+			return "its " + name + " refers to elsewhere: " + f
+		}
+	}
+	if notes, there := tool["annotations"]; there {
+		if _, ok := notes.(map[string]any); !ok {
+			return "its annotations are " + exact.Short(notes)
+		}
+	}
+	return ""
+}
+
+// fieldSite is the site `types` as the bridge shows it to the agent.
+type fieldSite struct {
+	listing Listing
+	site    *fixtures.Site
+	bridge  *Bridge
+}
+
+// fieldTypes puts the site `types` behind the bridge.
+func (b *Bridge) fieldTypes(ctx context.Context) fieldSite {
+	site, err := fixtures.Builtin("types")
+	Expect(err).NotTo(HaveOccurred())
+	b.ChangeSite(ctx, site, func() bool {
+		return contains(b.As(Agent).List(ctx).names(), b.ToolName("type.numbers"))
+	})
+	return fieldSite{b.As(Agent).MustListAll(ctx), site, b}
+}
+
+func (a *Answer) names() []string { return Listing{Pages: []*Answer{a}}.Names() }
+
+func (f fieldSite) input(id string) map[string]any {
+	tool, ok := f.listing.Find(f.bridge.ToolName(id))
+	Expect(ok).To(BeTrue(), "list of a site with Drupal field types: expected the tool %s, got none", id)
+	return tool.Input()
+}
+
+func (f fieldSite) property(id, param string) map[string]any {
+	properties, _ := f.input(id)["properties"].(map[string]any)
+	property, ok := properties[param].(map[string]any)
+	Expect(ok).To(BeTrue(), "%s: expected a schema for %s, got %s", id, param, exact.Short(properties[param]))
+	return property
+}
+
+// values are what a reference to the target may hold: the ids of the site's items.
+func (f fieldSite) values(target string) []any {
+	var ids []any
+	for _, raw := range f.site.Content[target] {
+		item, err := exact.Parse(raw)
+		Expect(err).NotTo(HaveOccurred())
+		ids = append(ids, item.(map[string]any)["id"])
+	}
+	return ids
+}
+
+// judge holds a property against what it must take and refuse.
+func (f fieldSite) judge(c fieldCase) {
+	property := f.property(c.tool, c.param)
+	field := fmt.Sprintf("%s of %s as %s", c.param, c.tool, exact.Short(property))
+	schema, err := jsonschema.Compile(property, jsonschema.Draft7)
+	Expect(err).NotTo(HaveOccurred(), field)
+	for _, value := range c.takes {
+		Expect(schema.Fault(parsed(value))).To(BeEmpty(), "%s: expected it to take %s, got a refusal", field, value)
+	}
+	for _, value := range c.refuses {
+		Expect(schema.Fault(parsed(value))).NotTo(BeEmpty(), "%s: expected it to refuse %s, got it taken", field, value)
+	}
+}
+
+// parsed reads a JSON value that stands in a check.
+func parsed(value string) any {
+	v, err := exact.Parse([]byte(value))
+	if err != nil {
+		panic(fmt.Sprintf("a check's own value %s is no JSON: %v", value, err))
+	}
+	return v
+}
