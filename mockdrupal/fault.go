@@ -159,6 +159,7 @@ func (d *Drupal) routeNames() []string {
 	for i, r := range d.table {
 		names[i] = r.name
 	}
+	slices.Sort(names)
 	return slices.Compact(names)
 }
 

@@ -12,13 +12,18 @@ type gate struct {
 	address    net.Addr
 	keepAlives func(bool) // of the server: without them its idle connections end too
 
+	// keepAlive lets go of the connections that no request uses while the gate is shut, or allows them again.
+	keepAlive func(bool)
+
 	mu       sync.Mutex
 	listener net.Listener
 	closed   bool
 	back     chan struct{} // closed when the listener is there again
 }
 
-func newGate(l net.Listener) *gate { return &gate{address: l.Addr(), listener: l} }
+func newGate(l net.Listener) *gate {
+	return &gate{address: l.Addr(), listener: l, keepAlive: func(bool) {}}
+}
 
 // Accept waits through the times when the gate is shut.
 func (g *gate) Accept() (net.Conn, error) {
@@ -68,6 +73,7 @@ func (g *gate) shut(d time.Duration) error {
 	err := g.listener.Close()
 	g.keepAlives(false)
 	g.listener, g.back = nil, make(chan struct{})
+	g.keepAlive(false)
 	time.AfterFunc(d, g.open)
 	return err
 }

@@ -1,13 +1,84 @@
 package mockdrupal
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
 )
 
-// oauth is what the site's OAuth 2 server keeps.
-type oauth struct{}
+// oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is made when it
+// is first needed, for that takes a while.
+type oauth struct {
+	once    sync.Once
+	key     *rsa.PrivateKey
+	mu      sync.Mutex
+	revoked map[string]bool // by jti
+}
+
+// Settings of the OAuth 2 server.
+const (
+	keyBits       = 2048
+	keyID         = "mock"
+	tokenLifetime = 5 * time.Minute
+	rolePrefix    = "role_" // the scope role_agent cuts a token down to the role agent
+)
+
+func (o *oauth) signingKey() *rsa.PrivateKey {
+	o.once.Do(func() {
+		key, err := rsa.GenerateKey(rand.Reader, keyBits)
+		if err != nil {
+			panic("mockdrupal: making the signing key: " + err.Error()) // the machine has no randomness
+		}
+		o.key = key
+	})
+	return o.key
+}
+
+func (o *oauth) isRevoked(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.revoked[id]
+}
+
+// tokenClaims are those of the tokens that the endpoint issues.
+type tokenClaims struct {
+	jwt.RegisteredClaims
+	Scopes []string `json:"scope"` // roles
+}
+
+// oauthRoutes exist on sites that take bearer tokens.
+func oauthRoutes() []route {
+	return []route{
+		{RouteToken, "/oauth/token", []string{"POST"}, cookieOnly, ifOAuth((*exchange).issueToken)},
+		{RouteToken, "/oauth/revoke", []string{"POST"}, cookieOnly, ifOAuth((*exchange).revokeToken)},
+		{RouteJWKS, "/oauth/jwks", []string{"GET"}, cookieOnly, ifOAuth((*exchange).jwks)},
+		{RouteOAuth, "/.well-known/oauth-authorization-server", []string{"GET"}, cookieOnly, ifOAuth((*exchange).authorizationServer)},
+	}
+}
+
+func ifOAuth(handle func(*exchange) *answer) func(*exchange, map[string]string) *answer {
+	return func(x *exchange, _ map[string]string) *answer {
+		if !x.takesBearer() {
+			return x.notFound(fmt.Sprintf("No route found for %q", x.r.Method+" "+x.base()+x.path))
+		}
+		return handle(x)
+	}
+}
 
 // bearerToken reads a bearer token as simple_oauth does: the word Bearer in this case and no other.
 func bearerToken(r *http.Request) (string, bool) {
@@ -24,20 +95,72 @@ func (x *exchange) takesBearer() bool {
 	return slices.Contains(x.state.site.Auth.JSONRPC, schemeBearer) || slices.Contains(x.state.site.Auth.MCP, schemeBearer)
 }
 
-// checkToken returns who a bearer token stands for, or what is wrong with it.
+// What the resource server says of a token that it does not take.
+const (
+	notThreeParts = "The JWT string must have two dots"
+	notBase64     = "Error while decoding from Base64Url, invalid base64 characters detected"
+	notJSON       = "Error while decoding from JSON"
+	notVerified   = "Access token could not be verified"
+	wasRevoked    = "Access token has been revoked"
+)
+
+// checkToken returns who a bearer token stands for, or what is wrong with it: first the tokens of the site file, then
+// those that the endpoint signed.
 func (x *exchange) checkToken(token string) (who caller, problem string) {
 	fixed, known := x.state.tokens[token]
 	switch {
-	case !known && strings.Count(token, ".") != 2:
-		return caller{}, "The JWT string must have two dots"
 	case !known:
-		return caller{}, "Access token could not be verified"
-	case !fixed.token.Expires.IsZero() && x.d.Now().After(fixed.token.Expires):
-		return caller{}, "Access token could not be verified"
+		return x.checkSigned(token)
+	case !fixed.token.Expires.IsZero() && !x.d.Now().Before(fixed.token.Expires):
+		return caller{}, notVerified
 	case fixed.token.Revoked, fixed.user.Blocked:
-		return caller{}, "Access token has been revoked"
+		return caller{}, wasRevoked
 	}
 	return caller{user: fixed.user, scopes: fixed.token.Scopes}, ""
+}
+
+func (x *exchange) checkSigned(token string) (who caller, problem string) {
+	if problem := malformed(token); problem != "" {
+		return caller{}, problem
+	}
+	var claims tokenClaims
+	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &x.d.oauth.signingKey().PublicKey, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithTimeFunc(x.d.Now), jwt.WithExpirationRequired())
+	if err != nil {
+		return caller{}, notVerified
+	}
+	u := x.accountByID(claims.Subject)
+	if u == nil || u.Blocked || x.d.oauth.isRevoked(claims.ID) {
+		return caller{}, wasRevoked
+	}
+	return caller{user: u, scopes: claims.Scopes}, ""
+}
+
+func (x *exchange) accountByID(uid string) *fixtures.User {
+	for i := range x.state.site.Users {
+		if u := &x.state.site.Users[i]; strconv.Itoa(u.UID) == uid {
+			return u
+		}
+	}
+	return nil
+}
+
+// malformed says why a text cannot even be a token.
+func malformed(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return notThreeParts
+	}
+	for i, part := range parts {
+		decoded, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil {
+			return notBase64
+		}
+		if i < 2 && !json.Valid(decoded) {
+			return notJSON
+		}
+	}
+	return ""
 }
 
 // badToken refuses a bearer token.
@@ -45,5 +168,110 @@ func (x *exchange) badToken(problem string) *answer {
 	x.caller = x.anonymous(schemeBearer)
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "The resource owner or authorization server denied the request."})
 	a.header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
+	return a
+}
+
+// oauthError is an error answer of the token endpoint.
+func oauthError(status int, code, description string, more ...php.Pair) *answer {
+	members := append([]php.Pair{{Name: "error", Value: code}, {Name: "error_description", Value: description}}, more...)
+	return jsonAnswer(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
+}
+
+// issueToken is POST /oauth/token with client_credentials: every account is a client, its password the secret.
+func (x *exchange) issueToken() *answer {
+	form, err := url.ParseQuery(string(x.body))
+	if err != nil {
+		form = url.Values{}
+	}
+	if form.Get("grant_type") != "client_credentials" {
+		return oauthError(http.StatusBadRequest, "unsupported_grant_type", "The authorization grant type is not supported by the authorization server.",
+			php.Pair{Name: "hint", Value: "Check that all required parameters have been provided"})
+	}
+	id, secret, basic := basicCredentials(x.r)
+	if !basic {
+		id, secret = form.Get("client_id"), form.Get("client_secret")
+	}
+	u := x.active(id)
+	if u == nil || !samePassword(u, secret) {
+		return oauthError(http.StatusUnauthorized, "invalid_client", "Client authentication failed")
+	}
+	claims := tokenClaims{RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: x.base() + "/", Subject: strconv.Itoa(u.UID), Audience: jwt.ClaimStrings{u.Name}, ID: randomToken(),
+		IssuedAt: jwt.NewNumericDate(x.d.Now()), ExpiresAt: jwt.NewNumericDate(x.d.Now().Add(tokenLifetime)),
+	}}
+	for _, scope := range strings.Fields(form.Get("scope")) {
+		role := strings.TrimPrefix(scope, rolePrefix)
+		if !slices.ContainsFunc(x.state.site.Roles, func(r fixtures.Role) bool { return r.ID == role }) {
+			return oauthError(http.StatusBadRequest, "invalid_scope", "The requested scope is invalid, unknown, or malformed",
+				php.Pair{Name: "hint", Value: "Check the `" + scope + "` scope"})
+		}
+		claims.Scopes = append(claims.Scopes, role)
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+	token.Header["kid"] = keyID
+	signed, err := token.SignedString(x.d.oauth.signingKey())
+	if err != nil {
+		return x.unexpected()
+	}
+	return jsonAnswer(http.StatusOK, php.Map(
+		php.Pair{Name: "token_type", Value: "Bearer"},
+		php.Pair{Name: "expires_in", Value: int64(tokenLifetime / time.Second)},
+		php.Pair{Name: "access_token", Value: signed},
+	))
+}
+
+// revokeToken is POST /oauth/revoke (RFC 7009) for the tokens that the endpoint issued: 200, known or not.
+func (x *exchange) revokeToken() *answer {
+	form, err := url.ParseQuery(string(x.body))
+	if err != nil {
+		return oauthError(http.StatusBadRequest, "invalid_request", "The body is no form")
+	}
+	var claims tokenClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(form.Get("token"), &claims); err == nil {
+		x.d.oauth.mu.Lock()
+		defer x.d.oauth.mu.Unlock()
+		if x.d.oauth.revoked == nil {
+			x.d.oauth.revoked = map[string]bool{}
+		}
+		x.d.oauth.revoked[claims.ID] = true
+	}
+	return newAnswer(http.StatusOK, typeJSON, nil)
+}
+
+func (x *exchange) jwks() *answer {
+	public := x.d.oauth.signingKey().PublicKey
+	encode := base64.RawURLEncoding.EncodeToString
+	return jsonAnswer(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
+		php.Pair{Name: "kty", Value: "RSA"},
+		php.Pair{Name: "use", Value: "sig"},
+		php.Pair{Name: "alg", Value: "RS256"},
+		php.Pair{Name: "kid", Value: keyID},
+		php.Pair{Name: "n", Value: encode(public.N.Bytes())},
+		php.Pair{Name: "e", Value: encode(big.NewInt(int64(public.E)).Bytes())},
+	))}))
+}
+
+// authorizationServer is the metadata document of RFC 8414.
+func (x *exchange) authorizationServer() *answer {
+	scopes := &php.Array{}
+	for _, r := range x.state.site.Roles {
+		scopes.Append(rolePrefix + r.ID)
+	}
+	base := x.base()
+	a := jsonAnswer(http.StatusOK, php.Map(
+		php.Pair{Name: "issuer", Value: base + "/"},
+		php.Pair{Name: "token_endpoint", Value: base + "/oauth/token"},
+		php.Pair{Name: "jwks_uri", Value: base + "/oauth/jwks"},
+		php.Pair{Name: "revocation_endpoint", Value: base + "/oauth/revoke"},
+		php.Pair{Name: "oauth_authorization_server_metadata_endpoint", Value: base + "/.well-known/oauth-authorization-server"},
+		php.Pair{Name: "response_types_supported", Value: &php.Array{}},
+		php.Pair{Name: "grant_types_supported", Value: php.List("client_credentials")},
+		php.Pair{Name: "scopes_supported", Value: scopes},
+		php.Pair{Name: "token_endpoint_auth_methods_supported", Value: php.List("client_secret_post", "client_secret_basic")},
+		php.Pair{Name: "token_endpoint_auth_signing_alg_values_supported", Value: php.List("RS256")},
+		php.Pair{Name: "service_documentation", Value: "https://www.drupal.org/project/simple_oauth"},
+	))
+	a.header.Set("Access-Control-Allow-Origin", "*")
+	a.header.Set("Access-Control-Allow-Methods", "GET")
 	return a
 }

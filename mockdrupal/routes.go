@@ -41,12 +41,11 @@ func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 func cookieOnly(*fixtures.Site) []string { return []string{schemeCookie} }
 
 func (d *Drupal) routeTable() []route {
-	table := append(loginRoutes(), []route{
+	return slices.Concat(loginRoutes(), oauthRoutes(), []route{
 		{RouteJSONRPC, "/jsonrpc", []string{"POST", "GET", "OPTIONS"}, jsonrpcSchemes, (*exchange).jsonrpc},
 		{RouteMethods, "/jsonrpc/methods", []string{"GET"}, jsonrpcSchemes, (*exchange).methods},
 		{RouteMethod, "/jsonrpc/methods/{id}", []string{"GET"}, jsonrpcSchemes, (*exchange).method},
-	}...)
-	return table
+	})
 }
 
 // routes builds the router; a route's name is its index in the table.

@@ -1,0 +1,230 @@
+package mockdrupal_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// do sends a request with headers (name, value, …) and returns answer and body.
+func do(t testing.TB, verb, address, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(verb, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+func TestCookieLoginAndLogout(t *testing.T) {
+	site := smallSite()
+	site.Auth.JSONRPC = []string{"cookie"}
+	s := start(t, site, mockdrupal.Options{})
+	res, body := do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"agent","pass":"agent-pass"}`)
+	var login struct {
+		User   struct{ UID, Name string } `json:"current_user"`
+		CSRF   string                     `json:"csrf_token"`
+		Logout string                     `json:"logout_token"`
+	}
+	if err := json.Unmarshal([]byte(body), &login); err != nil || login.User.UID != "2" || login.CSRF == "" || login.Logout == "" {
+		t.Fatalf("login: %s %v", body, err)
+	}
+	cookie := strings.SplitN(res.Header.Get("Set-Cookie"), ";", 2)[0]
+	if _, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); !strings.Contains(body, `"name":"agent"`) {
+		t.Errorf("with the cookie: %s", body)
+	}
+	if _, token := do(t, "GET", s.URL+"/session/token", "", "Cookie", cookie); token != login.CSRF {
+		t.Errorf("session token %s, want %s", token, login.CSRF)
+	}
+	for _, c := range []struct {
+		name, query string
+		status      int
+		says        string
+	}{
+		{"no token", "", 403, "is missing"},
+		{"wrong token", "&token=x", 403, "is invalid"},
+		{"right token", "&token=" + url.QueryEscape(login.Logout), 204, ""},
+		{"logged out already", "&token=" + url.QueryEscape(login.Logout), 403, "authenticated users"},
+	} {
+		res, body := do(t, "POST", s.URL+"/user/logout?_format=json"+c.query, "", "Cookie", cookie)
+		if res.StatusCode != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("logout with %s: %d %s, want %d %s", c.name, res.StatusCode, body, c.status, c.says)
+		}
+	}
+	if res, _ := do(t, "POST", s.URL+"/jsonrpc", whoami, "Cookie", cookie); res.StatusCode != 403 {
+		t.Errorf("after logging out: %d, want 403", res.StatusCode)
+	}
+}
+
+func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
+	basic := "Basic YWdlbnQ6YWdlbnQtcGFzcw=="
+	for _, c := range []struct {
+		name    string
+		schemes []string
+		header  string
+		status  int
+	}{
+		{"basic where it is taken", []string{"basic"}, basic, 200},
+		{"basic where it is not", []string{"bearer"}, basic, 403},
+		{"bearer where it is taken", []string{"bearer"}, "Bearer agent-token", 200},
+		{"bearer where there is no OAuth", []string{"basic"}, "Bearer agent-token", 401},
+		{"bearer in lower case is no credential", []string{"basic", "bearer"}, "bearer agent-token", 401},
+		{"basic without a colon is none", []string{"basic"}, "Basic YWdlbnQ=", 401},
+		{"basic scheme in any case", []string{"basic"}, "bAsIc YWdlbnQ6YWdlbnQtcGFzcw==", 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := smallSite()
+			site.Auth.JSONRPC = c.schemes
+			s := start(t, site, mockdrupal.Options{})
+			if res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", c.header); res.StatusCode != c.status {
+				t.Errorf("%d %s, want %d", res.StatusCode, body, c.status)
+			}
+		})
+	}
+}
+
+func TestBearerTokensOfTheSiteFile(t *testing.T) {
+	site := smallSite()
+	site.Users[1].Tokens = append(site.Users[1].Tokens,
+		fixtures.Token{Value: "scoped", Scopes: []string{"agent"}},
+		fixtures.Token{Value: "empty", Scopes: []string{}},
+		fixtures.Token{Value: "short-lived", Expires: time.Now().Add(time.Hour)},
+		fixtures.Token{Value: "revoked", Revoked: true})
+	site.Users[3].Tokens = []fixtures.Token{{Value: "blocked"}}
+	s := start(t, site, mockdrupal.Options{})
+	for _, c := range []struct {
+		name, token string
+		advance     time.Duration
+		status      int
+		challenge   string
+	}{
+		{"whole", "agent-token", 0, 200, ""},
+		{"cut down to a role", "scoped", 0, 200, ""},
+		{"cut down to nothing", "empty", 0, 403, ""},
+		{"not yet expired", "short-lived", 0, 200, ""},
+		{"expired", "short-lived", 2 * time.Hour, 401, "could not be verified"},
+		{"revoked", "revoked", 0, 401, "has been revoked"},
+		{"of a blocked account", "blocked", 0, 401, "has been revoked"},
+		{"no token at all", "abc", 0, 401, "must have two dots"},
+		{"not base64", "a b.c!.d", 0, 401, "Base64Url"},
+		{"signed by no one", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", 0, 401, "could not be verified"},
+	} {
+		s.Advance(c.advance)
+		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+c.token)
+		if res.StatusCode != c.status || !strings.Contains(res.Header.Get("WWW-Authenticate"), c.challenge) {
+			t.Errorf("%s: %d %q %s, want %d with %q", c.name, res.StatusCode, res.Header.Get("WWW-Authenticate"), body, c.status, c.challenge)
+		}
+	}
+}
+
+func TestTokenEndpoint(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	form := func(values ...string) (int, map[string]any) {
+		v := url.Values{"grant_type": {"client_credentials"}, "client_id": {"agent"}, "client_secret": {"agent-pass"}}
+		for i := 0; i < len(values); i += 2 {
+			v.Set(values[i], values[i+1])
+		}
+		res, body := do(t, "POST", s.URL+"/oauth/token", v.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(body), &doc); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return res.StatusCode, doc
+	}
+	for _, c := range []struct {
+		name, key, value string
+		status           int
+		code             string
+	}{
+		{"wrong secret", "client_secret", "x", 401, "invalid_client"},
+		{"unknown client", "client_id", "nobody", 401, "invalid_client"},
+		{"blocked client", "client_id", "blocked", 401, "invalid_client"},
+		{"other grant", "grant_type", "password", 400, "unsupported_grant_type"},
+		{"unknown scope", "scope", "role_king", 400, "invalid_scope"},
+	} {
+		if status, doc := form(c.key, c.value); status != c.status || doc["error"] != c.code {
+			t.Errorf("%s: %d %v, want %d %s", c.name, status, doc, c.status, c.code)
+		}
+	}
+	status, doc := form("scope", "role_agent")
+	token, _ := doc["access_token"].(string)
+	if status != 200 || token == "" || doc["token_type"] != "Bearer" {
+		t.Fatalf("token: %d %v", status, doc)
+	}
+	use := func() (int, string) {
+		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+token)
+		return res.StatusCode, body + res.Header.Get("WWW-Authenticate")
+	}
+	if status, body := use(); status != 200 || !strings.Contains(body, `"name":"agent"`) {
+		t.Errorf("with the token: %d %s", status, body)
+	}
+	for _, path := range []string{"/oauth/jwks", "/.well-known/oauth-authorization-server"} {
+		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != 200 || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+	s.Advance(time.Hour)
+	if status, body := use(); status != 401 || !strings.Contains(body, "could not be verified") {
+		t.Errorf("an hour later: %d %s", status, body)
+	}
+	s.Advance(-time.Hour)
+	do(t, "POST", s.URL+"/oauth/revoke", "token="+token)
+	if status, body := use(); status != 401 || !strings.Contains(body, "revoked") {
+		t.Errorf("revoked: %d %s", status, body)
+	}
+}
+
+func TestFloodControlLocksAnAccount(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{Flood: true})
+	try := func(user, password string) int {
+		r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
+		r.SetBasicAuth(user, password)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	for range 5 {
+		if status := try("agent", "wrong"); status != 403 {
+			t.Fatalf("wrong password: %d, want 403", status)
+		}
+	}
+	if status := try("agent", "agent-pass"); status != 403 {
+		t.Errorf("the right password after five failures: %d, want 403", status)
+	}
+	if status := try("admin", "admin-pass"); status != 200 {
+		t.Errorf("another account: %d, want 200", status)
+	}
+	s.Advance(7 * time.Hour)
+	if status := try("agent", "agent-pass"); status != 200 {
+		t.Errorf("after the window: %d, want 200", status)
+	}
+	for range 5 {
+		try("agent", "wrong")
+	}
+	s.SetFlood(false)
+	if status := try("agent", "agent-pass"); status != 200 {
+		t.Errorf("with flood control off: %d, want 200", status)
+	}
+}

@@ -1,0 +1,362 @@
+package mockdrupal_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"bridgecheck/mockdrupal"
+)
+
+// patience is how long the wire may stay silent before a test takes a request for hanging.
+const patience = 700 * time.Millisecond
+
+// wire is what a client saw of one request on a connection of its own.
+type wire struct {
+	raw   []byte // all that came
+	err   error  // how reading ended; nil at a clean end
+	first time.Duration
+}
+
+// head and body of the answer.
+func (w wire) head() string { h, _, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(h) }
+func (w wire) body() string { _, b, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(b) }
+
+// send writes a request onto a new connection and reads until the end or until the wire is silent.
+func send(t *testing.T, s *mockdrupal.Server, verb, path, body string) wire {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		return wire{err: err}
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nContent-Length: %d\r\n\r\n%s",
+		verb, path, len(body), body)
+	var w wire
+	start, buffer := time.Now(), make([]byte, 64<<10)
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		n, err := conn.Read(buffer)
+		if n > 0 && w.first == 0 {
+			w.first = time.Since(start)
+		}
+		w.raw = append(w.raw, buffer[:n]...)
+		if errors.Is(err, io.EOF) {
+			return w
+		}
+		if err != nil {
+			w.err = err
+			return w
+		}
+	}
+}
+
+const whoami = `{"jsonrpc":"2.0","id":7,"method":"test.whoami"}`
+
+// contains is a check that the answer's status line and body hold these texts.
+func contains(status, text string) func(*testing.T, wire) {
+	return func(t *testing.T, w wire) {
+		t.Helper()
+		if w.err != nil || !strings.HasPrefix(w.head(), "HTTP/1.1 "+status) || !strings.Contains(w.body(), text) {
+			t.Errorf("want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
+		}
+	}
+}
+
+func shorten(b []byte) string {
+	if len(b) > 600 {
+		return string(b[:600]) + "…"
+	}
+	return string(b)
+}
+
+// declares is a check that the body is not as long as announced.
+func declares(t *testing.T, w wire, off int) {
+	t.Helper()
+	var length int
+	for _, line := range strings.Split(w.head(), "\r\n") {
+		if _, v, ok := strings.Cut(line, "Content-Length: "); ok {
+			fmt.Sscan(v, &length)
+		}
+	}
+	if got := len(w.body()); (length-got)*off <= 0 {
+		t.Errorf("announced %d bytes, sent %d:\n%s", length, got, shorten(w.raw))
+	}
+}
+
+// faultCases show every kind of fault on the wire.
+var faultCases = []struct {
+	fault mockdrupal.Fault
+	path  string // "": POST /jsonrpc
+	ran   int64  // how often the method runs
+	check func(*testing.T, wire)
+}{
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w wire) {
+		contains("200", `"id":7`)(t, w)
+		if w.first < 40*time.Millisecond {
+			t.Errorf("the first byte came after %v", w.first)
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDrip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultHang}, "", 0, func(t *testing.T, w wire) {
+		if len(w.raw) > 0 || !errors.Is(w.err, os.ErrDeadlineExceeded) {
+			t.Errorf("want silence, saw (%v) %s", w.err, w.raw)
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultHangBody}, "", 1, func(t *testing.T, w wire) {
+		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
+			t.Errorf("want half a body and silence, saw (%v) %s", w.err, w.raw)
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultResetEarly}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultReset}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultReset, Run: true}, "", 1, isReset},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultCut}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}, "", 1, func(t *testing.T, w wire) { declares(t, w, -1) }},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultHTML}, "", 0, contains("200", "<title>Error | Small</title>")},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}, "", 0, func(t *testing.T, w wire) {
+		contains("200", "")(t, w)
+		if w.body() != "" {
+			t.Errorf("want no body, saw %s", w.body())
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultContentType}, "", 1, func(t *testing.T, w wire) {
+		if !strings.Contains(w.head(), "Content-Type: text/plain") {
+			t.Errorf("want text/plain, saw\n%s", w.head())
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}, "", 1, func(t *testing.T, w wire) {
+		contains("200", "{")(t, w)
+		if json.Valid([]byte(w.body())) {
+			t.Errorf("want no JSON, saw %s", w.body())
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}, "", 1, func(t *testing.T, w wire) {
+		if utf8.ValidString(w.body()) {
+			t.Errorf("want invalid UTF-8, saw %q", w.body())
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultBOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}, "", 1, contains("200", `"id":8`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultNullID}, "", 1, contains("200", `"id":null,"result"`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultIDType}, "", 1, contains("200", `"id":"7"`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultBoth}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultNeither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultBatch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultHuge, Size: 1 << 20}, "", 0, func(t *testing.T, w wire) {
+		contains("200", `"id":7,"result":"xxx`)(t, w)
+		if len(w.raw) < 1<<20 {
+			t.Errorf("want 1 MiB, saw %d bytes", len(w.raw))
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultGzip}, "", 1, func(t *testing.T, w wire) {
+		r, err := gzip.NewReader(strings.NewReader(w.body()))
+		if err == nil {
+			_, err = io.ReadAll(r)
+		}
+		if err == nil || !strings.Contains(w.head(), "Content-Encoding: gzip") {
+			t.Errorf("want a broken gzip stream, saw\n%s", shorten(w.raw))
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultRedirect}, "", 0, func(t *testing.T, w wire) {
+		if !strings.HasPrefix(w.head(), "HTTP/1.1 302") || !strings.Contains(w.head(), "Location: http://elsewhere.invalid/") {
+			t.Errorf("want a redirect elsewhere, saw\n%s", w.head())
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultCyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+		if n := strings.Count(w.body(), `{"type":"array","items":`); n < 5000 {
+			t.Errorf("want a schema 5,000 deep, saw %d levels", n)
+		}
+	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+		if n := strings.Count(w.body(), `"id":"test.echo"`); n != 2 {
+			t.Errorf("want test.echo twice, saw it %d times", n)
+		}
+	}},
+}
+
+func isReset(t *testing.T, w wire) {
+	t.Helper()
+	if !errors.Is(w.err, syscall.ECONNRESET) || len(w.raw) > 0 {
+		t.Errorf("want a reset before any byte, saw (%v) %s", w.err, w.raw)
+	}
+}
+
+func TestFaultsOnTheWire(t *testing.T) {
+	for _, c := range faultCases {
+		name := c.fault.Kind
+		if c.fault.Run {
+			name += " after running"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, smallSite(), mockdrupal.Options{})
+			if _, err := s.Arm(c.fault); err != nil {
+				t.Fatal(err)
+			}
+			var w wire
+			if c.path == "" {
+				w = send(t, s, "POST", "/jsonrpc", whoami)
+			} else {
+				w = send(t, s, "GET", c.path, "")
+			}
+			c.check(t, w)
+			if got := s.Runs("test.whoami"); got != c.ran {
+				t.Errorf("the method ran %d times, want %d", got, c.ran)
+			}
+			entries := s.Journal().Entries(0)
+			if len(entries) != 1 || entries[0].Fault != c.fault.Kind {
+				t.Errorf("the journal does not name the fault: %+v", entries)
+			}
+			s.DisarmAll()
+			contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
+		})
+	}
+}
+
+func TestEveryKindOfFaultHasItsTest(t *testing.T) {
+	elsewhere := map[string]bool{mockdrupal.FaultStale: true, mockdrupal.FaultRefuse: true} // tests of their own below
+	for _, kind := range mockdrupal.FaultNames() {
+		seen := elsewhere[kind]
+		for _, c := range faultCases {
+			seen = seen || c.fault.Kind == kind
+		}
+		if !seen {
+			t.Errorf("no test sees the fault %s on the wire", kind)
+		}
+	}
+}
+
+func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	disarm, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStale, Route: mockdrupal.RouteMethods})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Patch(mockdrupal.Patch{Disable: mockdrupal.Selection{Methods: []string{"test.echo"}}}); err != nil {
+		t.Fatal(err)
+	}
+	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
+	disarm()
+	if w := send(t, s, "GET", "/jsonrpc/methods", ""); strings.Contains(w.body(), "test.echo") {
+		t.Errorf("the disabled method is still shown: %s", shorten(w.raw))
+	}
+}
+
+func TestRefusedConnectionsForAWhile(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: 100 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if w := send(t, s, "POST", "/jsonrpc", whoami); !errors.Is(w.err, syscall.ECONNREFUSED) {
+		t.Fatalf("want a refused connection, saw (%v) %s", w.err, w.raw)
+	}
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		w := send(t, s, "POST", "/jsonrpc", whoami)
+		if w.err == nil {
+			contains("200", `"id":7`)(t, w)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the mock does not come back: %v", w.err)
+		}
+	}
+}
+
+func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	arm := func(f mockdrupal.Fault) {
+		t.Helper()
+		f.Kind, f.Status = mockdrupal.FaultStatus, 503
+		if _, err := s.Arm(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hits := func(user, method string, times int) (spoilt int) {
+		for range times {
+			if status, _ := call(t, s, user, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); status == 503 {
+				spoilt++
+			}
+		}
+		return spoilt
+	}
+	for _, c := range []struct {
+		name         string
+		fault        mockdrupal.Fault
+		user, method string
+		want         int // of 40
+	}{
+		{"another route", mockdrupal.Fault{Route: mockdrupal.RouteMethods}, "agent", "test.echo", 0},
+		{"the method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.echo", 40},
+		{"another method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.count", 0},
+		{"the user", mockdrupal.Fault{User: "agent"}, "agent", "test.echo", 40},
+		{"another user", mockdrupal.Fault{User: "admin"}, "agent", "test.echo", 0},
+		{"three times", mockdrupal.Fault{Count: 3}, "agent", "test.echo", 3},
+	} {
+		arm(c.fault)
+		if got := hits(c.user, c.method, 40); got != c.want {
+			t.Errorf("%s: %d of 40 requests spoilt, want %d", c.name, got, c.want)
+		}
+		s.DisarmAll()
+	}
+	chance := mockdrupal.Fault{Probability: 0.5, Seed: 1}
+	arm(chance)
+	first := hits("agent", "test.echo", 40)
+	s.DisarmAll()
+	arm(chance)
+	if again := hits("agent", "test.echo", 40); first != again || first < 8 || first > 32 {
+		t.Errorf("by chance %d, then %d of 40 requests were spoilt: want about half, and the same with the same seed", first, again)
+	}
+}
+
+func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{JournalLimit: 50})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 40 {
+				r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(whoami))
+				r.SetBasicAuth("agent", "agent-pass")
+				if res, err := http.DefaultClient.Do(r); err == nil {
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			}
+		})
+	}
+	for i := range 40 {
+		kind := []string{mockdrupal.FaultStatus, mockdrupal.FaultReset, mockdrupal.FaultWrongID, mockdrupal.FaultCut}[i%4]
+		if _, err := s.Arm(mockdrupal.Fault{Kind: kind, Count: 2, Probability: 0.5, Seed: uint64(i)}); err != nil {
+			t.Fatal(err)
+		}
+		s.SetSite(s.Site().Clone())
+		_ = s.Journal().Entries(0)
+	}
+	group.Wait()
+	s.DisarmAll()
+	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
+	if shown, dropped := len(s.Journal().Entries(0)), s.Journal().Dropped(); shown != 50 || dropped == 0 {
+		t.Errorf("the journal shows %d entries and dropped %d, want 50 and more than 0", shown, dropped)
+	}
+}
