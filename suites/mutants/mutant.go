@@ -35,6 +35,7 @@ const (
 type Mutant struct {
 	Name   string
 	Breaks []string // the clauses meant to fail; nil: a correct bridge
+	Warns  []string // the SHOULD clauses of which a correct bridge makes no use
 	Origin Origin
 	Why    string // what a correct variant uses of the contract's room, or what the fault does to people
 
@@ -58,6 +59,9 @@ func Claimed() []string {
 // TTL is how long a bridge on a stand may show a changed site's old state, on the stand's own clock.
 const TTL = time.Second
 
+// UpstreamTimeout is how long a bridge on a stand waits for the site.
+const UpstreamTimeout = 500 * time.Millisecond
+
 // Stand is a mock Drupal with a bridge in front of it, on this machine, both on one clock that only Advance moves on
 // beyond real time.
 type Stand struct {
@@ -66,7 +70,7 @@ type Stand struct {
 
 	ahead  atomic.Int64
 	bridge *bridge.Bridge
-	site   *http.Server
+	site   *mockdrupal.Server
 	front  *http.Server
 }
 
@@ -84,13 +88,11 @@ func Serve(m Mutant) (*Stand, error) {
 	if s.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: s.Now}); err != nil {
 		return nil, fmt.Errorf("start the mock Drupal: %w", err)
 	}
-	siteAt, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if s.site, err = s.Drupal.Listen("127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	s.site = serve(siteAt, s.Drupal, nil)
-	options := bridge.Options{Drupal: "http://" + siteAt.Addr().String(), DiscoveryTTL: TTL, PermissionTTL: TTL,
-		UpstreamTimeout: 2 * time.Second, Now: s.Now, Logger: slog.New(slog.DiscardHandler)}
+	options := bridge.Options{Drupal: s.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL,
+		UpstreamTimeout: UpstreamTimeout, Now: s.Now, Logger: slog.New(slog.DiscardHandler)}
 	if m.Upstream != nil {
 		options.Transport = m.Upstream(&http.Transport{MaxIdleConnsPerHost: 256})
 	}
@@ -154,7 +156,7 @@ func Judge(ctx context.Context, m Mutant, o suites.Options) (*reports.Report, er
 	if o.Capabilities, err = suites.Claim(Claimed(), m.Claims); err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
-	o.Drupal, o.DiscoveryTTL, o.Advance = stand.Drupal, TTL, stand.Advance
+	o.Drupal, o.DiscoveryTTL, o.UpstreamTimeout, o.Advance = stand.Drupal, TTL, UpstreamTimeout, stand.Advance
 	return suites.Run(ctx, suites.Target{URL: stand.URL, Name: m.Name}, o)
 }
 

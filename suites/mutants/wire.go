@@ -50,3 +50,30 @@ func (w *wire) run(x *exchange, authorization string) {
 func signedAs(user string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+user+"-pass"))
 }
+
+// hides tells whether the site shows an account a method that is no tool.
+func (w *wire) hides(authorization, id string) bool {
+	req, err := http.NewRequest(http.MethodGet, w.site+"/jsonrpc/methods", nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Authorization", authorization)
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	index, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return false
+	}
+	methods, _ := decode(index)["data"].([]any)
+	for _, m := range methods {
+		m, _ := m.(map[string]any)
+		attributes, _ := m["attributes"].(map[string]any)
+		if m["id"] == id && attributes["mcpTool"] == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,372 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+var accessMutants = []Mutant{
+	{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if caller(r) == "outsider" && toList(r) {
+			r.Header.Set("Authorization", signedAs("agent"))
+		}
+		return false
+	})},
+	{Name: "list-empty-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Peer, Front: onDenied(toList, func(x *exchange) {
+		x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+	})},
+	{Name: "list-404-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Front: onDenied(toList, func(x *exchange) {
+		x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
+	})},
+	{Name: "list-403-names-tools", Breaks: Clauses("access/list-403"), Origin: Imagined, Front: onDenied(toList, func(x *exchange) {
+		x.Refuse(http.StatusForbidden, "access_denied", "You may not see "+strings.Join(x.asAdmin().names(), ", ")+".")
+	})},
+
+	{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list asks for the permission", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if caller(r) == "outsider" && toDescribe(r) {
+			r.Header.Set("Authorization", signedAs("agent"))
+		}
+		return false
+	})},
+	{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Front: onDenied(toDescribe, func(x *exchange) {
+		x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+	})},
+	{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "403 for tools that exist, 404 for others", Front: onDenied(toDescribe, func(x *exchange) {
+		if _, known := x.asAdmin().tool(x.described()); !known && x.described() != "" {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+		}
+	})},
+
+	{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), Origin: Peer, Why: "who is nobody gets the agent's list", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Header.Get("Authorization") == "" && toList(r) {
+			r.Header.Set("Authorization", signedAs("discoverer"))
+		}
+		return false
+	})},
+	{Name: "anonymous-empty-list", Breaks: Clauses("access/anonymous"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
+		if x.anonymous() && toList(x.Request) && x.Status < 404 {
+			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+		}
+	})},
+	{Name: "anonymous-401-without-challenge", Breaks: Clauses("access/anonymous"), Origin: Peer, Front: onRefusal(func(x *exchange) {
+		if x.anonymous() && (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) {
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+			x.Header.Del("WWW-Authenticate")
+		}
+	})},
+	{Name: "anonymous-describe-404", Breaks: Clauses("access/anonymous"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
+		if x.anonymous() && toDescribe(x.Request) && x.Status < 404 {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+		}
+	})},
+
+	{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the user's name is enough", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if name, password, ok := r.BasicAuth(); ok && name == "agent" && password != "agent-pass" {
+			r.Header.Set("Authorization", signedAs("agent"))
+		}
+		return false
+	})},
+	{Name: "password-prefix-enough", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if name, password, ok := r.BasicAuth(); ok && len(password) >= 4 && strings.HasPrefix(name+"-pass", password) {
+			r.SetBasicAuth(name, name+"-pass")
+		}
+		return false
+	})},
+	{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache's key is the user's name alone", Front: lastGoodPassword()},
+	{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
+		if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() {
+			x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
+		}
+	})},
+	{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "who cannot be signed in gets the bridge's own account", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+			r.Header.Set("Authorization", signedAs("service"))
+		}
+		return false
+	})},
+
+	{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined, Why: "list asks with the bridge's own account", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if caller(r) == "discoverer" && toList(r) {
+			r.Header.Set("Authorization", signedAs("admin"))
+		}
+		return false
+	})},
+	{Name: "guarded-tools-for-nobody", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined, Why: "a method with two permissions is shown to none but the administrator", Wired: hidingGuarded()},
+	{Name: "broad-list-filtered", Breaks: Clauses("access/discovery-broad"), Origin: Imagined, Claims: "visibility-broad"},
+
+	{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+		if r := x.Ask(http.MethodGet, sibling(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
+			x.Refuse(http.StatusForbidden, "access_denied", "You may not discover tools.")
+		}
+	})},
+	{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied"), Origin: Imagined, Wired: elevated("discoverer", "agent")},
+	{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied"), Origin: Imagined, Wired: func(site *wire) front {
+		return onInvoke(func(x *exchange) {
+			if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
+				site.call(signedAs("agent"), x.invoked(), decode(x.Sent)["arguments"])
+			}
+		})
+	}},
+	{Name: "denied-500", Breaks: Clauses("invoke/denied"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+		if x.Status != http.StatusForbidden && x.Status != http.StatusNotFound {
+			return
+		}
+		if _, ok := x.asAdmin().tool(x.invoked()); ok && caller(x.Request) == "discoverer" {
+			x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Request")
+		}
+	})},
+	{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is a failure like any other", Upstream: onReplyError(func(e map[string]any) {
+		if fmt.Sprint(e["code"]) == "-32600" {
+			e["code"] = -32603
+		}
+	})},
+	{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission"), Origin: Imagined, Wired: elevated("norpc", "agent")},
+	{Name: "no-rpc-permission-500", Breaks: Clauses("access/route-permission"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
+		if caller(x.Request) == "norpc" && x.Status >= 400 {
+			x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
+		}
+	})},
+
+	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/bad-credentials"), Origin: Peer,
+		Why: "the first list is everybody's", Front: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
+	{Name: "describe-shared-by-all", Breaks: Clauses("access/no-cross-talk", "describe/inaccessible-404", "access/describe-403", "access/anonymous"), Origin: Peer,
+		Front: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
+	{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke at once, now and then the last caller's result", Front: crossed(toInvoke, 8)},
+	{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toList, 8)},
+	{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toDescribe, 4)},
+	{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a connection's first caller is its caller", Front: firstOfConnection(), Server: rememberConnection},
+
+	{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "what was allowed once is run with the bridge's own account", Wired: remembered()},
+	{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+		if x.Status == http.StatusForbidden && !x.anonymous() && caller(x.Request) != "norpc" {
+			x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
+		}
+	})},
+
+	{Name: "runs-as-service", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the tool is the caller's, the call is the bridge's", Upstream: onCall(func(r *http.Request, _ map[string]any) {
+		if name := caller(r); name == "agent" || name == "agent2" {
+			r.Header.Set("Authorization", signedAs("service"))
+		}
+	})},
+	{Name: "second-caller-runs-as-first", Breaks: Clauses("access/credentials-forwarded", "access/no-cross-talk"), Origin: Imagined, Why: "accounts that see the same tools share a client", Upstream: onCall(func(r *http.Request, _ map[string]any) {
+		if caller(r) == "agent2" {
+			r.Header.Set("Authorization", signedAs("agent"))
+		}
+	})},
+
+	{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Front: onAnswer(everything, func(x *exchange) {
+		if a := x.Request.Header.Get("Authorization"); a != "" {
+			x.Header.Set("X-Forwarded-Authorization", a)
+		}
+	})},
+	{Name: "credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Front: onError(func(x *exchange, e map[string]any) {
+		if name, password, ok := x.Request.BasicAuth(); ok && x.Status == http.StatusNotFound && toInvoke(x.Request) {
+			e["message"] = fmt.Sprintf("%v (asked http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
+		}
+	})},
+	{Name: "credentials-in-upstream-failure", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "only when the site fails", Front: onError(func(x *exchange, e map[string]any) {
+		if name, password, ok := x.Request.BasicAuth(); ok && x.Status > http.StatusInternalServerError {
+			e["data"] = map[string]any{"upstream": fmt.Sprintf("http://%s:%s@drupal/jsonrpc", name, password)}
+		}
+	})},
+
+	{Name: "denied-tool-other-words", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Front: onDeniedName(toInvoke, func(x *exchange, _ tool) {
+		x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("The tool %q is not available to you.", x.invoked()))
+	})},
+	{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, Wired: onKnown(toInvoke, signedAs("admin"), func(x *exchange) {
+		x.Header.Set("X-Method-Provider", "jsonrpc")
+	})},
+
+	{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Front: onAnswer(everything, func(x *exchange) {
+		if x.anonymous() {
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+		}
+	})},
+	{Name: "anonymous-cannot-invoke", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
+		if x.anonymous() && x.Status == http.StatusOK {
+			x.Refuse(http.StatusForbidden, "access_denied", "Sign in first.")
+		}
+	})},
+	{Name: "anonymous-runs-as-service", Breaks: Clauses("access/anonymous-granted", "access/credentials-forwarded"), Origin: Imagined, Upstream: onCall(func(r *http.Request, _ map[string]any) {
+		if r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", signedAs("service"))
+		}
+	})},
+}
+
+func (x *exchange) anonymous() bool { return x.Request.Header.Get("Authorization") == "" }
+
+// onDenied changes the refusals for signed-in callers who may not do this at all.
+func onDenied(matches func(*http.Request) bool, change func(x *exchange)) front {
+	return onAnswer(matches, func(x *exchange) {
+		if x.Status == http.StatusForbidden && !x.anonymous() {
+			change(x)
+		}
+	})
+}
+
+// elevated runs what a caller was refused as another account.
+func elevated(user, as string) func(*wire) front {
+	return func(site *wire) front {
+		return onInvoke(func(x *exchange) {
+			refused := x.Status == http.StatusForbidden || x.Status == http.StatusNotFound || x.Status == http.StatusUnauthorized
+			if !refused || caller(x.Request) != user {
+				return
+			}
+			other := *x
+			other.Request = x.Request.Clone(x.Request.Context())
+			other.Request.Header.Set("Authorization", signedAs(as))
+			if _, ok := other.tool(x.invoked()); ok {
+				site.run(x, signedAs(as))
+			}
+		})
+	}
+}
+
+// remembered runs what a caller was allowed once, whatever the site says now.
+func remembered() func(*wire) front {
+	allowed := newSet()
+	return func(site *wire) front {
+		return onInvoke(func(x *exchange) {
+			key := caller(x.Request) + "\x00" + x.invoked()
+			switch x.Status {
+			case http.StatusOK:
+				allowed.add(key)
+			case http.StatusForbidden, http.StatusNotFound:
+				if _, ok := allowed.get(key); ok {
+					site.run(x, signedAs("service"))
+				}
+			}
+		})
+	}
+}
+
+// hidingGuarded leaves out the tools that some of the callers who may discover do not see, for all but the agent's twin.
+func hidingGuarded() func(*wire) front {
+	return func(*wire) front {
+		return onList(func(p *page) {
+			if caller(p.Request) != "agent2" {
+				return
+			}
+			other := *p.exchange
+			other.Request = p.Request.Clone(p.Request.Context())
+			other.Request.Header.Set("Authorization", signedAs("discoverer"))
+			open := map[any]bool{}
+			for _, name := range other.names() {
+				open[name] = true
+			}
+			kept := p.Tools[:0]
+			for _, t := range p.Tools {
+				if open[t.(tool)["name"]] {
+					kept = append(kept, t)
+				}
+			}
+			p.Tools = kept
+		})
+	}
+}
+
+// shared gives everybody the first good answer to a request.
+func shared(matches func(*http.Request) bool, key func(*http.Request) string) front {
+	answers := newTable[*exchange]()
+	return onAnswer(matches, func(x *exchange) {
+		if first, ok := answers.get(key(x.Request)); ok {
+			x.Status, x.Header, x.Body = first.Status, first.Header.Clone(), first.Body
+			return
+		}
+		if x.Status == http.StatusOK {
+			kept := *x
+			kept.Header = x.Header.Clone()
+			answers.put(key(x.Request), &kept)
+		}
+	})
+}
+
+// crossed gives the last answer to another caller while at least so many requests are under way.
+func crossed(matches func(*http.Request) bool, busy int64) front {
+	var (
+		under atomic.Int64
+		mu    sync.Mutex
+		last  *exchange
+	)
+	return func(next http.Handler) http.Handler {
+		changed := onAnswer(matches, func(x *exchange) {
+			mu.Lock()
+			defer mu.Unlock()
+			mine := *x
+			if last != nil && under.Load() >= busy && caller(last.Request) != caller(x.Request) {
+				x.Status, x.Body = last.Status, last.Body
+			}
+			last = &mine
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			under.Add(1)
+			defer under.Add(-1)
+			changed.ServeHTTP(w, r)
+		})
+	}
+}
+
+// lastGoodPassword lets anybody in under a name that signed in before.
+func lastGoodPassword() front {
+	good := newTable[string]()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name, _, ok := r.BasicAuth()
+			if known, seen := good.get(name); ok && seen {
+				r.Header.Set("Authorization", known)
+			} else if ok {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				probe := answer(next, listing(r), nil)
+				if probe.Status == http.StatusOK {
+					good.put(name, r.Header.Get("Authorization"))
+				}
+				fill(r, body)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// listing is a list request of the same caller.
+func listing(r *http.Request) *http.Request {
+	other := r.Clone(r.Context())
+	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, sibling(r, "list"), ""
+	return other
+}
+
+// connectionKey is where rememberConnection keeps what belongs to a connection.
+type connectionKey struct{}
+
+// firstCaller is the Authorization that a connection began with.
+type firstCaller struct {
+	once  sync.Once
+	value string
+}
+
+func rememberConnection(s *http.Server) {
+	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, &firstCaller{})
+	}
+}
+
+// firstOfConnection serves every request on a connection as the caller of its first one.
+func firstOfConnection() front {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
+			first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+			r.Header.Set("Authorization", first.value)
+		}
+		return false
+	})
+}
