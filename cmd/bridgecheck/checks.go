@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,13 +68,13 @@ func printLedger(out io.Writer, asJSON bool) error {
 		return writeJSON(out, map[string]any{"revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
 	}
 	w := newTable(out)
-	w.row("CLAUSE", "LEVEL", "WIRE", "CAPABILITY")
+	w.row("CLAUSE", "LEVEL", "WIRE", "CAPABILITY", "CHECK")
 	for _, v := range views {
-		needs := v.Needs
+		check := "yes"
 		if !v.Checked {
-			needs = strings.TrimSpace(needs + " (no check yet)")
+			check = "not yet"
 		}
-		w.row(v.ID, string(v.Level), string(v.Wire), needs)
+		w.row(v.ID, string(v.Level), string(v.Wire), capability(v.Clause), check)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -86,6 +86,9 @@ func printLedger(out io.Writer, asJSON bool) error {
 	}
 	return w.Flush()
 }
+
+// capability is what a bridge must claim to be held to the clause.
+func capability(c ledger.Clause) string { return cmp.Or(c.Needs, "tools") }
 
 func explainClause(out io.Writer, id string, asJSON bool) error {
 	contract, views, err := clauses()
@@ -103,7 +106,7 @@ func explainClause(out io.Writer, id string, asJSON bool) error {
 	fmt.Fprintf(out, "%s  %s\n\n%s\n\n", v.ID, v.Level, v.Text)
 	w := newTable(out)
 	w.row("source", v.From)
-	w.row("applies to", appliesTo(contract, v.Needs))
+	w.row("applies to", "bridges that claim "+capability(v.Clause))
 	w.row("seen from", map[ledger.Wire]string{
 		ledger.Front: "the bridge's URL alone", ledger.Both: "the bridge and the site behind it (--exec or --mock-listen)",
 	}[v.Wire])
@@ -113,12 +116,4 @@ func explainClause(out io.Writer, id string, asJSON bool) error {
 	}
 	w.row("check", check)
 	return w.Flush()
-}
-
-func appliesTo(contract *ledger.Ledger, capability string) string {
-	if capability == "" {
-		return "every bridge with the three endpoints"
-	}
-	i := slices.IndexFunc(contract.Capabilities, func(c ledger.Capability) bool { return c.Name == capability })
-	return fmt.Sprintf("bridges that claim %s: %s", capability, contract.Capabilities[i].Text)
 }

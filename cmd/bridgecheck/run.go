@@ -220,7 +220,7 @@ func listChecks(out io.Writer, checks []ledger.Clause, asJSON bool) error {
 	}
 	w := newTable(out)
 	for _, c := range checks {
-		w.row(c.ID, string(c.Level), c.Needs)
+		w.row(c.ID, string(c.Level), capability(c))
 	}
 	return w.Flush()
 }

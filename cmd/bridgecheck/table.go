@@ -12,7 +12,4 @@ type table struct{ *tabwriter.Writer }
 
 func newTable(out io.Writer) table { return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
 
-// row adds a line; empty cells at its end leave no blanks behind.
-func (t table) row(cells ...string) {
-	fmt.Fprintln(t.Writer, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
-}
+func (t table) row(cells ...string) { fmt.Fprintln(t.Writer, strings.Join(cells, "\t")) }
