@@ -169,9 +169,21 @@ func (l *Ledger) Match(glob string) ([]string, error) {
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("the glob %q matches no clause; the nearest is %s", glob, l.Nearest(glob))
+		return nil, fmt.Errorf("the glob %q matches no clause; the nearest is %s", glob, Nearest(glob, l.patterns()))
 	}
 	return ids, nil
+}
+
+// patterns lists what a glob is likely meant to be: an area as a whole, or one clause.
+func (l *Ledger) patterns() []string {
+	var patterns []string
+	for _, area := range l.Areas() {
+		patterns = append(patterns, area+"/*")
+	}
+	for _, c := range l.Clauses {
+		patterns = append(patterns, c.ID)
+	}
+	return patterns
 }
 
 // Nearest returns the id that is the fewest edits away from name.
