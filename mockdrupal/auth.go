@@ -17,45 +17,40 @@ const (
 	schemeCookie = "cookie"
 )
 
-// identify finds out who makes the request, from the credentials that it carries and the schemes that the route takes.
-// The first provider that recognises its kind of credentials decides, as in Drupal: Basic, then bearer, then the
-// session cookie. A non-nil answer ends the request.
-func (x *exchange) identify(schemes []string) *answer {
+// identify finds out who makes the request. The first provider that recognises its kind of credentials decides, as in
+// Drupal: Basic, then bearer, then the session cookie. Credentials of a kind that the route does not take end the
+// request, right or wrong; so does a bad bearer token. Other wrong credentials leave the caller anonymous.
+func (x *exchange) identify(schemes []string) *Answer {
 	name, password, basic := basicCredentials(x.r)
 	token, bearer := bearerToken(x.r)
-	session := x.d.session.find(x.r)
+	var user *fixtures.User
+	var scopes []string
 	switch {
 	case basic:
-		x.signIn(schemeBasic, x.checkPassword(name, password), nil)
+		x.caller.sent = schemeBasic
+		user = x.checkPassword(name, password)
 	case bearer && x.takesBearer():
+		x.caller.sent = schemeBearer
 		who, problem := x.checkToken(token)
 		if problem != "" {
 			return x.badToken(problem)
 		}
-		x.signIn(schemeBearer, who.user, who.scopes)
-	case session != nil:
-		x.signIn(schemeCookie, x.active(session.user), nil)
+		user, scopes = who.user, who.scopes
+	case sendsSession(x.r):
+		x.caller.sent = schemeCookie
+		if open := x.d.session.find(x.r); open != nil {
+			user = x.active(open.user)
+		}
+	default:
+		return nil
 	}
-	if c := x.caller; c.scheme != "" && !slices.Contains(schemes, c.scheme) {
-		x.caller = x.anonymous(c.scheme)
+	if !slices.Contains(schemes, x.caller.sent) {
 		return x.denied("The used authentication method is not allowed on this route.")
 	}
-	if basic && x.caller.scheme == "" {
-		x.caller.refused = schemeBasic
+	if user != nil {
+		x.caller = caller{user: user, sent: x.caller.sent, scheme: x.caller.sent, scopes: scopes}
 	}
 	return nil
-}
-
-// anonymous is the caller whose credentials of this scheme were not taken.
-func (x *exchange) anonymous(refused string) caller {
-	u, _ := x.state.site.User(fixtures.Anonymous)
-	return caller{user: u, refused: refused}
-}
-
-func (x *exchange) signIn(scheme string, u *fixtures.User, scopes []string) {
-	if u != nil {
-		x.caller = caller{user: u, scheme: scheme, scopes: scopes}
-	}
 }
 
 // active returns the account with this name unless it is unknown or blocked.
@@ -110,9 +105,8 @@ func samePassword(u *fixtures.User, password string) bool {
 
 // unauthorized ends a request that a route's permission refused: with a Basic challenge for those who sent no
 // credentials at all where Basic is taken, with 403 for all others.
-func (x *exchange) unauthorized(schemes []string, permission string) *answer {
-	sent := x.caller.scheme != "" || x.caller.refused != "" || x.d.session.find(x.r) != nil
-	if sent || !slices.Contains(schemes, schemeBasic) {
+func (x *exchange) unauthorized(schemes []string, permission string) *Answer {
+	if x.caller.sent != "" || !slices.Contains(schemes, schemeBasic) {
 		return x.denied(permissionRequired(permission))
 	}
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "No authentication credentials provided."})
@@ -121,7 +115,7 @@ func (x *exchange) unauthorized(schemes []string, permission string) *answer {
 }
 
 // guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil lets it pass.
-func (x *exchange) guard(schemes []string, permission string) *answer {
+func (x *exchange) guard(schemes []string, permission string) *Answer {
 	if x.rejected != nil {
 		return x.rejected
 	}

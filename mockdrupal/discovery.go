@@ -44,7 +44,7 @@ func (c *discoveryCache) get(key discoveryKey, encode func() []byte) []byte {
 }
 
 // methods is GET /jsonrpc/methods.
-func (x *exchange) methods(map[string]string) *answer {
+func (x *exchange) methods(map[string]string) *Answer {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -87,7 +87,7 @@ func (s *snapshot) collection(visible, base string) []byte {
 }
 
 // method is GET /jsonrpc/methods/{id}: what the collection holds of it, or 404 for all that the caller may not run.
-func (x *exchange) method(vars map[string]string) *answer {
+func (x *exchange) method(vars map[string]string) *Answer {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}

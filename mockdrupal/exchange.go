@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal/php"
 )
 
@@ -16,17 +17,19 @@ type exchange struct {
 	r        *http.Request
 	state    *snapshot
 	entry    *Entry
+	verb     string // the HTTP method, as X-HTTP-Method-Override has it
 	path     string // decoded, without /index.php and trailing slashes, as Drupal routes it
 	caller   caller
 	body     []byte
-	rejected *answer // why the credentials end the request, nil when they do not
+	rejected *Answer // why the credentials end the request, nil when they do not
 	sketched []Call  // the JSON-RPC calls of the request, as far as they can be made out
 	aborted  bool    // the caller went away while a method slept
 }
 
 // begun enters the route and the caller. A caller whose credentials end the request is refused later, by the route.
 func (x *exchange) begun(rt *route) {
-	x.caller = x.anonymous("")
+	anonymous, _ := x.state.site.User(fixtures.Anonymous)
+	x.caller = caller{user: anonymous}
 	if rt == nil {
 		return
 	}
@@ -57,11 +60,19 @@ func (x *exchange) sketches() []Call {
 
 // begin opens the journal's entry. Nothing of the body is read yet.
 func (d *Drupal) begin(r *http.Request) *exchange {
-	x := &exchange{d: d, r: r, state: d.state.Load(), path: drupalPath(r)}
+	x := &exchange{d: d, r: r, verb: verb(r), state: d.state.Load(), path: drupalPath(r)}
 	x.entry = &Entry{Start: d.clock.wall(), Conn: d.conns.number(r), HTTPMethod: r.Method, Path: r.URL.Path,
 		RawQuery: r.URL.RawQuery, Header: r.Header}
 	d.journal.begin(x.entry)
 	return x
+}
+
+// verb is the request's method as Symfony sees it: a POST may name another one in a header.
+func verb(r *http.Request) string {
+	if other := r.Header.Get("X-HTTP-Method-Override"); r.Method == http.MethodPost && other != "" {
+		return strings.ToUpper(other)
+	}
+	return r.Method
 }
 
 // drupalPath is the path as Drupal's router sees it: without the front controller, decoded as PHP's urldecode does, and

@@ -18,16 +18,16 @@ func loginRoutes() []route {
 }
 
 // bad is a 400 with a message.
-func (x *exchange) bad(message string) *answer {
+func (x *exchange) bad(message string) *Answer {
 	return x.refuse(refusal{http.StatusBadRequest, "Client error", message})
 }
 
 // login is POST /user/login?_format=json. Without a format it is the page with the form.
-func (x *exchange) login(map[string]string) *answer {
+func (x *exchange) login(map[string]string) *Answer {
 	if x.rejected != nil {
 		return x.rejected
 	}
-	if x.r.Method != http.MethodPost || x.format() != "json" {
+	if x.verb != http.MethodPost || x.format() != "json" {
 		return page(http.StatusOK, "Log in | "+x.state.site.Title)
 	}
 	if x.caller.scheme != "" {
@@ -60,7 +60,7 @@ func (x *exchange) login(map[string]string) *answer {
 	return x.loggedIn(u)
 }
 
-func (x *exchange) loggedIn(u *fixtures.User) *answer {
+func (x *exchange) loggedIn(u *fixtures.User) *Answer {
 	value, opened := x.d.session.start(u.Name)
 	user := php.Map(php.Pair{Name: "uid", Value: php.ToString(int64(u.UID))})
 	if x.state.site.Holds(u, "administer users") {
@@ -82,7 +82,7 @@ func (x *exchange) loggedIn(u *fixtures.User) *answer {
 }
 
 // logout is POST /user/logout?_format=json&token=…; by GET it is a person's link, which needs no token.
-func (x *exchange) logout(map[string]string) *answer {
+func (x *exchange) logout(map[string]string) *Answer {
 	open := x.d.session.find(x.r)
 	if x.rejected != nil {
 		return x.rejected
@@ -90,7 +90,7 @@ func (x *exchange) logout(map[string]string) *answer {
 	if x.caller.scheme == "" {
 		return x.denied("This route can only be accessed by authenticated users.")
 	}
-	if x.r.Method != http.MethodPost {
+	if x.verb != http.MethodPost {
 		x.d.session.end(open)
 		return redirectTo(x.base() + "/")
 	}
@@ -105,7 +105,7 @@ func (x *exchange) logout(map[string]string) *answer {
 }
 
 // sessionToken is the CSRF token of the session; an anonymous caller gets one that opens nothing.
-func (x *exchange) sessionToken(map[string]string) *answer {
+func (x *exchange) sessionToken(map[string]string) *Answer {
 	token := randomToken()
 	if open := x.d.session.find(x.r); open != nil {
 		token = open.csrf
@@ -113,7 +113,7 @@ func (x *exchange) sessionToken(map[string]string) *answer {
 	return newAnswer(http.StatusOK, typeText, []byte(token))
 }
 
-func (x *exchange) loginStatus(map[string]string) *answer {
+func (x *exchange) loginStatus(map[string]string) *Answer {
 	status := "0"
 	if x.caller.scheme != "" {
 		status = "1"

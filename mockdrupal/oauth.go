@@ -71,10 +71,10 @@ func oauthRoutes() []route {
 	}
 }
 
-func ifOAuth(handle func(*exchange) *answer) func(*exchange, map[string]string) *answer {
-	return func(x *exchange, _ map[string]string) *answer {
+func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
+	return func(x *exchange, _ map[string]string) *Answer {
 		if !x.takesBearer() {
-			return x.notFound(fmt.Sprintf("No route found for %q", x.r.Method+" "+x.base()+x.path))
+			return x.notFound(fmt.Sprintf("No route found for %q", x.verb+" "+x.base()+x.path))
 		}
 		return handle(x)
 	}
@@ -164,21 +164,20 @@ func malformed(token string) string {
 }
 
 // badToken refuses a bearer token.
-func (x *exchange) badToken(problem string) *answer {
-	x.caller = x.anonymous(schemeBearer)
+func (x *exchange) badToken(problem string) *Answer {
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "The resource owner or authorization server denied the request."})
 	a.header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
 	return a
 }
 
 // oauthError is an error answer of the token endpoint.
-func oauthError(status int, code, description string, more ...php.Pair) *answer {
+func oauthError(status int, code, description string, more ...php.Pair) *Answer {
 	members := append([]php.Pair{{Name: "error", Value: code}, {Name: "error_description", Value: description}}, more...)
 	return jsonAnswer(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
 }
 
 // issueToken is POST /oauth/token with client_credentials: every account is a client, its password the secret.
-func (x *exchange) issueToken() *answer {
+func (x *exchange) issueToken() *Answer {
 	form, err := url.ParseQuery(string(x.body))
 	if err != nil {
 		form = url.Values{}
@@ -221,7 +220,7 @@ func (x *exchange) issueToken() *answer {
 }
 
 // revokeToken is POST /oauth/revoke (RFC 7009) for the tokens that the endpoint issued: 200, known or not.
-func (x *exchange) revokeToken() *answer {
+func (x *exchange) revokeToken() *Answer {
 	form, err := url.ParseQuery(string(x.body))
 	if err != nil {
 		return oauthError(http.StatusBadRequest, "invalid_request", "The body is no form")
@@ -238,7 +237,7 @@ func (x *exchange) revokeToken() *answer {
 	return newAnswer(http.StatusOK, typeJSON, nil)
 }
 
-func (x *exchange) jwks() *answer {
+func (x *exchange) jwks() *Answer {
 	public := x.d.oauth.signingKey().PublicKey
 	encode := base64.RawURLEncoding.EncodeToString
 	return jsonAnswer(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
@@ -252,7 +251,7 @@ func (x *exchange) jwks() *answer {
 }
 
 // authorizationServer is the metadata document of RFC 8414.
-func (x *exchange) authorizationServer() *answer {
+func (x *exchange) authorizationServer() *Answer {
 	scopes := &php.Array{}
 	for _, r := range x.state.site.Roles {
 		scopes.Append(rolePrefix + r.ID)

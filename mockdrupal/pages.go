@@ -17,11 +17,17 @@ const (
 	typeText = "text/plain; charset=UTF-8"
 )
 
-// answer is a response before it goes out, so that a fault can still bend it.
-type answer struct {
+// Answer is a response before it goes out, so that a fault can still bend it.
+type Answer struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+// With sets a header and returns the answer.
+func (a *Answer) With(name, value string) *Answer {
+	a.header.Set(name, value)
+	return a
 }
 
 // drupalHeaders are those that Drupal puts on every answer.
@@ -36,15 +42,15 @@ func drupalHeaders() http.Header {
 	}
 }
 
-func newAnswer(status int, contentType string, body []byte) *answer {
-	a := &answer{status: status, header: drupalHeaders(), body: body}
+func newAnswer(status int, contentType string, body []byte) *Answer {
+	a := &Answer{status: status, header: drupalHeaders(), body: body}
 	if contentType != "" {
 		a.header["Content-Type"] = []string{contentType}
 	}
 	return a
 }
 
-func jsonAnswer(status int, v php.Value) *answer {
+func jsonAnswer(status int, v php.Value) *Answer {
 	body, err := php.Encode(v)
 	if err != nil {
 		body = nil // PHP's json_encode gave FALSE
@@ -52,7 +58,7 @@ func jsonAnswer(status int, v php.Value) *answer {
 	return newAnswer(status, typeJSON, body)
 }
 
-func page(status int, title string) *answer {
+func page(status int, title string) *Answer {
 	return newAnswer(status, typeHTML, []byte("<!DOCTYPE html>\n<html lang=\"en\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\" />\n<title>"+
 		html.EscapeString(title)+"</title>\n</head>\n<body>\n<main><h1>"+html.EscapeString(title)+"</h1></main>\n</body>\n</html>\n"))
 }
@@ -65,7 +71,7 @@ type refusal struct {
 }
 
 // refuse answers in the format that ?_format asks for: a page, or {"message": …}.
-func (x *exchange) refuse(r refusal) *answer {
+func (x *exchange) refuse(r refusal) *Answer {
 	switch x.format() {
 	case "json", "hal_json", "api_json":
 		return jsonAnswer(r.status, php.Map(php.Pair{Name: "message", Value: r.message}))
@@ -77,11 +83,11 @@ func (x *exchange) refuse(r refusal) *answer {
 	return page(r.status, r.title+" | "+x.state.site.Title)
 }
 
-func (x *exchange) notFound(message string) *answer {
+func (x *exchange) notFound(message string) *Answer {
 	return x.refuse(refusal{http.StatusNotFound, "Page not found", message})
 }
 
-func (x *exchange) denied(message string) *answer {
+func (x *exchange) denied(message string) *Answer {
 	return x.refuse(refusal{http.StatusForbidden, "Access denied", message})
 }
 
@@ -91,12 +97,12 @@ func permissionRequired(permission string) string {
 }
 
 // unexpected is what a visitor sees of an exception that nobody caught.
-func (x *exchange) unexpected() *answer {
+func (x *exchange) unexpected() *Answer {
 	return x.plain(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
 }
 
 // plain is Drupal's last resort for an exception: its message, as a page or as text.
-func (x *exchange) plain(status int, message string) *answer {
+func (x *exchange) plain(status int, message string) *Answer {
 	kind := typeText
 	if f := x.format(); status == http.StatusInternalServerError && (f == "" || f == "html") {
 		kind = typeHTML
@@ -105,7 +111,7 @@ func (x *exchange) plain(status int, message string) *answer {
 }
 
 // crashed is an exception before Drupal's kernel was up.
-func crashed() *answer {
-	return &answer{status: http.StatusInternalServerError, header: http.Header{"Content-Type": {typeHTML}, "Cache-Control": {"no-cache, private"}},
+func crashed() *Answer {
+	return &Answer{status: http.StatusInternalServerError, header: http.Header{"Content-Type": {typeHTML}, "Cache-Control": {"no-cache, private"}},
 		body: []byte("The website encountered an unexpected error. Try again later.<br />")}
 }

@@ -68,7 +68,7 @@ func (d *Drupal) ActiveQuirks() []string {
 // getCache is the page cache that the quirk sticky-get-cache puts before GET /jsonrpc.
 type getCache struct {
 	mu    sync.Mutex
-	pages map[cacheKey]*answer
+	pages map[cacheKey]*Answer
 }
 
 // cacheKey has no query for the answers that the real site forgot to vary by it.
@@ -77,7 +77,7 @@ type cacheKey struct{ permissions, query string }
 const maxCached = 10_000
 
 func (c *getCache) usable(x *exchange) bool {
-	return x.r.Method == http.MethodGet && x.d.quirks.has(QuirkStickyGet)
+	return x.verb == http.MethodGet && x.d.quirks.has(QuirkStickyGet)
 }
 
 func (c *getCache) key(x *exchange, query string) cacheKey {
@@ -90,7 +90,7 @@ func (c *getCache) key(x *exchange, query string) cacheKey {
 	return cacheKey{x.state.visible(x.caller) + "/" + strings.Join(held, ","), query}
 }
 
-func (c *getCache) get(x *exchange) (*answer, bool) {
+func (c *getCache) get(x *exchange) (*Answer, bool) {
 	if !c.usable(x) {
 		return nil, false
 	}
@@ -108,14 +108,14 @@ func (c *getCache) get(x *exchange) (*answer, bool) {
 	return &copied, true
 }
 
-func (c *getCache) put(x *exchange, a *answer) {
+func (c *getCache) put(x *exchange, a *Answer) {
 	if a == nil || !c.usable(x) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pages == nil || len(c.pages) >= maxCached {
-		c.pages = map[cacheKey]*answer{}
+		c.pages = map[cacheKey]*Answer{}
 	}
 	query := "?" + x.r.URL.RawQuery
 	if a.status != http.StatusOK {

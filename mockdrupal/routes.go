@@ -19,7 +19,7 @@ type route struct {
 	path    string   // a mux template; matched whatever the case, as Drupal does
 	verbs   []string // those that Drupal declares, in its order; none: all
 	schemes func(*fixtures.Site) []string
-	handle  func(x *exchange, vars map[string]string) *answer
+	handle  func(x *exchange, vars map[string]string) *Answer
 }
 
 // Route names, for Fault.Route and Filter.Route.
@@ -71,7 +71,7 @@ func anyCase(template string) string {
 // find routes the exchange by Drupal's reading of its path; nil when there is no such route.
 func (d *Drupal) find(x *exchange) (*route, map[string]string) {
 	var match mux.RouteMatch
-	d.router.Match(&http.Request{Method: x.r.Method, URL: &url.URL{Path: x.path}, Host: x.r.Host}, &match)
+	d.router.Match(&http.Request{Method: x.verb, URL: &url.URL{Path: x.path}, Host: x.r.Host}, &match)
 	if match.Route == nil {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func (d *Drupal) find(x *exchange) (*route, map[string]string) {
 }
 
 // dispatch answers the request as a well-behaved site.
-func (x *exchange) dispatch(rt *route, vars map[string]string) *answer {
+func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	if !isKnownVerb(x.r.Method) {
 		return notImplemented()
 	}
@@ -88,9 +88,9 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *answer {
 		return x.redirectSlashes()
 	}
 	if rt == nil {
-		return x.notFound(fmt.Sprintf("No route found for %q", x.r.Method+" "+x.base()+x.path))
+		return x.notFound(fmt.Sprintf("No route found for %q", x.verb+" "+x.base()+x.path))
 	}
-	verb := x.r.Method
+	verb := x.verb
 	if verb == http.MethodHead {
 		verb = http.MethodGet
 	}
@@ -106,26 +106,26 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *answer {
 	return rt.handle(x, vars)
 }
 
-func (x *exchange) wrongVerb(rt *route) *answer {
+func (x *exchange) wrongVerb(rt *route) *Answer {
 	allowed := slices.Clone(rt.verbs)
 	if slices.Contains(allowed, "GET") {
 		allowed = append(allowed, "HEAD")
 	}
 	allow := strings.Join(allowed, ", ")
 	a := x.refuse(refusal{http.StatusMethodNotAllowed, "Client error",
-		fmt.Sprintf("No route found for %q: Method Not Allowed (Allow: %s)", x.r.Method+" "+x.base()+x.path, allow)})
+		fmt.Sprintf("No route found for %q: Method Not Allowed (Allow: %s)", x.verb+" "+x.base()+x.path, allow)})
 	a.header.Set("Allow", allow)
 	return a
 }
 
 // notImplemented is the word of the web server before Drupal.
-func notImplemented() *answer {
+func notImplemented() *Answer {
 	a := page(http.StatusNotImplemented, "501 Not Implemented")
 	a.header = http.Header{"Content-Type": {typeHTML}}
 	return a
 }
 
-func (x *exchange) redirectSlashes() *answer {
+func (x *exchange) redirectSlashes() *Answer {
 	to := x.base() + "/" + strings.TrimLeft(x.r.URL.EscapedPath(), "/")
 	if q := x.r.URL.RawQuery; q != "" {
 		to += "?" + q
@@ -133,7 +133,7 @@ func (x *exchange) redirectSlashes() *answer {
 	return redirectTo(to)
 }
 
-func redirectTo(to string) *answer {
+func redirectTo(to string) *Answer {
 	a := page(http.StatusFound, "Redirecting to "+to)
 	a.header.Set("Content-Type", "text/html; charset=utf-8")
 	a.header.Set("Location", to)

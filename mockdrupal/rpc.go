@@ -83,7 +83,7 @@ var requestSchema = func() php.Value {
 }()
 
 // jsonrpc is the module's HttpController: read the calls, run them, put the responses together.
-func (x *exchange) jsonrpc(map[string]string) *answer {
+func (x *exchange) jsonrpc(map[string]string) *Answer {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -95,7 +95,7 @@ func (x *exchange) jsonrpc(map[string]string) *answer {
 	return a
 }
 
-func (x *exchange) rpc() *answer {
+func (x *exchange) rpc() *Answer {
 	if problem := x.queryProblem(); problem != nil {
 		return x.failed(failure(nil, problem))
 	}
@@ -103,7 +103,7 @@ func (x *exchange) rpc() *answer {
 	if failed != nil {
 		return x.failed(*failed)
 	}
-	if x.r.Method == http.MethodOptions {
+	if x.verb == http.MethodOptions {
 		return preflight(calls)
 	}
 	var responses []rpcResponse
@@ -123,9 +123,9 @@ func (x *exchange) rpc() *answer {
 }
 
 // failed answers a request that could not be read: 400 with one response object, whatever was asked.
-func (x *exchange) failed(r rpcResponse) *answer { return jsonAnswer(http.StatusBadRequest, r.value()) }
+func (x *exchange) failed(r rpcResponse) *Answer { return jsonAnswer(http.StatusBadRequest, r.value()) }
 
-func (x *exchange) respond(responses []rpcResponse, batch bool) *answer {
+func (x *exchange) respond(responses []rpcResponse, batch bool) *Answer {
 	doc := responses[0].value()
 	if batch {
 		doc = &php.Array{}
@@ -159,7 +159,7 @@ func sharedHeaders(responses []rpcResponse) map[string]string {
 }
 
 // preflight answers OPTIONS: the calls are read and not run.
-func preflight(calls []*rpcCall) *answer {
+func preflight(calls []*rpcCall) *Answer {
 	a := newAnswer(http.StatusNoContent, "", nil)
 	var responses []rpcResponse
 	for _, c := range calls {
@@ -176,7 +176,7 @@ func preflight(calls []*rpcCall) *answer {
 
 // queryProblem is what Symfony says when ?query[]= is no scalar.
 func (x *exchange) queryProblem() *rpcError {
-	if _, isList, _ := x.query("query"); isList && (x.r.Method == http.MethodGet || x.r.Method == http.MethodOptions) {
+	if _, isList, _ := x.query("query"); isList && (x.verb == http.MethodGet || x.verb == http.MethodOptions) {
 		return internalError(`Input value "query" contains a non-scalar value.`)
 	}
 	return nil
@@ -184,7 +184,7 @@ func (x *exchange) queryProblem() *rpcError {
 
 // message is the JSON text that the request carries: the body, or the query argument; nothing for HEAD.
 func (x *exchange) message() []byte {
-	switch x.r.Method {
+	switch x.verb {
 	case http.MethodPost:
 		return x.body
 	case http.MethodGet, http.MethodOptions:

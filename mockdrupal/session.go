@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -32,6 +33,18 @@ func sessionCookie(host string) string {
 	return "SESS" + hex.EncodeToString(sum[:])[:32]
 }
 
+// sendsSession tells whether the request carries a session cookie, be it a good one or not.
+func sendsSession(r *http.Request) bool {
+	if r.Header.Get("Cookie") == "" {
+		return false
+	}
+	return slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool { return isSessionName(c.Name) })
+}
+
+func isSessionName(name string) bool {
+	return strings.HasPrefix(name, "SESS") || strings.HasPrefix(name, "SSESS")
+}
+
 // find returns the session that the request's cookie opens, nil when there is none.
 func (s *sessions) find(r *http.Request) *session {
 	if r.Header.Get("Cookie") == "" {
@@ -40,7 +53,7 @@ func (s *sessions) find(r *http.Request) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range r.Cookies() {
-		if strings.HasPrefix(c.Name, "SESS") || strings.HasPrefix(c.Name, "SSESS") {
+		if isSessionName(c.Name) {
 			if found := s.open[c.Value]; found != nil {
 				return found
 			}

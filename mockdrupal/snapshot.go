@@ -96,10 +96,10 @@ func (m *method) parameters() []param {
 
 // caller is who makes a request.
 type caller struct {
-	user    *fixtures.User // never nil; the anonymous user for all who are not signed in
-	scheme  string         // how the caller signed in; "" when anonymous
-	scopes  []string       // roles that a bearer token is cut down to; nil: all that the user has
-	refused string         // why the credentials were not taken on this route, "" when they were or when there were none
+	user   *fixtures.User // never nil; the anonymous user for all who are not signed in
+	sent   string         // the kind of credentials that the request carries, right or wrong; "" when none
+	scheme string         // how the caller signed in; "" when anonymous
+	scopes []string       // roles that a bearer token is cut down to; nil: all that the user has
 }
 
 // name is the caller's account, "" for the anonymous one.

@@ -15,7 +15,7 @@ type delivery struct {
 	w       http.ResponseWriter
 	x       *exchange
 	fault   *armedFault
-	answer  *answer // nil when the fault keeps the site from answering
+	answer  *Answer // nil when the fault keeps the site from answering
 	handled bool    // the fault wrote to the wire, or dropped the connection, itself
 }
 
