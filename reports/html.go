@@ -46,8 +46,8 @@ func contentHash(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// page is report.html as its template sees it.
-type page struct {
+// reportView is report.html as its template sees it.
+type reportView struct {
 	document
 	*Report
 	State    State
@@ -124,7 +124,7 @@ var reportPage = template.Must(template.New("report.gohtml").Funcs(template.Func
 func WriteHTML(w io.Writer, r, previous *Report) error {
 	r = bounded(r, pageLimits)
 	r.Summarize()
-	p := page{
+	p := reportView{
 		document: newDocument("bridgecheck: " + targetName(r.Target)),
 		Report:   r, State: r.State(),
 		Reasons: strings.TrimPrefix(r.Headline(), string(r.State())+": "),

@@ -183,30 +183,31 @@
     if (focus) d.querySelector('summary').focus({preventScroll: true});
   };
 
-  const readAddress = () => {
-    let hash = location.hash.slice(1);
-    if (!hash.includes('=')) {
-      try { hash = decodeURIComponent(hash); } catch { return apply(); }
-      if (results.some(r => r.id === hash)) {
-        form.reset();
-        apply();
-        reveal(hash, true);
-      } else apply();
-      return;
-    }
-    const p = new URLSearchParams(hash);
+  const fill = p => {
     for (const n of lists) {
       const values = (p.get(n) || '').split(',');
       for (const box of form.querySelectorAll(`[name=${n}]`)) box.checked = values.includes(box.value);
     }
     for (const n of single) form.elements[n].value = p.get(n) || '';
     apply();
-    if (p.get('open')) reveal(p.get('open'), true);
-    else if (ready) form.scrollIntoView({block: 'start'});
+  };
+
+  // readAddress takes the address as filters (#verdict=fail&open=list/x), as a clause (#list/x), or as neither.
+  const readAddress = () => {
+    const hash = location.hash.slice(1);
+    if (hash.includes('=')) {
+      const p = new URLSearchParams(hash);
+      fill(p);
+      if (p.get('open')) reveal(p.get('open'), true);
+      else if (ready) form.scrollIntoView({block: 'start'});
+      return;
+    }
+    const clause = results.find(d => d.id === hash);
+    if (clause && clause.hidden) fill(new URLSearchParams());
+    if (clause) reveal(hash, true);
   };
 
   let ready = false;
-  form.addEventListener('submit', e => e.preventDefault());
   form.addEventListener('input', () => { apply(); writeAddress(); });
   form.addEventListener('reset', () => setTimeout(() => { apply(); writeAddress(); }));
   addEventListener('hashchange', readAddress);
@@ -238,19 +239,22 @@
     }
   });
 
+  const moveTo = d => d && d.querySelector('summary').focus();
+  const typing = e => e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT)$/.test(e.target.tagName);
+
   addEventListener('keydown', e => {
-    if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && e.key !== 'Escape') return;
-    if (e.key === '/') {
-      e.preventDefault();
-      form.elements.q.focus();
-    } else if (e.key === 'Escape' && e.target === form.elements.q) {
-      e.target.blur();
-    } else if (e.key === 'j' || e.key === 'k') {
-      const shown = results.filter(d => !d.hidden);
-      const at = shown.findIndex(d => d.contains(document.activeElement));
-      const next = shown[e.key === 'j' ? at + 1 : Math.max(0, at - 1)];
-      if (next) next.querySelector('summary').focus();
-    }
+    if (typing(e) || e.key !== 'j' && e.key !== 'k') return;
+    const shown = results.filter(d => !d.hidden);
+    const at = shown.findIndex(d => d.contains(document.activeElement));
+    moveTo(shown[e.key === 'j' ? at + 1 : Math.max(0, at - 1)]);
+  });
+  form.addEventListener('submit', e => {
+    e.preventDefault();
+    moveTo(results.find(d => !d.hidden));
+  });
+  // On keyup, so that the key itself is not typed into the field.
+  addEventListener('keyup', e => {
+    if (!typing(e) && e.key === '/') form.elements.q.focus();
   });
 
   readAddress();
