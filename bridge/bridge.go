@@ -7,54 +7,69 @@ package bridge
 import (
 	"fmt"
 	"net/http"
-	"time"
-
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/httpapi"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/upstream"
+	"sync"
 )
 
 // Bridge serves one site's methods as tools. It is an http.Handler, ready as soon as it is made.
 type Bridge struct {
-	handler   http.Handler
-	discovery *discovery.Engine
-	site      *upstream.Client
+	mu       sync.RWMutex // held while core is read and its request counted
+	core     *core
+	retiring sync.WaitGroup
 }
 
 // New makes a bridge. It does not ask the site anything; the first caller does.
 func New(o Options) (*Bridge, error) {
-	o, site, err := o.withDefaults()
+	c, err := newCore(o)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	client := upstream.New(upstream.Options{
-		Site: site, Timeout: o.UpstreamTimeout, MaxAnswer: 32 << 20, MaxInFlight: 256, MaxWaiting: 1024,
-		Transport: o.Transport, Now: o.Now,
-	})
-	engine, err := discovery.New(discovery.Options{
-		Source: discovery.JSONRPC{Site: client},
-		Rules:  discovery.Rules{Expose: discovery.ExposeAuto, PageSize: o.PageSize, AdminMethod: "cache.rebuild"},
-		TTL:    o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: 5 * time.Second, MaxStale: time.Hour,
-		StaleAfter: 2 * time.Second, MaxCallers: 10_000, Now: o.Now, Logger: o.Logger,
-	})
+	return &Bridge{core: c}, nil
+}
+
+// Check refuses options with which New would fail.
+func (o Options) Check() error {
+	c, err := newCore(o)
 	if err != nil {
-		return nil, fmt.Errorf("bridge: %w", err)
+		return err
 	}
-	api := &httpapi.API{
-		Callers:   upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic, upstream.Bearer}},
-		Discovery: engine,
-		Invoker:   &invoke.Invoker{Discovery: engine, Site: client, Logger: o.Logger},
-		Ready:     client.Ready, MaxBody: 4 << 20, BodyTime: 10 * time.Second, Logger: o.Logger,
-	}
-	return &Bridge{handler: api.Handler(nil, nil), discovery: engine, site: client}, nil
+	c.close()
+	return nil
 }
 
 // ServeHTTP answers a request.
-func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.handler.ServeHTTP(w, r) }
+func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.RLock()
+	c := b.core
+	c.active.Add(1)
+	b.mu.RUnlock()
+	defer c.active.Done()
+	c.handler.ServeHTTP(w, r)
+}
+
+// Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
+// When the options are no good, an error says why and nothing changes. The address to listen on and the bridge's own
+// certificate stay as they are.
+func (b *Bridge) Reload(o Options) error {
+	c, err := newCore(o)
+	if err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	b.mu.Lock()
+	old := b.core
+	b.core = c
+	b.mu.Unlock()
+	b.retiring.Go(func() {
+		old.active.Wait()
+		old.close()
+	})
+	return nil
+}
 
 // Close ends what the bridge does by itself and lets go of its connections to the site.
 func (b *Bridge) Close() {
-	b.discovery.Close()
-	b.site.Close()
+	b.mu.Lock()
+	c := b.core
+	b.mu.Unlock()
+	c.close()
+	b.retiring.Wait()
 }

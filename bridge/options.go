@@ -6,40 +6,89 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/filter"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/translate"
+	"bridgecheck/bridge/upstream"
 )
 
 // Options is everything that can be said about a bridge, whether by flag, environment, configuration file or library.
-// The zero value of a field is its default; only Drupal has none.
+// The zero value of a field means its default; only Drupal has none. What each field means, with its unit and default,
+// stands in the table of settings, once.
 type Options struct {
-	Drupal string `yaml:"drupal"` // the site's base address, http or https
+	Drupal string
+	Listen string
 
-	PageSize        int           `yaml:"page_size"`        // tools on a page of the list; 50
-	DiscoveryTTL    time.Duration `yaml:"discovery_ttl"`    // how long the site's tools are taken to be the same; 300s
-	PermissionTTL   time.Duration `yaml:"permission_ttl"`   // how long a caller's permissions are; 60s
-	UpstreamTimeout time.Duration `yaml:"upstream_timeout"` // for one request to the site; 30s
+	Source      SourceKind
+	Expose      discovery.Exposure
+	Include     []string
+	Exclude     []string
+	ReadOnly    bool
+	Naming      filter.Naming
+	PageSize    int
+	LazySchemas bool
+	Types       map[string]translate.FieldType
 
-	Transport http.RoundTripper `yaml:"-"` // how the site is reached; nil: a pooled transport of the bridge's own
-	Now       func() time.Time  `yaml:"-"` // the clock of all TTLs; nil: time.Now
-	Logger    *slog.Logger      `yaml:"-"` // nil: nothing is logged
+	TargetMethod string
+	TargetValue  string
+	TargetMax    int
+
+	DiscoveryTTL  time.Duration
+	PermissionTTL time.Duration
+	RefusedTTL    time.Duration
+	MaxStale      time.Duration
+	StaleAfter    time.Duration
+	Background    time.Duration
+	MaxCallers    int
+
+	UpstreamTimeout time.Duration
+	MaxAnswer       int64
+	MaxInFlight     int
+	MaxWaiting      int
+	UpstreamCA      string
+
+	Output     invoke.OutputCheck
+	RatePerSec float64
+	RateBurst  int
+
+	Credentials     []upstream.Scheme
+	ServiceUser     string
+	ServicePassword upstream.Secret
+	ServiceTokens   []upstream.Secret
+	AdminMethod     string
+	AdminTokens     []upstream.Secret
+
+	MaxBody       int64
+	BodyTimeout   time.Duration
+	HeaderTimeout time.Duration
+	TLSCert       string
+	TLSKey        string
+
+	Transport http.RoundTripper // how the site is reached; nil: a pooled transport of the bridge's own
+	Now       func() time.Time  // the clock of all TTLs and rates; nil: time.Now
+	Logger    *slog.Logger      // nil: nothing is logged
 }
+
+// SourceKind says where the site's methods are discovered.
+type SourceKind string
+
+// The sources: GET /jsonrpc/methods, or the MCP module's own /mcp/tools/list.
+const (
+	SourceJSONRPC SourceKind = "jsonrpc"
+	SourceModule  SourceKind = "module"
+)
 
 // withDefaults fills in what was left out and refuses what cannot be.
 func (o Options) withDefaults() (Options, *url.URL, error) {
-	site, err := url.Parse(o.Drupal)
-	if err != nil || (site.Scheme != "http" && site.Scheme != "https") || site.Host == "" {
-		return o, nil, fmt.Errorf("drupal: %q is not the address of a site; it must be like https://example.com", o.Drupal)
-	}
-	if o.PageSize == 0 {
-		o.PageSize = 50
-	}
-	if o.DiscoveryTTL == 0 {
-		o.DiscoveryTTL = 300 * time.Second
-	}
-	if o.PermissionTTL == 0 {
-		o.PermissionTTL = 60 * time.Second
-	}
-	if o.UpstreamTimeout == 0 {
-		o.UpstreamTimeout = 30 * time.Second
+	for _, s := range Settings() {
+		if s.Default == "" || !s.unset(&o) {
+			continue
+		}
+		if err := s.Set(&o, s.Default); err != nil {
+			return o, nil, err
+		}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -47,5 +96,33 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return o, site, nil
+	site, err := url.Parse(o.Drupal)
+	if err != nil || (site.Scheme != "http" && site.Scheme != "https") || site.Host == "" || site.User != nil || site.RawQuery != "" || site.Fragment != "" {
+		return o, nil, fmt.Errorf("drupal: %q is not the base address of a site; it must be like https://example.com", redactURL(o.Drupal))
+	}
+	return o, site, o.consistent()
+}
+
+// consistent refuses combinations that mean nothing.
+func (o Options) consistent() error {
+	switch service := o.ServiceUser != "" || o.ServicePassword != "" || len(o.ServiceTokens) > 0; {
+	case o.PageSize < 1 || o.MaxCallers < 1 || o.MaxAnswer < 1 || o.MaxBody < 1:
+		return fmt.Errorf("page_size, max_callers, max_answer and max_body must be positive")
+	case service && (o.ServiceUser == "" || o.ServicePassword == "" || len(o.ServiceTokens) == 0):
+		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token; without tokens everybody would act as the account")
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return fmt.Errorf("tls_cert and tls_key go together")
+	case o.LazySchemas && o.Source == SourceModule:
+		return fmt.Errorf("lazy_schemas works with the source jsonrpc only: the module's list has the schemas in it")
+	}
+	return nil
+}
+
+// redactURL keeps a password out of a message.
+func redactURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return s
+	}
+	return u.Redacted()
 }

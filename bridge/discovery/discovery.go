@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Source     Source
 	Rules      Rules
+	Targets    *Targets      // nil: references take any value
 	TTL        time.Duration // how long the site's tools are taken to be the same
 	Permission time.Duration // how long a caller's permissions are
 	Refused    time.Duration // how long a 401 or 403 is remembered, no longer than Permission
@@ -250,7 +251,8 @@ func (e *Engine) discover(ctx context.Context, en *entry, generation int64) erro
 	case a.Unchanged:
 		now.set, now.etag = before.set, before.etag
 	default:
-		if now.set, err = e.builder.build(e.o.Source, a); err != nil {
+		targets := e.o.Targets.of(ctx, en.who, e.o.Source, e.o.Rules.Translator, a)
+		if now.set, err = e.builder.build(e.o.Source, a, targets); err != nil {
 			return e.failed(en, unreadable(err))
 		}
 		now.etag = a.ETag
@@ -322,6 +324,9 @@ func (e *Engine) Diagnostics() []translate.Diagnostic {
 	}
 	return all
 }
+
+// Callers is the number of callers that are remembered.
+func (e *Engine) Callers() int { return e.callers.EstimatedSize() }
 
 func (e *Engine) observe(outcome string) {
 	if e.o.Observe != nil {

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -35,26 +36,45 @@ const (
 // Rules say which methods become tools, and how.
 type Rules struct {
 	Expose      Exposure
-	Patterns    *filter.Patterns // nil: the safe defaults where there is no attribute, no further filter where there is
-	ReadOnly    bool             // only tools that change nothing
+	Include     []string // patterns of ids; nil: every one with the attribute, the safe defaults without
+	Exclude     []string // likewise
+	ReadOnly    bool     // only tools that change nothing
 	Naming      filter.Naming
 	PageSize    int
 	AdminMethod string // who sees this method may administer the bridge; "": nobody
 	Translator  translate.Translator
 }
 
-// exposed tells whether a described method is to be a tool.
-func (r Rules) exposed(d Description, m translate.Method, safe filter.Patterns) bool {
-	byAttribute := r.Expose == ExposeAttribute || r.Expose != ExposePatterns && d.Extension
-	switch {
-	case byAttribute && !m.Marked():
-		return false
-	case r.Patterns != nil && !r.Patterns.Match(m.ID):
-		return false
-	case r.Patterns == nil && !byAttribute && !safe.Match(m.ID):
-		return false
+// picker decides which methods are tools.
+type picker struct {
+	rules            Rules
+	marked, unmarked filter.Patterns // for sites that show the attribute, and for those that do not
+}
+
+func newPicker(r Rules) (picker, error) {
+	or := func(configured, otherwise []string) []string {
+		if configured != nil {
+			return configured
+		}
+		return otherwise
 	}
-	return !r.ReadOnly || readsOnly(m)
+	marked, err := filter.NewPatterns(or(r.Include, []string{"*"}), r.Exclude)
+	if err != nil {
+		return picker{}, err
+	}
+	unmarked, err := filter.NewPatterns(or(r.Include, filter.DefaultInclude), or(r.Exclude, filter.DefaultExclude))
+	return picker{r, marked, unmarked}, err
+}
+
+// exposed tells whether a described method is to be a tool.
+func (p picker) exposed(d Description, m translate.Method) bool {
+	patterns := p.unmarked
+	if p.rules.Expose == ExposeAttribute || p.rules.Expose != ExposePatterns && d.Extension {
+		if patterns = p.marked; !m.Marked() {
+			return false
+		}
+	}
+	return patterns.Match(m.ID) && (!p.rules.ReadOnly || readsOnly(m))
 }
 
 // readsOnly tells whether a method changes nothing: its annotation says so or, where it is silent, its id does.
@@ -68,10 +88,10 @@ func readsOnly(m translate.Method) bool {
 
 // builder makes sets and keeps what can be shared, as long as anybody uses it.
 type builder struct {
-	rules Rules
-	safe  filter.Patterns
-	sets  pool[[sha256.Size]byte, set]
-	tools pool[[sha256.Size]byte, translated]
+	rules  Rules
+	picker picker
+	sets   pool[[sha256.Size]byte, set]
+	tools  pool[[sha256.Size]byte, translated]
 }
 
 // translated is a tool with what was said about it; tool is nil when the method is in quarantine.
@@ -81,17 +101,21 @@ type translated struct {
 }
 
 func newBuilder(rules Rules) (*builder, error) {
-	safe, err := filter.NewPatterns(filter.DefaultInclude, filter.DefaultExclude)
+	p, err := newPicker(rules)
 	if err != nil {
-		return nil, fmt.Errorf("default patterns: %w", err)
+		return nil, err
 	}
-	return &builder{rules: rules, safe: safe}, nil
+	return &builder{rules: rules, picker: p}, nil
 }
 
-// build gives the set of an answer.
-func (b *builder) build(source Source, a Answer) (*set, error) {
+// build gives the set of an answer, with references that take the values of targets.
+func (b *builder) build(source Source, a Answer, targets map[string][]string) (*set, error) {
+	values, err := json.Marshal(targets)
+	if err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
 	hash := sha256.New()
-	for _, doc := range a.Documents {
+	for _, doc := range append(a.Documents[:len(a.Documents):len(a.Documents)], values) {
 		sum := sha256.Sum256(doc)
 		hash.Write(sum[:])
 	}
@@ -100,13 +124,15 @@ func (b *builder) build(source Source, a Answer) (*set, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.assemble(d), nil
+		return b.assemble(d, targets), nil
 	})
 }
 
 // assemble translates the exposed methods, tool by tool: one that cannot be translated costs itself only.
-func (b *builder) assemble(d Description) *set {
+func (b *builder) assemble(d Description, targets map[string][]string) *set {
 	s := &set{mayDiscover: d.MayDiscover}
+	tr := b.rules.Translator
+	tr.Targets = targets
 	var methods []Described
 	var ids []string
 	seen := map[string]bool{}
@@ -115,7 +141,7 @@ func (b *builder) assemble(d Description) *set {
 		switch {
 		case m.Err != nil:
 			s.quarantine(m.Method.ID, m.Err)
-		case !b.rules.exposed(d, m.Method, b.safe):
+		case !b.picker.exposed(d, m.Method):
 		case seen[m.Method.ID]:
 			s.quarantine(m.Method.ID, fmt.Errorf("the site lists it twice"))
 		default:
@@ -125,7 +151,7 @@ func (b *builder) assemble(d Description) *set {
 	}
 	var tools []*catalog.Tool
 	for i, name := range b.rules.Naming.Names(ids) {
-		t := b.translate(methods[i], name)
+		t := b.translate(tr, methods[i], name)
 		s.diagnostics = append(s.diagnostics, t.diagnostics...)
 		if t.tool != nil {
 			tools = append(tools, t.tool)
@@ -140,10 +166,15 @@ func (s *set) quarantine(id string, err error) {
 }
 
 // translate makes a tool of a method, once for all sets that hold it.
-func (b *builder) translate(m Described, name string) *translated {
-	key := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, m.Raw))
-	t, _ := b.tools.get(key, func() (*translated, error) {
-		definition, notes, err := b.rules.Translator.Tool(m.Method)
+func (b *builder) translate(tr translate.Translator, m Described, name string) *translated {
+	key := slices.Concat([]byte(name), []byte{0}, m.Raw)
+	if len(tr.Targets) > 0 {
+		for _, target := range tr.TargetsOf(m.Method) {
+			key = fmt.Appendf(key, "\x00%q", tr.Targets[target])
+		}
+	}
+	t, _ := b.tools.get(sha256.Sum256(key), func() (*translated, error) {
+		definition, notes, err := tr.Tool(m.Method)
 		if err != nil {
 			notes = append(notes, translate.Diagnostic{Method: m.Method.ID, Problem: err.Error(), Quarantined: true})
 			return &translated{diagnostics: notes}, nil

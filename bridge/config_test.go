@@ -1,0 +1,240 @@
+package bridge_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
+	for name, c := range map[string]struct{ yaml, says string }{
+		"unknown key":         {"drupal: http://x\npage_sise: 3", `b.yaml:2: unknown setting "page_sise"`},
+		"no number":           {"page_size: many", "b.yaml:1: page_size: \"many\" must be a whole number"},
+		"zero":                {"\n\npage_size: 0", "b.yaml:3: page_size"},
+		"no time":             {"discovery_ttl: soon", "b.yaml:1: discovery_ttl: \"soon\" must be a time"},
+		"negative time":       {"discovery_ttl: -5", "must be a time above 0"},
+		"unknown choice":      {"naming: dots", "must be one of [id underscore]"},
+		"twice":               {"page_size: 3\npage_size: 4", "b.yaml:2: page_size stands here a second time, after line 1"},
+		"a list at the top":   {"- page_size", "b.yaml:1: a configuration is a mapping"},
+		"two documents":       {"page_size: 3\n---\npage_size: 4", "one YAML document"},
+		"broken YAML":         {"page_size: [", "b.yaml:1:"},
+		"a mapping":           {"include: {a: b}", "b.yaml:1: include: must be a value or a list"},
+		"no value":            {"include:", "has no value"},
+		"a secret in plain":   {"service_password: hunter2", "b.yaml:1: service_password is a secret"},
+		"a missing secret":    {"service_password_file: /nonexistent", "b.yaml:1: service_password_file"},
+		"scheme":              {"credentials: [basic, digest]", "must be a list of basic, bearer and cookie"},
+		"a rule without":      {"types: {geofield: {}}", "geofield has no schema"},
+		"a rule with more":    {"types: {geofield: {schema: {type: object}, colour: red}}", "colour"},
+		"a rule that is none": {"types: {geofield: {schema: {type: nonsense}}}", "geofield"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := bridge.ParseConfig("b.yaml", []byte(c.yaml))
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error = %v\nwant one that says %s", err, c.says)
+			}
+			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "bridge.Options")) {
+				t.Errorf("the message shows too much: %v", err)
+			}
+		})
+	}
+}
+
+func TestFileEnvironmentAndFlagsFillTheSameOptions(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b.yaml")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("secret", "hunter2\n")
+	write("b.yaml", "drupal: http://file\npage_size: 10\ndiscovery_ttl: 5m\ninclude: [a.*, b]\nservice_password_file: secret\n"+
+		"types:\n  geofield: {schema: {type: object}, settings: {max: properties/lat/maximum}}\n")
+	o, err := bridge.LoadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"DRUPAL_URL": "http://env", "BRIDGE_PERMISSION_TTL": "1", "BRIDGE_UPSTREAM_TIMEOUT": "2.5"}
+	if err := o.FromEnv(func(k string) string { return env[k] }); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Flags().Parse([]string{"--page-size", "20", "--read-only", "true"}); err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintln(o.Drupal, o.PageSize, o.DiscoveryTTL, o.PermissionTTL, o.UpstreamTimeout, o.Include, o.ReadOnly, o.ServicePassword, len(o.Types["geofield"].Settings))
+	if want := "http://env 20 5m0s 1s 2.5s [a.* b] true [redacted] 1\n"; got != want {
+		t.Errorf("options = %s\nwant      %s", got, want)
+	}
+	if s := fmt.Sprintf("%v %+v %#v", o, o, o); strings.Contains(s, "hunter2") {
+		t.Error("printing the options shows the password")
+	}
+}
+
+func TestEverySettingIsDocumentedAndItsDefaultTaken(t *testing.T) {
+	for _, s := range bridge.Settings() {
+		var o bridge.Options
+		if s.Help == "" || s.Name != strings.ToLower(s.Name) {
+			t.Errorf("%s: help %q", s.Name, s.Help)
+		}
+		if s.Default != "" {
+			if err := s.Set(&o, s.Default); err != nil {
+				t.Errorf("default of %s: %v", s.Name, err)
+			}
+		}
+	}
+}
+
+func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    bridge.Options
+		says string
+	}{
+		"no site":                 {bridge.Options{}, "base address"},
+		"no http":                 {bridge.Options{Drupal: "ftp://x"}, "base address"},
+		"a password in the URL":   {bridge.Options{Drupal: "http://u:hunter2@x"}, "base address"},
+		"an account without":      {bridge.Options{Drupal: "http://x", ServiceUser: "s", ServicePassword: "p"}, "front-end token"},
+		"a certificate alone":     {bridge.Options{Drupal: "http://x", TLSCert: "c"}, "go together"},
+		"no such authority":       {bridge.Options{Drupal: "http://x", UpstreamCA: "/nonexistent"}, "upstream_ca"},
+		"a pattern with blanks":   {bridge.Options{Drupal: "http://x", Include: []string{" a"}}, "include"},
+		"a page of minus one":     {bridge.Options{Drupal: "http://x", PageSize: -1}, "positive"},
+		"lazy schemas of modules": {bridge.Options{Drupal: "http://x", LazySchemas: true, Source: "module"}, "lazy_schemas"},
+	} {
+		if _, err := bridge.New(c.o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error = %v, want one that says %q", name, err, c.says)
+		}
+	}
+}
+
+func TestReloadDropsNothing(t *testing.T) {
+	s, other := newSite(t, method("content.x")), newSite(t, method("content.y"))
+	b, err := bridge.New(bridge.Options{Drupal: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := serve(t, b)
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if r := get(t, front, "/mcp/tools/list"); r != 200 {
+					t.Errorf("during the reload: %d", r)
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := b.Reload(bridge.Options{Drupal: other.URL}); err != nil {
+			t.Error(err)
+		}
+		if err := b.Reload(bridge.Options{Drupal: "nonsense"}); err == nil {
+			t.Error("a reload with nonsense works")
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if s.discoveries.Load() == 0 && other.discoveries.Load() == 0 {
+		t.Error("no site was asked")
+	}
+	before := other.discoveries.Load()
+	b.Reload(bridge.Options{Drupal: other.URL})
+	get(t, front, "/mcp/tools/list")
+	if other.discoveries.Load() != before+1 {
+		t.Error("the new options are not in force")
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	s := newSite(t, echo)
+	before := runtime.NumGoroutine()
+	for range 10 {
+		b, err := bridge.New(bridge.Options{Drupal: s.URL, Background: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/mcp/tools/list", nil)
+		w := httptest.NewRecorder()
+		b.ServeHTTP(w, r)
+		if w.Code != 200 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		b.Close()
+	}
+	s.CloseClientConnections()
+	deadline := time.Now().Add(5 * time.Second)
+	for runtime.NumGoroutine() > before+3 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond) // connections take a moment to notice
+	}
+	if n := runtime.NumGoroutine(); n > before+3 {
+		t.Errorf("%d goroutines before, %d after", before, n)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	s := newSite(t, echo)
+	o := bridge.Options{Drupal: s.URL, HeaderTimeout: 50 * time.Millisecond}
+	b, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	server, err := o.Server(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- bridge.Serve(ctx, server, l) }()
+
+	slow, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	fmt.Fprint(slow, "GET /healthz HTTP/1.1\r\nHost:")
+	slow.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if n, _ := slow.Read(make([]byte, 512)); n > 0 {
+		t.Log("a header that does not end was answered before it was cut off")
+	}
+	if _, err := slow.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
+		t.Errorf("a header that does not end is not cut off: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+// A configuration is refused or gives options; it never panics, and no message shows Go's names.
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte("drupal: http://x\ninclude: [a, b]\n"))
+	f.Add([]byte("types: {x: {schema: {type: object}}}"))
+	f.Add([]byte("&a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strings.Contains(string(data), "_file") {
+			return // reads files
+		}
+		if _, err := bridge.ParseConfig("b.yaml", data); err != nil && !strings.HasPrefix(err.Error(), "b.yaml") {
+			t.Errorf("error without a place: %v", err)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package bridge
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/filter"
+	"bridgecheck/bridge/httpapi"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/metrics"
+	"bridgecheck/bridge/translate"
+	"bridgecheck/bridge/upstream"
+)
+
+// core is a bridge with one set of options. A reload puts another in its place; this one ends when its last request
+// is answered.
+type core struct {
+	handler   http.Handler
+	discovery *discovery.Engine
+	site      *upstream.Client
+	active    sync.WaitGroup
+}
+
+// none is what switches a setting off that has a default.
+const none = "none"
+
+// newCore wires the parts up, from the site to the front.
+func newCore(o Options) (*core, error) {
+	o, address, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	transport := o.Transport
+	if transport == nil {
+		config, err := clientTLS(o.UpstreamCA)
+		if err != nil {
+			return nil, err
+		}
+		transport = upstream.NewTransport(config)
+	}
+	var m *metrics.Metrics
+	c := &core{}
+	c.site = upstream.New(upstream.Options{
+		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
+		Transport: transport, Now: o.Now, Observe: func(purpose, outcome string, took time.Duration) { m.Upstream(purpose, outcome, took) },
+	})
+	m = metrics.New(metrics.State{SiteUp: c.site.Ready, Quarantined: c.quarantined, Callers: c.callers})
+
+	c.discovery, err = discovery.New(discovery.Options{
+		Source: o.source(c.site), Rules: o.rules(), Targets: o.targets(c.site),
+		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
+		Background: o.Background, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
+	})
+	if err != nil {
+		return nil, err
+	}
+	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	api := &httpapi.API{
+		Callers:   o.callers(),
+		Discovery: c.discovery,
+		Invoker: &invoke.Invoker{
+			Discovery: c.discovery, Site: c.site, Limits: limits, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+		},
+		Ready: c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Logger: o.Logger, Observe: m.Request,
+	}
+	c.handler = api.Handler(m.Handler(), nil)
+	return c, nil
+}
+
+func (c *core) close() {
+	c.discovery.Close()
+	c.site.Close()
+}
+
+func (c *core) callers() int { return c.discovery.Callers() }
+
+func (c *core) quarantined() int {
+	n := 0
+	for _, d := range c.discovery.Diagnostics() {
+		if d.Quarantined {
+			n++
+		}
+	}
+	return n
+}
+
+// callers says how callers are read off requests.
+func (o Options) callers() upstream.Callers {
+	cs := upstream.Callers{Schemes: o.Credentials}
+	if o.ServiceUser != "" {
+		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
+	}
+	return cs
+}
+
+func (o Options) source(site *upstream.Client) discovery.Source {
+	if o.Source == SourceModule {
+		return discovery.Module{Site: site}
+	}
+	return discovery.JSONRPC{Site: site}
+}
+
+// targets says where the values of entity references are looked up.
+func (o Options) targets(site *upstream.Client) *discovery.Targets {
+	if o.TargetMethod == none {
+		return nil
+	}
+	return &discovery.Targets{Site: site, Method: o.TargetMethod, Value: o.TargetValue, Max: o.TargetMax}
+}
+
+// rules says which methods become tools. Callers who share a service account administer nothing by it.
+func (o Options) rules() discovery.Rules {
+	r := discovery.Rules{
+		Expose: o.Expose, Include: o.Include, Exclude: o.Exclude, ReadOnly: o.ReadOnly, Naming: o.Naming,
+		PageSize: o.PageSize, AdminMethod: o.AdminMethod, Translator: translate.Translator{Types: o.Types},
+	}
+	if o.AdminMethod == none || o.ServiceUser != "" {
+		r.AdminMethod = ""
+	}
+	return r
+}
+
+// clientTLS trusts a file's certificates beside the system's.
+func clientTLS(file string) (*tls.Config, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("upstream_ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("upstream_ca: %s holds no certificate in PEM form", file)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}

@@ -1,0 +1,159 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// listed is a source that lists what a function says.
+type listed func(who upstream.Caller) (string, error)
+
+func (l listed) Fetch(_ context.Context, who upstream.Caller, _ string) (Answer, error) {
+	doc, err := l(who)
+	return Answer{Documents: [][]byte{[]byte(doc)}}, err
+}
+
+func (listed) Read(a Answer) (Description, error) { return JSONRPC{}.Read(a) }
+
+func caller(name string) upstream.Caller {
+	return upstream.Caller{Identity: upstream.Identity{name[0]}}
+}
+
+func engine(t *testing.T, source Source, now func() time.Time) *Engine {
+	e, err := New(Options{
+		Source: source, Rules: Rules{PageSize: 50}, TTL: time.Minute, Permission: time.Minute, Refused: time.Second, MaxStale: time.Hour,
+		StaleAfter: time.Second, MaxCallers: 100_000, Now: now, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func methods(ids ...string) string {
+	var list []string
+	for _, id := range ids {
+		list = append(list, fmt.Sprintf(`{"id":%q,"attributes":{"usage":"u","mcpTool":{}}}`, id))
+	}
+	return `{"data":[` + strings.Join(list, ",") + `]}`
+}
+
+func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
+	e := engine(t, listed(func(who upstream.Caller) (string, error) {
+		if who.Identity[0] == 'c' {
+			return methods("x"), nil
+		}
+		return methods("x", "y"), nil
+	}), time.Now)
+	view := func(name string) *catalog.Catalog {
+		v, err := e.View(t.Context(), caller(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Catalog
+	}
+	a, b, c := view("a"), view("b"), view("c")
+	if a != b || a == c {
+		t.Error("catalogs are not shared by content")
+	}
+	if x, _ := a.Lookup("x"); x != c.Tools()[0] {
+		t.Error("a tool of two catalogs is not shared")
+	}
+}
+
+func TestNobodyPaysForSetsThatAreGone(t *testing.T) {
+	var n atomic.Int64
+	var clock atomic.Int64
+	e := engine(t, listed(func(upstream.Caller) (string, error) { return methods(fmt.Sprint("m", n.Add(1))), nil }),
+		func() time.Time { return time.Unix(clock.Add(60), 0) })
+	for range 100 {
+		if _, err := e.View(t.Context(), caller("a")); err != nil && !fault.Is(err, fault.UpstreamUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		runtime.GC()
+		if len(e.builder.sets.all()) < 5 {
+			return
+		}
+	}
+	t.Errorf("%d sets are kept for one caller", len(e.builder.sets.all()))
+}
+
+func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
+	var doc atomic.Value
+	doc.Store(methods("a", "b"))
+	var offset atomic.Int64
+	e := engine(t, listed(func(upstream.Caller) (string, error) { return doc.Load().(string), nil }),
+		func() time.Time { return time.Unix(offset.Load(), 0) })
+	if _, err := e.View(t.Context(), caller("a")); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan catalog.Changes, 10)
+	cancel := e.Subscribe(caller("a"), func(c catalog.Changes, _ *catalog.Catalog) { heard <- c })
+	offset.Add(61) // the poller asks again, and finds nothing new
+	deadline := time.After(5 * time.Second)
+	for e.callersFresh("a") == false {
+		select {
+		case <-deadline:
+			t.Fatal("nobody polls for a subscriber")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	doc.Store(methods("b", "c"))
+	offset.Add(61)
+	select {
+	case c := <-heard:
+		if fmt.Sprint(c) != "{[c] [a] []}" {
+			t.Errorf("changes %v", c)
+		}
+	case <-deadline:
+		t.Fatal("a change was not told")
+	}
+	cancel()
+	if len(heard) > 0 {
+		t.Errorf("told more than once: %v", <-heard)
+	}
+}
+
+func (e *Engine) callersFresh(name string) bool { return e.fresh(e.entry(caller(name)).known.Load()) }
+
+// Whatever a site lists, reading it neither panics nor loses one tool for another's sake.
+func FuzzRead(f *testing.F) {
+	f.Add(methods("x"))
+	f.Add(`{"data":[null,{"id":"a","attributes":[]},{"id":"b","attributes":{"params":{"p":[]}}}],"meta":{"mcp":null}}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		b, err := newBuilder(Rules{PageSize: 50, Expose: ExposePatterns, Include: []string{"*"}, Exclude: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.build(JSONRPC{}, Answer{Documents: [][]byte{[]byte(doc)}}, nil)
+		if err != nil {
+			return
+		}
+		d, err := JSONRPC{}.Read(Answer{Documents: [][]byte{[]byte(doc)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		quarantined := 0
+		for _, note := range s.diagnostics {
+			if note.Quarantined {
+				quarantined++
+			}
+		}
+		if s.catalog.Len()+quarantined != len(d.Methods) {
+			t.Errorf("%d tools and %d in quarantine of %d methods", s.catalog.Len(), quarantined, len(d.Methods))
+		}
+	})
+}

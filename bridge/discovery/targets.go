@@ -1,0 +1,86 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"bridgecheck/bridge/jsondoc"
+	"bridgecheck/bridge/translate"
+	"bridgecheck/bridge/upstream"
+)
+
+// Targets looks up what references to an entity type may take, by a method of the site. nil looks up nothing.
+type Targets struct {
+	Site   *upstream.Client
+	Method string // {target} stands for the entity type, as in {target}.list
+	Value  string // the member of each item that is the value; items that are strings are values themselves
+	Max    int    // with more values than this the reference takes any string
+}
+
+// lookups is how many look-ups run at one time.
+const lookups = 4
+
+// of finds the values for every entity type that an answer refers to. A look-up that the caller may not do, or that
+// fails, leaves its references open to any value: it must not cost the discovery.
+func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Answer) map[string][]string {
+	if t == nil || !slices.ContainsFunc(a.Documents, func(doc []byte) bool { return bytes.Contains(doc, []byte(`"target_type"`)) }) {
+		return nil // by far the most sites; the answer need not even be read
+	}
+	d, err := source.Read(a)
+	if err != nil {
+		return nil // whoever builds the catalog meets the same error
+	}
+	listed := map[string]bool{}
+	wanted := map[string]string{} // method by target
+	for _, m := range d.Methods {
+		listed[m.Method.ID] = true
+		for _, target := range tr.TargetsOf(m.Method) {
+			wanted[target] = strings.ReplaceAll(t.Method, "{target}", target)
+		}
+	}
+	var mu sync.Mutex
+	values := map[string][]string{}
+	var group errgroup.Group
+	group.SetLimit(lookups)
+	for target, method := range wanted {
+		if !listed[method] {
+			continue
+		}
+		group.Go(func() error {
+			found := t.values(ctx, who, method)
+			mu.Lock()
+			defer mu.Unlock()
+			values[target] = found
+			return nil
+		})
+	}
+	group.Wait() //nolint:errcheck // no look-up gives an error
+	return values
+}
+
+// values calls one look-up method; nil when it fails or gives more than an enum should hold.
+func (t *Targets) values(ctx context.Context, who upstream.Caller, method string) []string {
+	result, err := t.Site.Call(ctx, who, method, []byte("{}"))
+	if err != nil {
+		return nil
+	}
+	list, err := jsondoc.Parse(result)
+	if err != nil || len(list.Items) > t.Max {
+		return nil
+	}
+	var found []string
+	for _, item := range list.Items {
+		if v, ok := item.Get(t.Value); ok {
+			item = v
+		}
+		if s, ok := item.Text(); ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}

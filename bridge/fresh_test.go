@@ -1,0 +1,259 @@
+package bridge_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+func TestAListHoldsForTheShorterTTL(t *testing.T) {
+	s := newSite(t, method("content.old"))
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) {
+		o.Now, o.DiscoveryTTL, o.PermissionTTL = c.now, 300*time.Second, 60*time.Second
+	})
+	first := list(t, front, "agent")
+	s.change(func() { s.methods = []string{method("content.new")} })
+	c.advance(59 * time.Second)
+	if r := list(t, front, "agent"); r.Body != first.Body || s.discoveries.Load() != 1 {
+		t.Errorf("within the TTL: %s after %d discoveries", r.Body, s.discoveries.Load())
+	}
+	c.advance(time.Second)
+	second := list(t, front, "agent")
+	if !strings.Contains(second.Body, "content.new") || strings.Contains(second.Body, "content.old") || s.discoveries.Load() != 2 {
+		t.Errorf("after the TTL: %s after %d discoveries", second.Body, s.discoveries.Load())
+	}
+	if second.Header.Get("ETag") == first.Header.Get("ETag") || second.Header.Get("Warning") != "" {
+		t.Errorf("headers %v", second.Header)
+	}
+}
+
+func TestManyAtOnceAskOnce(t *testing.T) {
+	s := newSite(t)
+	release := make(chan struct{})
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		<-release
+		io.WriteString(w, `{"data":[`+echo+`]}`)
+	}
+	front := start(t, s)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if r := list(t, front, "agent"); r.Status != 200 {
+				t.Errorf("%d %s", r.Status, r.Body)
+			}
+		})
+	}
+	for s.discoveries.Load() == 0 {
+		time.Sleep(time.Millisecond) // until the first has reached the site
+	}
+	close(release)
+	wg.Wait()
+	if n := s.discoveries.Load(); n != 1 {
+		t.Errorf("%d discoveries, want 1", n)
+	}
+}
+
+func TestAnOldListStandsInForASiteThatFails(t *testing.T) {
+	bodies := map[string]http.HandlerFunc{
+		"status 500":   func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) },
+		"a page":       func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") },
+		"cut JSON":     func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"data":[`) },
+		"no data":      func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{}`) },
+		"null data":    func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"data":null}`) },
+		"reset":        func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+		"not found":    func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) },
+		"rate limited": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(429) },
+		"hang":         func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	}
+	for name, broken := range bodies {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, method("content.x"))
+			c := &clock{}
+			front := start(t, s, func(o *bridge.Options) {
+				o.Now, o.UpstreamTimeout, o.StaleAfter = c.now, 300*time.Millisecond, 20*time.Millisecond
+			})
+			good := list(t, front, "agent")
+			s.change(func() { s.list = broken })
+			c.advance(61 * time.Second)
+			stale := list(t, front, "agent")
+			if stale.Status != 200 || stale.Body != good.Body || !strings.HasPrefix(stale.Header.Get("Warning"), "110") || stale.Header.Get("Age") != "61" {
+				t.Errorf("stale: %d %v %s", stale.Status, stale.Header, stale.Body)
+			}
+			if r := list(t, front, "stranger"); r.Status != 502 && r.Status != 503 || r.Code() == "" {
+				t.Errorf("stranger: %d %s", r.Status, r.Body)
+			}
+			c.advance(2 * time.Hour)
+			if r := list(t, front, "agent"); r.Status == 200 {
+				t.Errorf("after the age limit: %d", r.Status)
+			}
+			s.change(func() { s.list = nil })
+			if r := list(t, front, "stranger"); r.Status != 200 || r.Header.Get("Warning") != "" {
+				t.Errorf("back: %d %v %s", r.Status, r.Header, r.Body)
+			}
+		})
+	}
+}
+
+func TestARefusalReplacesTheOldList(t *testing.T) {
+	s := newSite(t, method("content.x"))
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+	list(t, front, "agent")
+	s.change(func() { s.list = func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(403) } })
+	c.advance(61 * time.Second)
+	if r := list(t, front, "agent"); r.Status != 403 {
+		t.Errorf("without the permission: %d", r.Status)
+	}
+	before := s.discoveries.Load()
+	list(t, front, "agent")
+	if s.discoveries.Load() != before {
+		t.Error("a refusal is not remembered")
+	}
+	s.change(func() { s.list = nil })
+	c.advance(5 * time.Second)
+	if r := list(t, front, "agent"); r.Status != 200 {
+		t.Errorf("with it again: %d", r.Status)
+	}
+}
+
+func TestWhatTheSiteContradictsIsFetchedAnew(t *testing.T) {
+	for name, failure := range map[string]string{
+		"schema": `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. x"`,
+		"gone":   `"code":-32601,"message":"Method Not Found"`,
+		"denied": `"code":-32600,"message":"Invalid Request","data":"Access Denied: x"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, echo)
+			c := &clock{}
+			front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+			list(t, front, "agent")
+			s.change(func() {
+				s.methods = []string{method("content.other")}
+				s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+					fmt.Fprintf(w, `{"id":%s,"error":{%s}}`, c.ID, failure)
+				}
+			})
+			call(t, front, "agent", "content.echo", "{}")
+			if r := list(t, front, "agent"); !strings.Contains(r.Body, "content.other") || s.discoveries.Load() != 2 {
+				t.Errorf("list after %d discoveries: %s", s.discoveries.Load(), r.Body)
+			}
+			s.change(func() { s.methods = []string{echo} })
+			c.advance(61 * time.Second)
+			for range 10 {
+				call(t, front, "agent", "content.echo", "{}")
+			}
+			if n := s.discoveries.Load(); n > 4 {
+				t.Errorf("%d discoveries: a failing call may not send the bridge to the site each time", n)
+			}
+		})
+	}
+}
+
+func TestLanguagesAreKeptApart(t *testing.T) {
+	s := newSite(t)
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"data":[{"id":"content.x","attributes":{"usage":"in %s","mcpTool":{}}}]}`, r.Header.Get("Accept-Language"))
+	}
+	front := start(t, s)
+	for range 2 {
+		for _, language := range []string{"de", "fr"} {
+			if r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "Accept-Language", language); !strings.Contains(r.Body, "in "+language) {
+				t.Errorf("%s: %s", language, r.Body)
+			}
+		}
+	}
+}
+
+func TestModuleAsSource(t *testing.T) {
+	mux := http.NewServeMux()
+	s := newSite(t)
+	mux.HandleFunc("/mcp/tools/list", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("cursor") == "" {
+			io.WriteString(w, `{"tools":[{"name":"a","description":"A","title":"T","inputSchema":{"type":"object","properties":[]},"annotations":[]}],"nextCursor":"MQ=="}`)
+			return
+		}
+		io.WriteString(w, `{"tools":[{"name":"b","description":"B","inputSchema":{"type":"object","properties":[{"type":"string"}],"required":[0]}},
+			{"name":"c","description":"C","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}`)
+	})
+	mux.Handle("/", s)
+	s.Config.Handler = mux
+	front := start(t, s, func(o *bridge.Options) { o.Source = bridge.SourceModule })
+	r := list(t, front, "agent")
+	for _, has := range []string{`{"name":"a","title":"T","description":"A","inputSchema":{"type":"object","properties":{}}}`, `"required":["0"]`, `"name":"c"`} {
+		if !strings.Contains(r.Body, has) {
+			t.Errorf("list lacks %s: %s", has, r.Body)
+		}
+	}
+	if r := call(t, front, "agent", "b", `{"0":"x"}`); r.Body != `{"result":["x"]}` {
+		t.Errorf("invoke: %d %s", r.Status, r.Body)
+	}
+	if r := call(t, front, "agent", "c", `{}`); r.Status != 400 {
+		t.Errorf("invalid arguments: %d %s", r.Status, r.Body)
+	}
+}
+
+func TestExposureWithoutTheAttribute(t *testing.T) {
+	s := newSite(t)
+	s.meta = ""
+	for _, id := range []string{"content.get", "content.admin.purge", "search.query", "taxonomy.terms", "media.list", "system.cache_clear", "user.login", "node.delete", "other.thing", "content"} {
+		s.methods = append(s.methods, `{"id":"`+id+`","attributes":{"usage":"u"}}`)
+	}
+	for name, c := range map[string]struct {
+		change func(*bridge.Options)
+		in     []string
+	}{
+		"safe defaults": {func(o *bridge.Options) {}, []string{"content.get", "search.query", "taxonomy.terms", "media.list"}},
+		"own include":   {func(o *bridge.Options) { o.Include = []string{"*"} }, []string{"content.get", "search.query", "taxonomy.terms", "media.list", "other.thing", "content"}},
+		"own both":      {func(o *bridge.Options) { o.Include, o.Exclude = []string{"*"}, []string{"*.*"} }, []string{"content"}},
+		"read only":     {func(o *bridge.Options) { o.ReadOnly = true }, []string{"content.get", "media.list"}},
+		"by attribute":  {func(o *bridge.Options) { o.Expose = "attribute" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			front := start(t, s, c.change)
+			r := list(t, front, "agent")
+			if n := strings.Count(r.Body, `"name"`); n != len(c.in) {
+				t.Errorf("%d tools, want %v: %s", n, c.in, r.Body)
+			}
+			for _, id := range c.in {
+				if !strings.Contains(r.Body, `"name":"`+id+`"`) {
+					t.Errorf("%s is missing", id)
+				}
+			}
+			if r := call(t, front, "agent", "user.login", "{}"); r.Status != 404 {
+				t.Errorf("a filtered method by invoke: %d", r.Status)
+			}
+		})
+	}
+}
+
+func TestUnderscoredNames(t *testing.T) {
+	long := "content." + strings.Repeat("x", 80)
+	s := newSite(t, method("content.a_b"), method("content.a.b"), method("content_a.b"), method("x y"), method(long))
+	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+		fmt.Fprintf(w, `{"id":%s,"result":%q}`, c.ID, c.Method)
+	}
+	front := start(t, s, func(o *bridge.Options) { o.Naming = "underscore" })
+	body := list(t, front, "agent").Body
+	seen := map[string]bool{}
+	for _, part := range strings.Split(body, `"name":"`)[1:] {
+		name, _, _ := strings.Cut(part, `"`)
+		if seen[name] || len(name) > 64 || strings.ContainsAny(name, ". ") {
+			t.Errorf("name %q", name)
+		}
+		seen[name] = true
+		r := call(t, front, "agent", name, "{}")
+		if r.Status != 200 || strings.Contains(r.Body, "not_found") {
+			t.Errorf("%s: %d %s", name, r.Status, r.Body)
+		}
+	}
+	if len(seen) != 5 || !seen["x_y"] {
+		t.Errorf("names %v", seen)
+	}
+}

@@ -1,0 +1,84 @@
+// Package metrics counts what the bridge does, for Prometheus. Labels are endpoints, codes and outcomes, all of a
+// fixed set: neither a caller nor a tool nor anything that a request brings is ever one.
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are one bridge's figures, in a registry of their own.
+type Metrics struct {
+	registry   *prometheus.Registry
+	requests   *prometheus.HistogramVec
+	upstream   *prometheus.HistogramVec
+	lookups    *prometheus.CounterVec
+	violations *prometheus.CounterVec
+}
+
+// State is what is asked of the bridge when the figures are read.
+type State struct {
+	SiteUp      func() bool
+	Quarantined func() int
+	Callers     func() int
+}
+
+// New makes the figures.
+func New(s State) *Metrics {
+	// From a cached list to a slow method: 0.25 ms to 16 s.
+	buckets := prometheus.ExponentialBuckets(0.00025, 4, 9)
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "bridge_request_seconds", Help: "Requests answered, by endpoint and HTTP status.", Buckets: buckets,
+		}, []string{"endpoint", "status"}),
+		upstream: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "bridge_upstream_seconds", Help: "Requests to the site, by purpose and outcome (HTTP status or error code).", Buckets: buckets,
+		}, []string{"purpose", "outcome"}),
+		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bridge_discovery_total", Help: "Look-ups of a caller's tools: hit, miss, stale or refused.",
+		}, []string{"outcome"}),
+		violations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bridge_violations_total", Help: "Arguments (input) and results (output) that broke their schema.",
+		}, []string{"kind"}),
+	}
+	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations,
+		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", func() float64 {
+			if s.SiteUp() {
+				return 1
+			}
+			return 0
+		}),
+		gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) }),
+		gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) }))
+	return m
+}
+
+func gauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+// Handler serves the figures.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Request counts an answered request.
+func (m *Metrics) Request(endpoint string, status int, took time.Duration) {
+	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// Upstream counts a request to the site.
+func (m *Metrics) Upstream(purpose, outcome string, took time.Duration) {
+	m.upstream.WithLabelValues(purpose, outcome).Observe(took.Seconds())
+}
+
+// Lookup counts a look-up of a caller's tools.
+func (m *Metrics) Lookup(outcome string) { m.lookups.WithLabelValues(outcome).Inc() }
+
+// Violation counts arguments or a result that broke a schema.
+func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).Inc() }

@@ -1,0 +1,65 @@
+package bridge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// shutdownTime is how long requests under way may take to end when the bridge is told to.
+const shutdownTime = 10 * time.Second
+
+// Server gives an http.Server for the handler with the limits of the options: on what comes in, and how slowly. A body
+// has a limit of its own in the handler, for a call may take longer than its body.
+func (o Options) Server(handler http.Handler) (*http.Server, error) {
+	o, _, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: o.HeaderTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+	}
+	if o.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("tls_cert, tls_key: %w", err)
+		}
+		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return s, nil
+}
+
+// Serve answers requests on l with a server from Options.Server until ctx ends; requests under way are then answered.
+func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
+	ended := make(chan error, 1)
+	go func() {
+		if s.TLSConfig != nil {
+			ended <- s.ServeTLS(l, "", "")
+		} else {
+			ended <- s.Serve(l)
+		}
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("the bridge stopped serving: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := s.Shutdown(last); err != nil {
+		s.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("the bridge stopped serving: %w", err)
+	}
+	return nil
+}

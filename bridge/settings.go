@@ -1,0 +1,270 @@
+package bridge
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/filter"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/upstream"
+)
+
+// Setting is one option as an operator meets it: by this name in the configuration file, with dashes as a flag, and in
+// the environment. The table is what --help and the documentation print.
+type Setting struct {
+	Name    string
+	Env     string // "": not settable there
+	Default string // as text; "": nothing
+	Help    string
+	Secret  bool // no flag and no plain text in a file: by environment, or by the setting of the same name with _file
+
+	set   func(*Options, string) error
+	unset func(*Options) bool
+}
+
+// Flag is the setting's name on the command line.
+func (s Setting) Flag() string { return strings.ReplaceAll(s.Name, "_", "-") }
+
+// Set reads a value from text: a duration as 90s or a number of seconds, a list with commas between its items.
+func (s Setting) Set(o *Options, text string) error {
+	if err := s.set(o, text); err != nil {
+		if s.Secret {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		return fmt.Errorf("%s: %q %w", s.Name, text, err)
+	}
+	return nil
+}
+
+// Settings is the table of all options.
+func Settings() []Setting {
+	return []Setting{
+		textSetting("drupal", "DRUPAL_URL", "", "base address of the site, http or https", func(o *Options) *string { return &o.Drupal }),
+		textSetting("listen", "BRIDGE_LISTEN", "127.0.0.1:8081", "host:port to listen on; port 0 takes a free one", func(o *Options) *string { return &o.Listen }),
+
+		choice("source", "jsonrpc", "where methods are discovered: jsonrpc (/jsonrpc/methods) or module (/mcp/tools/list of the MCP module)", func(o *Options) *SourceKind { return &o.Source }, SourceJSONRPC, SourceModule),
+		choice("expose", "auto", "what makes a method a tool: attribute, patterns, or auto (the attribute where the site shows it, else patterns)", func(o *Options) *discovery.Exposure { return &o.Expose }, discovery.ExposeAuto, discovery.ExposeAttribute, discovery.ExposePatterns),
+		listSetting("include", "BRIDGE_INCLUDE", "patterns of method ids that are tools; * is any run of characters; without any: "+strings.Join(filter.DefaultInclude, ", ")+" where there is no attribute", func(o *Options) *[]string { return &o.Include }),
+		listSetting("exclude", "BRIDGE_EXCLUDE", "patterns of method ids that are not, whatever include says; without any: "+strings.Join(filter.DefaultExclude, ", ")+" where there is no attribute", func(o *Options) *[]string { return &o.Exclude }),
+		flagSetting("read_only", "only tools that change nothing: readOnlyHint is true or, where a method has no hint, its id ends as in content.list", func(o *Options) *bool { return &o.ReadOnly }),
+		choice("naming", "id", "tool names: id (unchanged) or underscore (all but letters, digits, _ and - turned into _, at most 64 characters)", func(o *Options) *filter.Naming { return &o.Naming }, filter.NamingID, filter.NamingUnderscore),
+		number("page_size", "BRIDGE_PAGE_SIZE", "50", "tools on a page of the list", func(o *Options) *int { return &o.PageSize }),
+		flagSetting("lazy_schemas", "take /jsonrpc/methods for an index and fetch a tool's schemas from /jsonrpc/methods/{id} when it is first shown or called", func(o *Options) *bool { return &o.LazySchemas }),
+		textSetting("target_method", "", "{target}.list", "method that lists what an entity_reference may take; {target} is the entity type; called only where the caller sees it; none: no look-up", func(o *Options) *string { return &o.TargetMethod }),
+		textSetting("target_value", "", "id", "member of its items that is the value", func(o *Options) *string { return &o.TargetValue }),
+		number("target_max", "", "100", "longest enum of such values; with more the reference takes any string", func(o *Options) *int { return &o.TargetMax }),
+
+		duration("discovery_ttl", "BRIDGE_DISCOVERY_TTL", "300s", "how long the site's tools are taken to be the same", func(o *Options) *time.Duration { return &o.DiscoveryTTL }),
+		duration("permission_ttl", "BRIDGE_PERMISSION_TTL", "60s", "how long what one caller sees is taken to be the same; a call always asks the site", func(o *Options) *time.Duration { return &o.PermissionTTL }),
+		duration("refused_ttl", "", "5s", "how long a refused caller is remembered, no longer than permission_ttl", func(o *Options) *time.Duration { return &o.RefusedTTL }),
+		duration("max_stale", "", "1h", "how old a list may be that stands in for a site that fails", func(o *Options) *time.Duration { return &o.MaxStale }),
+		duration("stale_after", "", "2s", "how long a list waits for a slow site before an older one is given", func(o *Options) *time.Duration { return &o.StaleAfter }),
+		duration("background", "", "", "keep callers seen within this time fresh unasked; without it only those who listen for changes", func(o *Options) *time.Duration { return &o.Background }),
+		number("max_callers", "", "10000", "callers that are remembered", func(o *Options) *int { return &o.MaxCallers }),
+
+		duration("upstream_timeout", "BRIDGE_UPSTREAM_TIMEOUT", "30s", "for one request to the site, from connecting to the last byte", func(o *Options) *time.Duration { return &o.UpstreamTimeout }),
+		number("max_answer", "", "33554432", "longest answer of the site, in bytes", func(o *Options) *int64 { return &o.MaxAnswer }),
+		number("max_in_flight", "", "256", "requests at the site at one time", func(o *Options) *int { return &o.MaxInFlight }),
+		number("max_waiting", "", "1024", "requests that may wait for one of those places; more get 503", func(o *Options) *int { return &o.MaxWaiting }),
+		textSetting("upstream_ca", "BRIDGE_UPSTREAM_CA", "", "file of certificates (PEM) that the site's is checked against, beside the system's", func(o *Options) *string { return &o.UpstreamCA }),
+
+		choice("output", "pass", "results that break their tool's output schema: pass, warn (in the log) or refuse", func(o *Options) *invoke.OutputCheck { return &o.Output }, invoke.OutputPass, invoke.OutputWarn, invoke.OutputRefuse),
+		rateSetting("rate_limit", "BRIDGE_RATE_LIMIT", "calls a second that one caller may make of one tool; without it any number", func(o *Options) *float64 { return &o.RatePerSec }),
+		number("rate_burst", "", "10", "calls that may come at once under rate_limit", func(o *Options) *int { return &o.RateBurst }),
+
+		schemes("credentials", "basic,bearer", "sign-in schemes that go on to the site: basic, bearer, cookie", func(o *Options) *[]upstream.Scheme { return &o.Credentials }),
+		textSetting("service_user", "BRIDGE_SERVICE_USER", "", "account at the site that all callers act as; needs a password and front-end tokens", func(o *Options) *string { return &o.ServiceUser }),
+		secret("service_password", "BRIDGE_SERVICE_PASSWORD", "its password", func(o *Options) *upstream.Secret { return &o.ServicePassword }),
+		secrets("service_tokens", "BRIDGE_SERVICE_TOKENS", "bearer tokens with which callers sign in at a bridge with a service account", func(o *Options) *[]upstream.Secret { return &o.ServiceTokens }),
+		textSetting("admin_method", "", "cache.rebuild", "who sees this method on the site may use /mcp/admin/; none: only admin_tokens", func(o *Options) *string { return &o.AdminMethod }),
+		secrets("admin_tokens", "BRIDGE_ADMIN_TOKENS", "bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
+
+		number("max_body", "", "4194304", "longest request body, in bytes", func(o *Options) *int64 { return &o.MaxBody }),
+		duration("body_timeout", "", "10s", "how long a request's body may take to arrive", func(o *Options) *time.Duration { return &o.BodyTimeout }),
+		duration("header_timeout", "", "5s", "how long a request's header may take to arrive", func(o *Options) *time.Duration { return &o.HeaderTimeout }),
+		textSetting("tls_cert", "BRIDGE_TLS_CERT", "", "file of the bridge's own certificate (PEM); with tls_key the bridge speaks https", func(o *Options) *string { return &o.TLSCert }),
+		textSetting("tls_key", "BRIDGE_TLS_KEY", "", "file of its key (PEM)", func(o *Options) *string { return &o.TLSKey }),
+	}
+}
+
+// OptionsFromEnv gives what the environment says; BRIDGE_…_FILE names a file that holds a secret.
+func OptionsFromEnv(getenv func(string) string) (Options, error) {
+	var o Options
+	return o, o.FromEnv(getenv)
+}
+
+// FromEnv overrides options by what the environment says.
+func (o *Options) FromEnv(getenv func(string) string) error {
+	for _, s := range Settings() {
+		if s.Env == "" {
+			continue
+		}
+		text := getenv(s.Env)
+		if file := getenv(s.Env + "_FILE"); s.Secret && file != "" {
+			var err error
+			if text, err = readSecret(file); err != nil {
+				return fmt.Errorf("%s_FILE: %w", s.Env, err)
+			}
+		}
+		if text == "" {
+			continue
+		}
+		if err := s.Set(o, text); err != nil {
+			return fmt.Errorf("environment %s: %w", s.Env, err)
+		}
+	}
+	return nil
+}
+
+// Flags gives a flag for every setting but the secrets; parsing them overrides o.
+func (o *Options) Flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("bridge", flag.ContinueOnError)
+	for _, s := range Settings() {
+		if s.Secret {
+			continue
+		}
+		help := s.Help
+		if s.Default != "" {
+			help += " (default " + s.Default + ")"
+		}
+		if s.Env != "" {
+			help += " (" + s.Env + ")"
+		}
+		fs.Func(s.Flag(), help, func(text string) error { return s.Set(o, text) })
+	}
+	return fs
+}
+
+// readSecret reads a file that holds one secret, or several on lines of their own.
+func readSecret(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ","), nil
+}
+
+// setting makes a Setting of a field and a way to read it.
+func setting[T any](name, env, def, help string, at func(*Options) *T, unset func(T) bool, read func(string) (T, error)) Setting {
+	return Setting{
+		Name: name, Env: env, Default: def, Help: help,
+		unset: func(o *Options) bool { return unset(*at(o)) },
+		set: func(o *Options, text string) error {
+			v, err := read(text)
+			if err == nil {
+				*at(o) = v
+			}
+			return err
+		},
+	}
+}
+
+func isZero[T comparable](v T) bool { var zero T; return v == zero }
+
+func isNil[T any](v []T) bool { return v == nil }
+
+func textSetting(name, env, def, help string, at func(*Options) *string) Setting {
+	return setting(name, env, def, help, at, isZero, func(s string) (string, error) { return s, nil })
+}
+
+func flagSetting(name, help string, at func(*Options) *bool) Setting {
+	return setting(name, "BRIDGE_"+strings.ToUpper(name), "", help, at, isZero, func(s string) (bool, error) {
+		v, err := strconv.ParseBool(s)
+		return v, complain(err, "must be true or false")
+	})
+}
+
+func number[T int | int64](name, env, def, help string, at func(*Options) *T) Setting {
+	return setting(name, env, def, help, at, isZero, func(s string) (T, error) {
+		v, err := strconv.ParseInt(s, 10, 64)
+		if err == nil && v < 1 {
+			err = strconv.ErrRange
+		}
+		return T(v), complain(err, "must be a whole number above 0")
+	})
+}
+
+func rateSetting(name, env, help string, at func(*Options) *float64) Setting {
+	return setting(name, env, "", help, at, isZero, func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err == nil && !(v > 0 && v <= 1e6) {
+			err = strconv.ErrRange
+		}
+		return v, complain(err, "must be a number above 0")
+	})
+}
+
+func duration(name, env, def, help string, at func(*Options) *time.Duration) Setting {
+	return setting(name, env, def, help, at, isZero, func(s string) (time.Duration, error) {
+		if _, err := strconv.ParseFloat(s, 64); err == nil {
+			s += "s" // a bare number is seconds
+		}
+		v, err := time.ParseDuration(s)
+		if err == nil && v <= 0 {
+			err = strconv.ErrRange
+		}
+		return v, complain(err, "must be a time above 0, such as 90s, 5m or a number of seconds")
+	})
+}
+
+func choice[T ~string](name, def, help string, at func(*Options) *T, of ...T) Setting {
+	return setting(name, "BRIDGE_"+strings.ToUpper(name), def, help, at, isZero, func(s string) (T, error) {
+		if slices.Contains(of, T(s)) {
+			return T(s), nil
+		}
+		return "", fmt.Errorf("must be one of %v", of)
+	})
+}
+
+func listSetting(name, env, help string, at func(*Options) *[]string) Setting {
+	return setting(name, env, "", help, at, isNil, func(s string) ([]string, error) { return items[string](s), nil })
+}
+
+func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setting {
+	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]upstream.Scheme, error) {
+		list := items[upstream.Scheme](s)
+		for _, item := range list {
+			if item != upstream.Basic && item != upstream.Bearer && item != upstream.Cookie {
+				return nil, fmt.Errorf("must be a list of basic, bearer and cookie")
+			}
+		}
+		return list, nil
+	})
+}
+
+func secret(name, env, help string, at func(*Options) *upstream.Secret) Setting {
+	s := setting(name, env, "", help, at, isZero, func(s string) (upstream.Secret, error) { return upstream.Secret(s), nil })
+	s.Secret = true
+	return s
+}
+
+func secrets(name, env, help string, at func(*Options) *[]upstream.Secret) Setting {
+	s := setting(name, env, "", help, at, isNil, func(s string) ([]upstream.Secret, error) { return items[upstream.Secret](s), nil })
+	s.Secret = true
+	return s
+}
+
+// items splits a list at its commas.
+func items[T ~string](s string) []T {
+	list := []T{}
+	for _, item := range strings.Split(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, T(item))
+		}
+	}
+	return list
+}
+
+// complain gives a message in the operator's words for an error of the standard library's.
+func complain(err error, message string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", message)
+}

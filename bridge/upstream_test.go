@@ -1,0 +1,296 @@
+package bridge_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+// canary must never reach a caller.
+const canary = "canary-7f3a /var/www/html Drupal\\\\node\\\\Node"
+
+func TestWhatTheSiteAnswersBecomes(t *testing.T) {
+	say := func(status int, body string) func(http.ResponseWriter, rpc) {
+		return func(w http.ResponseWriter, c rpc) {
+			w.WriteHeader(status)
+			io.WriteString(w, strings.ReplaceAll(body, "ID", string(c.ID)))
+		}
+	}
+	rpcError := func(id, rest string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{` + rest + `}}` }
+	s := newSite(t, echo)
+	front := start(t, s, func(o *bridge.Options) { o.UpstreamTimeout = 100 * time.Millisecond; o.MaxAnswer = 1 << 20 })
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter, rpc)
+		status int
+		code   string
+		has    []string
+	}{
+		"a result":            {say(200, `{"jsonrpc":"2.0","id":ID,"result":{"n":1.0}}`), 200, "", []string{`{"result":{"n":1.0}}`}},
+		"null":                {say(200, `{"jsonrpc":"2.0","id":ID,"result":null}`), 200, "", []string{`{"result":null}`}},
+		"denial":              {say(200, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"Access Denied: The 'x' permission is required."`)), 403, "access_denied", []string{"content.echo"}},
+		"invalid request":     {say(400, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"odd"`)), 500, "execution_error", []string{`"jsonrpc_data":"odd"`}},
+		"gone":                {say(400, rpcError("ID", `"code":-32601,"message":"Method Not Found"`)), 404, "tool_not_found", []string{"content.echo"}},
+		"invalid params":      {say(200, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"no such entity"`)), 400, "invalid_params", []string{"no such entity", `"jsonrpc_code":-32602`}},
+		"schema violation":    {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. `+canary+`"`)), 400, "invalid_params", []string{`"parameter":"n"`, "fetched anew"}},
+		"own code":            {say(200, rpcError("null", `"code":-32050,"message":"Custom application error","data":{"n":9007199254740993}`)), 500, "execution_error", []string{"Custom application error", `"jsonrpc_code":-32050`, `"jsonrpc_data":{"n":9007199254740993}`}},
+		"exception":           {say(200, rpcError("ID", `"code":-32603,"message":"Internal Error","data":"`+canary+`"`)), 500, "execution_error", []string{"Internal Error", "-32603"}},
+		"error with 500":      {say(500, rpcError("null", `"code":-32050,"message":"M"`)), 500, "execution_error", []string{"M"}},
+		"error without id":    {say(200, `{"error":{"code":-1,"message":""}}`), 500, "execution_error", []string{"did not say why"}},
+		"error for another":   {say(200, rpcError("77777", `"code":-32602,"message":"M"`)), 502, "upstream_error", nil},
+		"another's result":    {say(200, `{"jsonrpc":"2.0","id":77777,"result":1}`), 502, "upstream_error", nil},
+		"id as a string":      {say(200, `{"jsonrpc":"2.0","id":"ID","result":1}`), 502, "upstream_error", nil},
+		"result with null id": {say(200, `{"jsonrpc":"2.0","id":null,"result":1}`), 502, "upstream_error", nil},
+		"result without id":   {say(200, `{"jsonrpc":"2.0","result":1}`), 502, "upstream_error", nil},
+		"both":                {say(200, `{"id":ID,"result":1,"error":{"code":1,"message":"m"}}`), 502, "upstream_error", nil},
+		"two results":         {say(200, `{"id":ID,"result":1,"result":2}`), 502, "upstream_error", nil},
+		"neither":             {say(200, `{"jsonrpc":"2.0","id":ID}`), 502, "upstream_error", nil},
+		"a batch":             {say(200, `[{"id":ID,"result":1}]`), 502, "upstream_error", nil},
+		"result with 500":     {say(500, `{"id":ID,"result":1}`), 502, "upstream_error", nil},
+		"result with 404":     {say(404, `{"id":ID,"result":1}`), 502, "upstream_error", nil},
+		"a page":              {say(200, `<html>`+canary+`</html>`), 502, "upstream_error", nil},
+		"a page with 500":     {say(500, `<html>`+canary+`</html>`), 502, "upstream_error", nil},
+		"not found":           {say(404, `<html></html>`), 502, "upstream_error", nil},
+		"maintenance":         {say(503, `<html></html>`), 503, "upstream_unavailable", nil},
+		"nothing":             {say(204, ``), 502, "upstream_error", nil},
+		"empty":               {say(200, ``), 502, "upstream_error", nil},
+		"invalid UTF-8":       {say(200, "{\"id\":ID,\"result\":\"\xff\"}"), 502, "upstream_error", nil},
+		"forbidden":           {say(403, `<html>`+canary+`</html>`), 403, "access_denied", nil},
+		"unauthorized":        {say(401, `{}`), 401, "authentication_required", nil},
+		"too large":           {say(200, `{"id":ID,"result":"`+strings.Repeat("x", 1<<20)+`"}`), 502, "upstream_error", nil},
+		"cut": {func(w http.ResponseWriter, c rpc) {
+			w.Header().Set("Content-Length", "999")
+			io.WriteString(w, `{"id":1`)
+		}, 502, "upstream_error", nil},
+		"reset": {func(w http.ResponseWriter, c rpc) { panic(http.ErrAbortHandler) }, 502, "upstream_error", nil},
+		"redirect": {func(w http.ResponseWriter, c rpc) {
+			w.Header().Set("Location", "http://evil.example/")
+			w.WriteHeader(307)
+		}, 502, "upstream_error", nil},
+		"hang": {func(w http.ResponseWriter, c rpc) { time.Sleep(150 * time.Millisecond) }, 504, "upstream_timeout", nil},
+		"hang within the body": {func(w http.ResponseWriter, c rpc) {
+			io.WriteString(w, "{")
+			w.(http.Flusher).Flush()
+			time.Sleep(150 * time.Millisecond)
+		}, 504, "upstream_timeout", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.change(func() { s.answer = func(w http.ResponseWriter, _ *http.Request, call rpc) { c.answer(w, call) } })
+			before := s.calls.Load()
+			r := call(t, front, "agent", "content.echo", `{}`)
+			if r.Status != c.status || r.Code() != c.code {
+				t.Errorf("got %d %.200s, want %d %s", r.Status, r.Body, c.status, c.code)
+			}
+			for _, has := range c.has {
+				if !strings.Contains(r.Body, has) {
+					t.Errorf("%s lacks %s", r.Body, has)
+				}
+			}
+			if strings.Contains(r.Body, "canary") || strings.Contains(fmt.Sprint(r.Header), "evil") {
+				t.Errorf("leaks: %v %s", r.Header, r.Body)
+			}
+			if n := s.calls.Load() - before; n != 1 {
+				t.Errorf("the site got %d calls, want 1", n)
+			}
+		})
+	}
+}
+
+// One request's answer must not be taken for another's, whatever the load.
+func TestConcurrentCallersGetTheirOwn(t *testing.T) {
+	s := newSite(t, echo)
+	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		user, _, _ := r.BasicAuth()
+		fmt.Fprintf(w, `{"id":%s,"result":{"user":%q,"params":%s}}`, c.ID, user, c.Params)
+	}
+	front := start(t, s)
+	front.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
+	var wg sync.WaitGroup
+	for worker := range 64 {
+		wg.Go(func() {
+			for i := range 8 {
+				user := []string{"ann", "bob", "cyd"}[(worker+i)%3]
+				arguments := fmt.Sprintf(`{"any":"%d/%d"}`, worker, i)
+				want := fmt.Sprintf(`{"result":{"user":%q,"params":%s}}`, user, arguments)
+				if r := call(t, front, user, "content.echo", arguments); r.Body != want {
+					t.Errorf("got %d %s, want %s", r.Status, r.Body, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.calls.Load(); n != 64*8 {
+		t.Errorf("the site ran %d calls, want %d", n, 64*8)
+	}
+	if n := s.discoveries.Load(); n != 3 {
+		t.Errorf("%d discoveries for three callers", n)
+	}
+}
+
+func TestACallerWhoLeavesEndsTheCall(t *testing.T) {
+	s := newSite(t, echo)
+	arrived, ended := make(chan struct{}), make(chan struct{})
+	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		close(arrived)
+		<-r.Context().Done()
+		close(ended)
+	}
+	front := start(t, s)
+	list(t, front, "agent")
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, "POST", front.URL+"/mcp/tools/invoke", strings.NewReader(`{"name":"content.echo","arguments":{}}`))
+	req.SetBasicAuth("agent", "agent-pass")
+	go func() { <-arrived; cancel() }()
+	if _, err := front.Client().Do(req); err == nil {
+		t.Error("the call was answered")
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the site still works for a caller who left")
+	}
+}
+
+func TestASiteThatIsDownCostsNothingAndComesBack(t *testing.T) {
+	s := newSite(t, echo)
+	address := s.Listener.Addr().String()
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 200 {
+		t.Fatalf("%d %s", r.Status, r.Body)
+	}
+	s.CloseClientConnections()
+	s.Close()
+	for i := range 10 {
+		r := call(t, front, "agent", "content.echo", "{}")
+		lost := i == 0 && r.Status == 502 // on a connection that was open until then: the call may have run
+		if !lost && (r.Status != 503 || r.Code() != "upstream_unavailable") {
+			t.Errorf("down, call %d: %d %s", i, r.Status, r.Body)
+		}
+	}
+	r := list(t, front, "stranger")
+	if r.Status != 503 || r.Header.Get("Retry-After") != "1" {
+		t.Errorf("a stranger's list with an open breaker: %d %v", r.Status, r.Header)
+	}
+	if r := send(t, front, "", "GET", "/readyz", ""); r.Status != 503 {
+		t.Errorf("readyz: %d", r.Status)
+	}
+	if r := send(t, front, "", "GET", "/healthz", ""); r.Status != 200 {
+		t.Errorf("healthz: %d", r.Status)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("the port was taken meanwhile: %v", err)
+	}
+	back := &http.Server{Handler: s}
+	go back.Serve(l)
+	defer back.Close()
+	c.advance(time.Second)
+	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 200 {
+		t.Errorf("back: %d %s", r.Status, r.Body)
+	}
+}
+
+func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
+	s := newSite(t, echo)
+	release := make(chan struct{})
+	var inside atomic.Int64
+	front := start(t, s, func(o *bridge.Options) { o.MaxInFlight, o.MaxWaiting = 2, 1 })
+	list(t, front, "agent")
+	s.change(func() {
+		s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+			inside.Add(1)
+			<-release
+			fmt.Fprintf(w, `{"id":%s,"result":1}`, c.ID)
+		}
+	})
+	statuses := make(chan int, 4)
+	var once sync.Once
+	for range 4 {
+		go func() {
+			r := call(t, front, "agent", "content.echo", "{}")
+			if r.Status == 503 && (r.Code() != "overloaded" || r.Header.Get("Retry-After") == "") {
+				t.Errorf("overload: %s %v", r.Body, r.Header)
+			}
+			if r.Status == 503 {
+				once.Do(func() { close(release) })
+			}
+			statuses <- r.Status
+		}()
+	}
+	count := map[int]int{}
+	for range 4 {
+		count[<-statuses]++
+	}
+	if count[200] != 3 || count[503] != 1 || inside.Load() != 3 {
+		t.Errorf("answers %v, %d calls at the site; want three served and one turned away", count, inside.Load())
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	s := newSite(t, echo)
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.RatePerSec, o.RateBurst, o.Now = 1, 2, c.now })
+	status := func(user string) int { return call(t, front, user, "content.echo", "{}").Status }
+	for i, want := range []int{200, 200, 429, 429} {
+		if got := status("ann"); got != want {
+			t.Errorf("call %d: %d, want %d", i, got, want)
+		}
+	}
+	if r := call(t, front, "ann", "content.echo", "{}"); r.Code() != "rate_limited" || r.Header.Get("Retry-After") != "1" {
+		t.Errorf("%s %v", r.Body, r.Header)
+	}
+	if got := status("bob"); got != 200 {
+		t.Errorf("another caller: %d", got)
+	}
+	if n := s.calls.Load(); n != 3 {
+		t.Errorf("the site got %d calls, want 3", n)
+	}
+	c.advance(time.Second)
+	if got := status("ann"); got != 200 {
+		t.Errorf("a second later: %d", got)
+	}
+}
+
+func TestResultsAreHeldToTheOutputSchema(t *testing.T) {
+	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object","properties":{"m":{"type":"object"}}},"mcpTool":{}}}`)
+	result := ""
+	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+		fmt.Fprintf(w, `{"id":%s,"result":%s}`, c.ID, result)
+	}
+	refuse := start(t, s, func(o *bridge.Options) { o.Output = "refuse" })
+	pass := start(t, s)
+	for _, c := range []struct {
+		result, refuse string
+		status         int
+	}{{`{"m":{}}`, `{"result":{"m":{}}}`, 200}, {`{"m":[], "n":1.0}`, `{"result":{"m":{},"n":1.0}}`, 200}, {`[]`, `{"result":{}}`, 200}, {`"no"`, "", 500}, {`[1]`, "", 500}} {
+		result = c.result
+		r := call(t, refuse, "agent", "content.x", "{}")
+		if r.Status != c.status || c.refuse != "" && r.Body != c.refuse || c.status == 500 && r.Code() != "execution_error" {
+			t.Errorf("refuse %s: %d %s", c.result, r.Status, r.Body)
+		}
+		if r := call(t, pass, "agent", "content.x", "{}"); r.Body != `{"result":`+c.result+`}` {
+			t.Errorf("pass %s: %d %s", c.result, r.Status, r.Body)
+		}
+	}
+}
+
+func TestParametersByPosition(t *testing.T) {
+	front := start(t, newSite(t, `{"id":"content.p","attributes":{"params":[{"schema":{"type":"string"},"attributes":{}},{"schema":{"type":"integer"},"attributes":{}}],"mcpTool":{}}}`))
+	for arguments, want := range map[string]string{`{"0":"a","1":2}`: `{"result":["a",2]}`, `{"0":"a"}`: `{"result":["a"]}`, `{}`: `{"result":[]}`} {
+		if r := call(t, front, "agent", "content.p", arguments); r.Body != want {
+			t.Errorf("%s: %d %s, want %s", arguments, r.Status, r.Body, want)
+		}
+	}
+	if r := call(t, front, "agent", "content.p", `{"1":2}`); r.Code() != "invalid_params" || !strings.Contains(r.Body, `"parameter":"0"`) {
+		t.Errorf("a gap: %d %s", r.Status, r.Body)
+	}
+}
