@@ -3,7 +3,10 @@ package reports
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -331,6 +334,26 @@ func TestPage(t *testing.T) {
 	})
 }
 
+func TestClausePage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clauses.html")
+	data := written(t, func(b *bytes.Buffer) error {
+		return WriteClauses(b, "2026-11-21", []ClauseDoc{
+			{ID: "list/answers-json", Level: MUST, Area: "list", Text: "`tools` is an array.", Source: "plan2", Right: `{"tools": []}`, Wrong: hostile, Mutants: []string{"tools-null"}},
+			{ID: "mcp/origin", Level: MUST, Area: "mcp", Capability: "mcp", Text: "A foreign Origin: 403.", Source: "mcp"},
+			{ID: "list/cursor-empty", Level: SHOULD, Area: "list", Text: "`cursor=` means the first page.", Source: "seen", Unchecked: true},
+		})
+	})
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, newBrowser(t), "file://"+path+"#area=list&open=list/answers-json", 1280, 900)
+	b.until(`document.getElementById('list/answers-json').open`)
+	if got := b.shown(); got != "list/answers-json list/cursor-empty" {
+		t.Errorf("the filter shows %s", got)
+	}
+	b.picture("clauses-1280")
+}
+
 func TestLargePageOpensInUnderASecond(t *testing.T) {
 	chrome := newBrowser(t)
 	r := every()
@@ -357,5 +380,95 @@ func TestLargePageOpensInUnderASecond(t *testing.T) {
 	t.Logf("511 results opened in %v", best.Round(time.Millisecond))
 	if best > time.Second {
 		t.Errorf("511 results take %v to open", best)
+	}
+}
+
+// TestFormsAgree writes one report with every verdict in it and reads each form back, the page in a browser.
+func TestFormsAgree(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteAll(every(), dir); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	r, err := Parse(file("report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range Verdicts() {
+		if r.Summary.Count(v) == 0 {
+			t.Errorf("the report has no %s: it cannot prove anything about it", v)
+		}
+	}
+	agree := func(form string, verdicts map[string]Verdict, summary Summary) {
+		if !maps.Equal(verdicts, verdictsOf(r)) {
+			t.Errorf("%s has the verdicts %v, report.json %v", form, verdicts, verdictsOf(r))
+		}
+		summary.Conformant = r.Summary.Conformant
+		if summary != r.Summary {
+			t.Errorf("%s counts %+v, report.json %+v", form, summary, r.Summary)
+		}
+	}
+
+	var suites junitSuites
+	if err := xml.Unmarshal(file("junit.xml"), &suites); err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := junitVerdicts(file("junit.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree("junit.xml", verdicts, r.Summary)
+	s := r.Summary
+	if suites.Tests != s.Total || suites.Failures != s.Fail+s.Fixed || suites.Errors != s.Error || suites.Skipped != s.Known+s.NotApplicable+s.NotTestable {
+		t.Errorf("junit.xml counts %d tests, %d failures, %d errors, %d skipped; report.json %+v", suites.Tests, suites.Failures, suites.Errors, suites.Skipped, s)
+	}
+
+	var sarif sarifLog
+	if err := json.Unmarshal(file("report.sarif"), &sarif); err != nil {
+		t.Fatal(err)
+	}
+	agree("report.sarif", sarif.Runs[0].Properties.Verdicts, sarif.Runs[0].Properties.Summary)
+
+	verdicts, err = verdictReaders["markdown"](file("summary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree("summary.md", verdicts, s)
+	if row := fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d |", s.Fail, s.Error, s.Fixed, s.Warn, s.Known, s.NotTestable, s.Pass, s.NotApplicable, s.Total); !strings.Contains(string(file("summary.md")), row) {
+		t.Errorf("summary.md lacks the counts %s", row)
+	}
+
+	message := fmt.Sprintf("%s (%d of %d)", r.State(), s.Pass, s.Pass+s.Fail+s.Warn+s.Known+s.Fixed)
+	for _, name := range []string{"badge.json", "badge.svg"} {
+		if !strings.Contains(string(file(name)), message) {
+			t.Errorf("%s does not say %q:\n%s", name, message, file(name))
+		}
+	}
+
+	b := open(t, newBrowser(t), "file://"+filepath.Join(dir, "report.html"), 1280, 900)
+	counts := eval[map[string]int](b, `Object.fromEntries([...document.querySelectorAll('[data-count]')].map(e => [e.dataset.count, Number(e.textContent)]))`)
+	seen := Summary{
+		Pass: counts["pass"], Fail: counts["fail"], Warn: counts["warn"], Known: counts["known"], Fixed: counts["fixed"],
+		NotApplicable: counts["not-applicable"], NotTestable: counts["not-testable"], Error: counts["error"], Total: counts["total"],
+	}
+	// What a reader sees: the words of each row, not its attributes.
+	shown := eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('details.result > summary')].map(e => [e.querySelector('.id').innerText, e.querySelector('.tag').innerText]))`)
+	verdicts = map[string]Verdict{}
+	for id, word := range shown {
+		for _, v := range Verdicts() {
+			if word == words[v] {
+				verdicts[id] = v
+			}
+		}
+	}
+	agree("report.html", verdicts, seen)
+	if h1 := eval[string](b, `document.querySelector('h1').textContent`); h1 != string(r.State()) {
+		t.Errorf("report.html says %q, report.json %q", h1, r.State())
 	}
 }

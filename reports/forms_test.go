@@ -299,3 +299,40 @@ func TestDiffMarksWhatDiffers(t *testing.T) {
 		t.Errorf("actual is marked %s", s)
 	}
 }
+
+func TestGitHubTellsTheJob(t *testing.T) {
+	summary := filepath.Join(t.TempDir(), "summary")
+	if err := os.WriteFile(summary, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"GITHUB_STEP_SUMMARY": summary}
+	var out bytes.Buffer
+	if err := GitHub(&out, every(), func(name string) string { return env[name] }); err != nil || out.Len() > 0 {
+		t.Errorf("outside of GitHub it writes %q: %v", &out, err)
+	}
+	env["GITHUB_ACTIONS"] = "true"
+	if err := GitHub(&out, every(), func(name string) string { return env[name] }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::") {
+		t.Errorf("the log gets %q", &out)
+	}
+	data, err := os.ReadFile(summary)
+	if want := "before\n" + form(t, "markdown", every()); err != nil || string(data) != want {
+		t.Errorf("the job summary is not added to: %v\n%s", err, data)
+	}
+}
+
+func TestEnvironmentNamesTheCI(t *testing.T) {
+	for variable, want := range map[string]string{"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": "CI", "HOME": ""} {
+		got := CurrentEnvironment(func(name string) string {
+			if name == variable {
+				return "true"
+			}
+			return ""
+		})
+		if got.CI != want || got.OS == "" || got.Go == "" {
+			t.Errorf("with %s the environment is %+v, want the CI %q", variable, got, want)
+		}
+	}
+}

@@ -1,10 +1,32 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
+
+// GitHub tells a GitHub Actions job of r: annotations on out, the job's log, and summary.md in the job's summary.
+// Elsewhere, by what getenv says (os.Getenv or a stand-in), it does nothing.
+func GitHub(out io.Writer, r *Report, getenv func(string) string) error {
+	if getenv("GITHUB_ACTIONS") != "true" {
+		return nil
+	}
+	if err := WriteAnnotations(out, r); err != nil {
+		return fmt.Errorf("annotate: %w", err)
+	}
+	path := getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("write the job summary: %w", err)
+	}
+	return errors.Join(WriteMarkdown(f, r), f.Close())
+}
 
 // annotationLimit is how many annotations of one kind GitHub shows for a step.
 const annotationLimit = 10
