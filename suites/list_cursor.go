@@ -1,0 +1,281 @@
+package suites
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Area("list", func(b *Bridge) {
+	b.Check("list/cursor-base64-offset", func(ctx SpecContext) {
+		caller, list := b.severalPages(ctx)
+		offset := 0
+		for i, page := range list.Pages[:len(list.Pages)-1] {
+			offset += len(page.Tools())
+			Expect(page).To(HaveCursor(offsetCursor(offset)))
+			if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
+				Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1]), "without padding")
+			}
+		}
+	})
+
+	b.Check("list/cursor-opaque-roundtrip", func(ctx SpecContext) {
+		caller, list := b.severalPages(ctx)
+		cursor, second := list.Pages[0].NextCursor(), list.Pages[1]
+		for _, sent := range []struct {
+			how   string
+			query string
+			fresh bool
+		}{
+			{how: "a second time", query: url.QueryEscape(cursor)},
+			{how: "byte for byte", query: cursor},
+			{how: "with every byte percent-encoded", query: percentEncoded(cursor)},
+			{how: "on a fresh connection", query: url.QueryEscape(cursor), fresh: true},
+			{how: "and once more", query: url.QueryEscape(cursor)},
+		} {
+			if value, err := url.QueryUnescape(sent.query); err != nil || value != cursor {
+				continue // as it stands, this cursor means something else in a URL
+			}
+			r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
+			Expect(r).To(ShowPage(second), sent.how)
+		}
+	})
+
+	b.Check("list/cursor-past-end", func(ctx SpecContext) {
+		total := len(b.allTools(ctx, b.As(Agent)).Tools())
+		for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
+			Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+		}
+	})
+
+	b.Check("list/cursor-malformed", func(ctx SpecContext) {
+		list := b.allTools(ctx, b.As(Agent))
+		for _, m := range badCursors {
+			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: m.query})
+			Expect(r).To(BeHarmless(list, b.startsFor(m)), m.what)
+			if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
+				Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r), m.what)
+			}
+		}
+	})
+
+	b.Check("list/cursor-malformed-400", func(ctx SpecContext) {
+		b.allTools(ctx, b.As(Agent))
+		for _, m := range badCursors {
+			if m.unmistakable || m.text && b.Claims("cursor-base64-offset") {
+				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: m.query})
+				Expect(r).To(BeRefused(400, "invalid_cursor"), m.what)
+			}
+		}
+	})
+
+	b.Check("list/cursor-empty", func(ctx SpecContext) {
+		list := b.allTools(ctx, b.As(Agent))
+		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
+	})
+
+	b.Check("list/cursor-other-caller", func(ctx SpecContext) {
+		own := map[Identity]Listing{}
+		for _, who := range []Identity{Agent, Discoverer, Admin} {
+			own[who] = b.allTools(ctx, b.As(who))
+		}
+		judged := 0
+		for _, sent := range []struct{ by, of Identity }{{Discoverer, Agent}, {Discoverer, Admin}, {Agent, Admin}, {Admin, Agent}} {
+			for _, page := range own[sent.of].Pages {
+				if page.NextCursor() != "" {
+					judged++
+					Expect(b.As(sent.by).List(ctx, page.NextCursor())).To(ShowNoneBut(own[sent.by]), "the cursor of "+sent.of.String())
+				}
+			}
+		}
+		if judged == 0 {
+			NotTestable("no caller gets a cursor: the site has fewer tools than a page holds")
+		}
+	})
+})
+
+// badCursor is a query whose cursor is none, with the offsets of the pages that a lenient reading may lead to beside
+// the first.
+type badCursor struct {
+	what         string
+	query        string
+	numbers      []int // that the text begins with
+	negative     bool
+	unmistakable bool // no bridge can have made it
+	text         bool // it is base64, but of no offset
+	long         bool // a server may refuse it before it looks
+}
+
+var badCursors = []badCursor{
+	{what: "not base64", query: "cursor=%21%21%21%21", unmistakable: true},
+	{what: "no number", query: "cursor=" + encoded("abc"), text: true},
+	{what: "not base64 and no number", query: "cursor=abc"},
+	{what: "a bare number", query: "cursor=10", numbers: []int{10}},
+	{what: "a number with more behind it", query: "cursor=" + encoded("10abc"), numbers: []int{10}, text: true},
+	{what: "a decimal", query: "cursor=" + encoded("10.9"), numbers: []int{10}, text: true},
+	{what: "minus one", query: "cursor=" + encoded("-1"), negative: true, text: true},
+	{what: "minus five", query: "cursor=" + encoded("-5"), negative: true, text: true},
+	{what: "far below zero", query: "cursor=" + encoded("-1000000"), negative: true, text: true},
+	{what: "the least integer", query: "cursor=" + encoded("-9223372036854775808"), negative: true, text: true},
+	{what: "a bare minus one", query: "cursor=-1", negative: true},
+	{what: "the largest integer", query: "cursor=" + encoded("9223372036854775807")},
+	{what: "a number of 20 digits", query: "cursor=" + encoded("99999999999999999999")},
+	{what: "control characters", query: "cursor=%00%01%1B", unmistakable: true},
+	{what: "a number with a line break", query: "cursor=" + encoded("50\n"), numbers: []int{50}},
+	{what: "invalid UTF-8", query: "cursor=%FF%FE"},
+	{what: "8 KiB", query: "cursor=" + strings.Repeat("A", 8<<10), long: true},
+	{what: "cursor[]=", query: "cursor[]="},
+	{what: "cursor[]=x, encoded", query: "cursor%5B%5D=x"},
+}
+
+func encoded(cursor string) string {
+	return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(cursor)))
+}
+
+// offsetCursor is the cursor of an offset as cursor-base64-offset has it.
+func offsetCursor(offset int) string {
+	return base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(offset)))
+}
+
+func percentEncoded(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02X", s[i])
+	}
+	return b.String()
+}
+
+// pageStarts says where a page may start that answers a malformed cursor.
+type pageStarts struct {
+	badCursor
+	anywhere bool // the cursors are not offsets, so this one may mean something
+}
+
+func (b *Bridge) startsFor(c badCursor) pageStarts {
+	return pageStarts{c, !c.negative && !b.Claims("cursor-base64-offset")}
+}
+
+func (s pageStarts) allow(offset int) bool {
+	return offset == 0 || s.anywhere || slices.Contains(s.numbers, offset)
+}
+
+// BeHarmless matches an answer to a malformed cursor: 400 with the envelope, a page that may start there, or an empty
+// last one.
+func BeHarmless(list Listing, starts pageStarts) OmegaMatcher {
+	return Meet("400 with the envelope, the first page, the page of a leading number, or an empty last page", func(a *Answer) string {
+		tools := a.Tools()
+		switch {
+		case a.Status == http.StatusBadRequest && a.Code() != "" && a.Message() != "":
+			return ""
+		case starts.long && (a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge):
+			return ""
+		case a.Status != http.StatusOK:
+			return a.Outcome()
+		case len(tools) == 0 && a.NextCursor() == "":
+			return ""
+		case len(tools) == 0:
+			return "an empty page with a cursor: " + a.Outcome()
+		}
+		offset := slices.Index(list.Names(), tools[0].Name())
+		if !isRun(list.Names(), offset, tools) {
+			return "tools that do not follow each other in the list: " + a.Outcome()
+		}
+		if !starts.allow(offset) {
+			return fmt.Sprintf("the page from tool %d of %d", offset+1, len(list.Names()))
+		}
+		return ""
+	})
+}
+
+// GoOnFrom matches the page after another one: it starts with the tool that follows.
+func GoOnFrom(list Listing, before *Answer) OmegaMatcher {
+	return Meet("the tools after those of "+before.Subject(), func(a *Answer) string {
+		names, shown := list.Names(), before.Tools()
+		next := len(shown)
+		if len(shown) > 0 {
+			next += slices.Index(names, shown[0].Name())
+		}
+		tools := a.Tools()
+		if a.Status != http.StatusOK || len(tools) == 0 {
+			return a.Outcome()
+		}
+		if !isRun(names, next, tools) {
+			return fmt.Sprintf("a page from %q on", tools[0].Name())
+		}
+		return ""
+	})
+}
+
+// isRun tells whether tools are those of the list from an offset on.
+func isRun(names []string, offset int, tools []Tool) bool {
+	if offset < 0 || offset+len(tools) > len(names) {
+		return false
+	}
+	for i, t := range tools {
+		if t.Name() != names[offset+i] {
+			return false
+		}
+	}
+	return true
+}
+
+// HaveCursor matches a page with this cursor.
+func HaveCursor(cursor string) OmegaMatcher {
+	return Meet(fmt.Sprintf("the cursor %q", cursor), func(a *Answer) string {
+		if a.NextCursor() == cursor {
+			return ""
+		}
+		return fmt.Sprintf("%q", a.NextCursor())
+	})
+}
+
+// BeBehindTheEnd matches an answer to a cursor beyond the last tool.
+func BeBehindTheEnd() OmegaMatcher {
+	return Meet("200 with an empty `tools` array and no cursor, or 400", func(a *Answer) string {
+		tools, ok := a.Object()["tools"].([]any)
+		if a.Status == http.StatusBadRequest || a.Status == http.StatusOK && ok && len(tools) == 0 && a.NextCursor() == "" {
+			return ""
+		}
+		return a.Outcome()
+	})
+}
+
+// ShowNoneBut matches an answer of tools that are all in the listing, or 400.
+func ShowNoneBut(own Listing) OmegaMatcher {
+	return Meet("tools of the sender's own, or 400", func(a *Answer) string {
+		switch a.Status {
+		case http.StatusBadRequest:
+			return ""
+		case http.StatusOK:
+			foreign := slices.DeleteFunc(Listing{Pages: []*Answer{a}}.Names(), func(n string) bool { return contains(own.Names(), n) })
+			return fewOf(foreign)
+		}
+		return a.Outcome()
+	})
+}
+
+// severalPages is a caller whose tools fill more than a page, with all of them: the agent, where the mock's site has
+// too few tools on a larger one.
+func (b *Bridge) severalPages(ctx context.Context) (Client, Listing) {
+	list := b.allTools(ctx, b.As(Agent))
+	if len(list.Pages) > 1 {
+		return b.As(Agent), list
+	}
+	if b.Drupal == nil || len(b.mustShow(Agent)) > b.PageSize {
+		NotTestable(fmt.Sprintf("all %d tools of the agent came on one page: it needs two", len(list.Tools())))
+	}
+	caller := b.serve(ctx, manyMethods("content.more.", 2*b.PageSize+1))
+	list = b.allTools(ctx, caller)
+	if len(list.Pages) < 2 {
+		NotTestable(fmt.Sprintf("%d tools came on one page: it needs two", len(list.Tools())))
+	}
+	return caller, list
+}

@@ -1,0 +1,228 @@
+package suites
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+)
+
+// The checks of list that need a site of a certain size.
+var _ = Area("list", func(b *Bridge) {
+	b.Check("list/page-size", func(ctx SpecContext) {
+		caller := b.As(Agent)
+		if len(b.mustShow(Agent)) <= b.PageSize {
+			caller = b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1))
+		}
+		list := b.allTools(ctx, caller)
+		for _, page := range list.Pages {
+			Expect(page).To(HoldAtMost(b.PageSize))
+		}
+		for _, page := range list.Pages[:len(list.Pages)-1] {
+			Expect(page).To(BeFull(b.PageSize))
+		}
+	})
+
+	b.Check("list/page-boundary-exact", func(ctx SpecContext) {
+		n := b.PageSize
+		if list := b.allTools(ctx, b.As(Agent)); len(list.Pages) > 1 {
+			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
+		}
+		for _, c := range []struct {
+			tools int
+			pages []int
+		}{
+			{n, []int{n}},
+			{2 * n, []int{n, n}},
+			{n + 1, []int{n, 1}},
+		} {
+			caller := b.serve(ctx, manyMethods(fmt.Sprintf("content.exactly_%d.", c.tools), c.tools))
+			Expect(b.allTools(ctx, caller)).To(HavePagesOf(c.pages...))
+		}
+	})
+
+	b.Check("list/empty-site", func(ctx SpecContext) {
+		b.As(Agent).List(ctx).MustSucceed()
+
+		Expect(b.serve(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
+		hidden := manyMethods("system.hidden.", 2)
+		hidden[0].MCP, hidden[1].MCP = nil, nil
+		Expect(b.serve(ctx, hidden).List(ctx)).To(BeNoTools(), "on a site without a tool")
+	})
+
+	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
+		for _, who := range []Identity{Agent, Discoverer} {
+			list := b.allTools(ctx, b.As(who))
+			for _, page := range list.Pages {
+				Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
+			}
+		}
+		caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
+		list := b.allTools(ctx, caller)
+		if len(list.Pages) < 2 {
+			NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
+		}
+		for _, page := range list.Pages {
+			Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
+		}
+	})
+
+	b.Check("list/change-between-pages", func(ctx SpecContext) {
+		methods := manyMethods("content.changing.", 2*b.PageSize+1)
+		caller := b.serve(ctx, methods)
+		first := caller.List(ctx).MustSucceed()
+		if first.NextCursor() == "" {
+			NotTestable("all tools came on one page: it needs two")
+		}
+		observer := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+		observer.List(ctx) // after the caller, so that what it remembers is no older
+		removed := first.Tools()[0].Name()
+		site := b.Drupal.Site().Clone()
+		site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return b.ToolName(m.ID) == removed })
+		b.ChangeSite(ctx, site, func() bool { return !showsAny(observer.List(ctx), []string{removed}) })
+
+		rest := caller.follow(ctx, first)
+		Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
+	})
+})
+
+// serve puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer shows
+// the old ones, and gives a caller whom it has never seen, with the agent's permissions.
+func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
+	caller := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+	old := b.Visible(caller.who)
+	site := b.Drupal.Site().Clone()
+	site.Methods = methods
+	b.ChangeSite(ctx, site, func() bool { return !showsAny(caller.List(ctx), old) })
+	return caller
+}
+
+func showsAny(page *Answer, names []string) bool {
+	return slices.ContainsFunc(page.Tools(), func(t Tool) bool { return contains(names, t.Name()) })
+}
+
+// manyMethods are n exposed methods that ask for no permission, named with the prefix.
+func manyMethods(prefix string, n int) []fixtures.Method {
+	site, err := fixtures.Builtin(fmt.Sprintf("bulk-%d", n))
+	if err != nil {
+		panic(fmt.Sprintf("a check cannot make its own site: %v", err))
+	}
+	for i := range site.Methods {
+		site.Methods[i].ID = fmt.Sprintf("%s%05d", prefix, i)
+	}
+	return site.Methods
+}
+
+// visibleAmongHidden are n methods that every caller sees, each followed by one that is no tool and one that only
+// administrators may run: wherever a page ends, one of those is near.
+func visibleAmongHidden(n int) []fixtures.Method {
+	visible := manyMethods("content.plain.", n)
+	secret, denied := manyMethods("system.secret.", n), manyMethods("content.denied.", n)
+	var all []fixtures.Method
+	for i := range visible {
+		secret[i].MCP = nil
+		denied[i].Access = []string{fixtures.AdministerSite}
+		all = append(all, visible[i], secret[i], denied[i])
+	}
+	return all
+}
+
+// follow lists the pages behind the first one, which is the first of the listing.
+func (c Client) follow(ctx context.Context, first *Answer) Listing {
+	list := Listing{Pages: []*Answer{first}}
+	for cursor := first.NextCursor(); cursor != "" && len(list.Pages) < maxPages; cursor = list.Last().NextCursor() {
+		list.Pages = append(list.Pages, c.List(ctx, cursor))
+	}
+	return list
+}
+
+// KeepWhatStayed matches pages between which the site changed: each name stands on them once, or the old cursor is
+// refused.
+func KeepWhatStayed(names []string) OmegaMatcher {
+	return &listingMatcher{expected: "each tool that stayed once, or 400 invalid_cursor for the cursor from before the change", judge: func(l Listing) string {
+		last := l.Last()
+		if last.Status == 400 && last.Code() == "invalid_cursor" {
+			return ""
+		}
+		if last.IsError() {
+			return last.Outcome()
+		}
+		shown := l.Names()
+		for _, name := range names {
+			if !contains(shown, name) {
+				return fmt.Sprintf("no %q", name)
+			}
+		}
+		if twice := repeated(shown); len(twice) > 0 {
+			return "twice: " + fewOf(twice)
+		}
+		return ""
+	}}
+}
+
+// hiddenFrom lists the ids of the site's methods that are not in a caller's list.
+func (b *Bridge) hiddenFrom(list Listing) []string {
+	var hidden []string
+	shown := list.Names()
+	site := b.Drupal.Site()
+	for i := range site.Methods {
+		if id := site.Methods[i].ID; !contains(shown, b.ToolName(id)) && !b.collides(b.ToolName(id)) {
+			hidden = append(hidden, id)
+		}
+	}
+	return hidden
+}
+
+// GiveAwayNone matches a page whose cursor holds none of the names, in clear or encoded. A name that is part of one of
+// the page's own tools' does not count.
+func GiveAwayNone(hidden []string) OmegaMatcher {
+	return Meet("a cursor that gives away no hidden name", func(a *Answer) string {
+		const tooShort = 5 // bytes that a random text may hold by chance
+		for _, text := range decodings(a.NextCursor(), 3) {
+			for _, tool := range a.Tools() {
+				text = strings.ReplaceAll(text, tool.Name(), "")
+			}
+			for _, name := range hidden {
+				if len(name) >= tooShort && strings.Contains(text, name) {
+					return fmt.Sprintf("%q, in which %q can be read", a.NextCursor(), name)
+				}
+			}
+		}
+		return ""
+	})
+}
+
+// decodings are a text and what it is when taken as percent-encoded, base64 of any alphabet, hexadecimal or JSON, and
+// those of these again, to a depth.
+func decodings(text string, depth int) []string {
+	all := []string{text}
+	if text == "" || depth == 0 {
+		return all
+	}
+	bare := strings.TrimRight(text, "=")
+	for _, decode := range []func() (string, error){
+		func() (string, error) { return url.PathUnescape(text) },
+		func() (string, error) { b, err := base64.RawStdEncoding.DecodeString(bare); return string(b), err },
+		func() (string, error) { b, err := base64.RawURLEncoding.DecodeString(bare); return string(b), err },
+		func() (string, error) { b, err := hex.DecodeString(text); return string(b), err },
+		func() (string, error) { return strings.ReplaceAll(text, `\/`, `/`), nil },
+	} {
+		if decoded, err := decode(); err == nil && decoded != text {
+			all = append(all, decodings(decoded, depth-1)...)
+		}
+	}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`.:;,|"{} `, r) }) {
+		if part != text {
+			all = append(all, decodings(part, depth-1)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,395 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+	"bridgecheck/suites/jsonschema"
+)
+
+var _ = Area("mapping", func(b *Bridge) {
+	b.Check("mapping/name-is-id", func(ctx SpecContext) {
+		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+			Expect(page).To(HoldTools("the id of a method of the site as `name`", func(t Tool) string {
+				if _, ok := b.Drupal.Site().Method(t.Name()); ok || t.Name() == "" {
+					return ""
+				}
+				return "no such id"
+			}))
+		}
+	})
+
+	b.Check("mapping/name-underscored", func(ctx SpecContext) {
+		list := b.allTools(ctx, b.As(Agent))
+		for _, page := range list.Pages {
+			Expect(page).To(HoldTools("a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
+		}
+		b.expire()
+		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
+		for _, m := range b.colliding() {
+			name := b.nameOf(list, m)
+			if name == "" {
+				continue // list/pages-cover-all-once judges that
+			}
+			Expect(list).To(HaveOnce(name))
+			Expect(b.As(Agent).Describe(ctx, name)).To(BeTheTool(name), "the listed name of "+m.ID)
+			if m.Behaviour.Kind == fixtures.Value {
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, name, Args{})
+				Expect(r).To(HaveResult(), "the listed name of "+m.ID)
+				Expect(r).To(Meet("the method "+m.ID+" to run", func(*Answer) string {
+					if len(b.Drupal.Runs(m.ID)) == 1 {
+						return ""
+					}
+					return "another"
+				}))
+			}
+		}
+	})
+
+	b.Check("mapping/name-portable", func(ctx SpecContext) {
+		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+			Expect(page).To(HoldTools("a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
+				if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
+					return ""
+				}
+				return "another"
+			}))
+		}
+	})
+
+	b.Check("mapping/description-is-usage", func(ctx SpecContext) {
+		b.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, t Tool) string {
+			if m.Usage == "" || t["description"] == m.Usage {
+				return ""
+			}
+			return memberOf(t, "description") + fmt.Sprintf(" in place of %q", m.Usage)
+		})
+	})
+
+	b.Check("mapping/title-from-attribute", func(ctx SpecContext) {
+		b.eachMethod(ctx, "its McpTool title as `title`", func(m *fixtures.Method, t Tool) string {
+			if m.MCP == nil || m.MCP.Title == "" || t["title"] == m.MCP.Title {
+				return ""
+			}
+			return memberOf(t, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
+		})
+	})
+
+	b.Check("mapping/annotations-from-attribute", func(ctx SpecContext) {
+		b.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, t Tool) string {
+			if m.MCP == nil || m.MCP.Annotations == nil {
+				return ""
+			}
+			want, _ := published(m.MCP.Annotations).(map[string]any)
+			got, _ := t["annotations"].(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				v, there := got[name]
+				if !there {
+					return fmt.Sprintf("no %q in %s", name, memberOf(t, "annotations"))
+				}
+				if d := exact.Diff(want[name], v); d != "" {
+					return fmt.Sprintf("another %q: %s", name, d)
+				}
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/output-schema", func(ctx SpecContext) {
+		b.eachMethod(ctx, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, t Tool) string {
+			got, there := t["outputSchema"]
+			want := published(m.Output)
+			switch says := len(texts(want)) > 0; {
+			case m.Output != nil && !says: // {} is no schema to PHP
+				return ""
+			case m.Output == nil && (!there || got == nil): // null is list/tool-optional-members' to judge
+				return ""
+			case m.Output == nil || !there:
+				return memberOf(t, "outputSchema")
+			}
+			if d := jsonschema.Difference(want, got, ""); d != "" {
+				return "another: " + d
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/input-object", func(ctx SpecContext) {
+		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+			Expect(page).To(HoldTools("an object schema as `inputSchema`", func(t Tool) string {
+				schema := t.Input()
+				if schema == nil {
+					return "" // list/tool-required-members judges that
+				}
+				if schema["type"] != "object" {
+					return "the type " + exact.Short(schema["type"])
+				}
+				if properties, there := schema["properties"]; there && t.properties() == nil {
+					return "the properties " + exact.Short(properties)
+				}
+				return ""
+			}))
+		}
+	})
+
+	b.Check("mapping/no-params-object", func(ctx SpecContext) {
+		b.eachMethod(ctx, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, t Tool) string {
+			if m.ByPosition {
+				return ""
+			}
+			for _, member := range []string{"inputSchema", "outputSchema"} {
+				if f := listAsProperties(t[member], member); f != "" {
+					return f
+				}
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/properties-complete", func(ctx SpecContext) {
+		b.eachMethod(ctx, "one property for every parameter, with its schema", func(m *fixtures.Method, t Tool) string {
+			if m.ByPosition || t.Input() == nil {
+				return ""
+			}
+			declared := map[string]bool{}
+			for _, p := range m.Params {
+				declared[p.Name] = true
+				if _, there := t.property(p.Name); !there {
+					return fmt.Sprintf("no property %q", p.Name)
+				}
+				if p.Factory != "" || p.Drupal != nil {
+					continue // mapping/factory-params and the area translate judge those
+				}
+				if f := t.propertyFault(p); f != "" {
+					return f
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(t.properties())) {
+				if !declared[name] {
+					return fmt.Sprintf("the property %q, which is no parameter", name)
+				}
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/param-description", func(ctx SpecContext) {
+		b.eachMethod(ctx, "each parameter's description as that of its property", func(m *fixtures.Method, t Tool) string {
+			for _, p := range m.Params {
+				property, there := t.property(p.Name)
+				if m.ByPosition || !there {
+					continue
+				}
+				schema, _ := property.(map[string]any)
+				got, described := schema["description"]
+				if p.Description == "" && !described || p.Description != "" && got == p.Description {
+					continue
+				}
+				own, _ := published(p.Resolved()).(map[string]any)
+				if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
+					continue // the schema has one of its own
+				}
+				return fmt.Sprintf("%s for %q in place of %s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/required-exact", func(ctx SpecContext) {
+		b.eachMethod(ctx, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, t Tool) string {
+			if m.ByPosition || t.Input() == nil {
+				return ""
+			}
+			var want []any
+			for _, p := range m.Params {
+				if p.Required {
+					want = append(want, p.Name)
+				}
+			}
+			got, there := t.Input()["required"]
+			names, isList := got.([]any)
+			if !there && len(want) == 0 || isList && len(want) > 0 && len(names) == len(want) && sameNames(want, names) {
+				return ""
+			}
+			return fmt.Sprintf("%s in place of %s", describedAs(got, there), describedAs(want, len(want) > 0))
+		})
+	})
+
+	b.Check("mapping/factory-params", func(ctx SpecContext) {
+		judged := 0
+		b.eachMethod(ctx, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, t Tool) string {
+			for _, p := range m.Params {
+				if p.Factory == "" || m.ByPosition {
+					continue
+				}
+				judged++
+				if f := t.propertyFault(p); f != "" {
+					return f
+				}
+				property, _ := t.property(p.Name)
+				for _, text := range texts(property) {
+					if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
+						return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
+					}
+				}
+			}
+			return ""
+		})
+		if judged == 0 {
+			NotTestable("no tool of the agent's has a parameter from a factory")
+		}
+	})
+
+	b.Check("mapping/by-position", func(ctx SpecContext) {
+		site := b.Drupal.Site()
+		if !slices.ContainsFunc(site.VisibleTo(userOf(site, Agent)), func(id string) bool { m, _ := site.Method(id); return m.ByPosition }) {
+			NotTestable("the site " + site.Name + " has no tool with parameters by position")
+		}
+		b.eachMethod(ctx, "an object schema for parameters by position", func(m *fixtures.Method, t Tool) string {
+			if !m.ByPosition {
+				return ""
+			}
+			schema := t.Input()
+			if schema["type"] != "object" {
+				return "the type " + exact.Short(schema["type"])
+			}
+			if properties, there := schema["properties"]; there && t.properties() == nil {
+				return "the properties " + exact.Short(properties)
+			}
+			required, _ := schema["required"].([]any)
+			if slices.ContainsFunc(required, func(v any) bool { _, text := v.(string); return !text }) {
+				return "required " + exact.Short(required)
+			}
+			return ""
+		})
+	})
+
+	b.Check("mapping/language", func(ctx SpecContext) {
+		who := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+		for _, language := range []string{"mt", "is", "mt"} {
+			b.expire()
+			b.Drupal.Mark()
+			r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
+			r.MustSucceed()
+			Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
+				asked := []string{}
+				for _, entry := range b.Drupal.Discoveries() {
+					asked = append(asked, entry.Header.Get("Accept-Language"))
+				}
+				if slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }) {
+					return ""
+				}
+				return fmt.Sprintf("requests in %q", asked)
+			}))
+		}
+	})
+})
+
+// eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
+// mapping/name-is-id, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
+// translate; where nothing is left, the check is not testable.
+func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, t Tool) string) {
+	judged := 0
+	for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+		Expect(page).To(HoldTools(expected, func(t Tool) string {
+			m := b.methodOf(t.Name())
+			if m == nil || !translatable(b, m) {
+				return ""
+			}
+			judged++
+			return fault(m, t)
+		}))
+	}
+	if judged == 0 {
+		NotTestable("no listed tool bears the name of a method of the site (mapping/name-is-id and mapping/name-underscored judge that)")
+	}
+}
+
+// portableName is the form of a name that every MCP client takes.
+var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// isID tells whether a name is a method's id, so that it could not be another. Without the site the claim counts.
+func (b *Bridge) isID(name string) bool {
+	if !b.Claims("naming-id") {
+		return false
+	}
+	if b.Drupal == nil {
+		return true
+	}
+	_, ok := b.Drupal.Site().Method(name)
+	return ok
+}
+
+// underscoreFault says what is wrong with a tool's name under naming-underscore.
+func (b *Bridge) underscoreFault(t Tool) string {
+	site := b.Drupal.Site()
+	for i := range site.Methods {
+		if b.ToolName(site.Methods[i].ID) == t.Name() {
+			return ""
+		}
+	}
+	if b.collides(t.Name()) && portableName.MatchString(t.Name()) && !strings.Contains(t.Name(), ".") {
+		return ""
+	}
+	return "another"
+}
+
+// collides tells whether a name can be that of one of several methods whose underscored ids are the same: how they are
+// told apart is the bridge's affair, as long as the common part stays.
+func (b *Bridge) collides(name string) bool {
+	return slices.ContainsFunc(b.colliding(), func(m *fixtures.Method) bool { return strings.Contains(name, b.ToolName(m.ID)) })
+}
+
+// colliding lists the agent's methods that share their underscored id with another.
+func (b *Bridge) colliding() []*fixtures.Method {
+	site := b.Drupal.Site()
+	count := map[string]int{}
+	for i := range site.Methods {
+		count[b.ToolName(site.Methods[i].ID)]++
+	}
+	var found []*fixtures.Method
+	for _, id := range site.VisibleTo(userOf(site, Agent)) {
+		if m, _ := site.Method(id); count[b.ToolName(id)] > 1 {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// nameOf finds the name under which a method is listed by its usage; "" where it is not, or where others share it.
+func (b *Bridge) nameOf(list Listing, m *fixtures.Method) string {
+	name := ""
+	for _, t := range list.Tools() {
+		if t["description"] == m.Usage && m.Usage != "" {
+			if name != "" {
+				return ""
+			}
+			name = t.Name()
+		}
+	}
+	return name
+}
+
+func describedAs(v any, there bool) string {
+	if !there {
+		return "none"
+	}
+	return exact.Short(v)
+}
+
+func sameNames(want, got []any) bool {
+	return !slices.ContainsFunc(want, func(name any) bool {
+		return !slices.ContainsFunc(got, func(v any) bool { return exact.Equal(name, v) })
+	})
+}

@@ -1,0 +1,227 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/suites/exact"
+)
+
+// ListSame matches a listing of equal tools in the same order as another.
+func ListSame(other Listing) types.GomegaMatcher {
+	return &listingMatcher{expected: "the same tools in the same order as the time before", judge: func(l Listing) string {
+		return otherTools(other.Tools(), l.Tools())
+	}}
+}
+
+// CoverOnce matches a listing that ends and holds no tool twice, and each of the names.
+func CoverOnce(names []string) types.GomegaMatcher {
+	return &listingMatcher{expected: "every visible tool exactly once, and an end", judge: func(l Listing) string {
+		if l.Fault != "" {
+			_, got := splitMismatch(l.Fault)
+			return got
+		}
+		shown := l.Names()
+		if twice := repeated(shown); len(twice) > 0 {
+			return "twice: " + fewOf(twice)
+		}
+		if missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return contains(shown, n) }); len(missing) > 0 {
+			return "no " + fewOf(missing)
+		}
+		return ""
+	}}
+}
+
+// HaveNoNameTwice matches a listing whose tools all have names of their own.
+func HaveNoNameTwice() types.GomegaMatcher {
+	return &listingMatcher{expected: "no two tools of one name", judge: func(l Listing) string { return fewOf(repeated(l.Names())) }}
+}
+
+// HaveNamesOf matches a listing of the same names as another, in any order.
+func HaveNamesOf(other Listing) types.GomegaMatcher {
+	return &listingMatcher{expected: "the same names as the time before", judge: func(l Listing) string {
+		before := other.Names()
+		return fewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return contains(before, n) }))
+	}}
+}
+
+// HaveOnce matches a listing with exactly one tool of the name.
+func HaveOnce(name string) types.GomegaMatcher {
+	return &listingMatcher{expected: fmt.Sprintf("one tool %q", name), judge: func(l Listing) string {
+		if contains(repeated(l.Names()), name) {
+			return "several"
+		}
+		return ""
+	}}
+}
+
+// HavePagesOf matches a listing of exactly these many tools a page.
+func HavePagesOf(sizes ...int) types.GomegaMatcher {
+	return &listingMatcher{expected: "pages of " + numbers(sizes) + " tools", judge: func(l Listing) string {
+		got := make([]int, len(l.Pages))
+		for i, p := range l.Pages {
+			got[i] = len(p.Tools())
+		}
+		if slices.Equal(got, sizes) {
+			return ""
+		}
+		return numbers(got)
+	}}
+}
+
+// HaveToolsArray matches a page whose `tools` is an array, empty or not.
+func HaveToolsArray() types.GomegaMatcher {
+	return Meet("`tools` to be an array", func(a *Answer) string {
+		tools, ok := a.Member("tools")
+		if !ok {
+			return "no `tools`"
+		}
+		if _, ok := tools.([]any); !ok {
+			return exact.Short(tools)
+		}
+		return ""
+	})
+}
+
+// HaveACursorOrNone matches a page whose `nextCursor` has one of the forms that a page may end with.
+func HaveACursorOrNone() types.GomegaMatcher {
+	return Meet("`nextCursor` to be a non-empty string, null or absent", func(a *Answer) string {
+		cursor, ok := a.Member("nextCursor")
+		if text, isText := cursor.(string); !ok || cursor == nil || isText && text != "" {
+			return ""
+		}
+		return exact.Short(cursor)
+	})
+}
+
+// HoldTools matches a page all of whose tools are as expected: fault says what is wrong with one, "" when nothing is.
+func HoldTools(expected string, fault func(tool Tool) string) types.GomegaMatcher {
+	return Meet(expected+" for every tool", func(a *Answer) string {
+		for _, tool := range a.Tools() {
+			if f := fault(tool); f != "" {
+				return fmt.Sprintf("%s for %q", f, tool.Name())
+			}
+		}
+		return ""
+	})
+}
+
+// HoldAtMost matches a page of no more than n tools.
+func HoldAtMost(n int) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("at most %d tools", n), func(a *Answer) string {
+		if got := len(a.Tools()); got > n {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
+}
+
+// BeFull matches a page of exactly n tools.
+func BeFull(n int) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("%d tools, for another page follows", n), func(a *Answer) string {
+		if got := len(a.Tools()); got != n {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
+}
+
+// BeNoTools matches 200 with an empty tools array and no cursor.
+func BeNoTools() types.GomegaMatcher {
+	return Meet("200 with an empty `tools` array and no cursor", func(a *Answer) string {
+		if tools, ok := a.Object()["tools"].([]any); a.Status != http.StatusOK || !ok || len(tools) > 0 || a.NextCursor() != "" {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// ShowPage matches 200 with the same tools in the same order as another page.
+func ShowPage(page *Answer) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *Answer) string {
+		if a.Status != http.StatusOK {
+			return a.Outcome()
+		}
+		return otherTools(page.Tools(), a.Tools())
+	})
+}
+
+// otherTools says where two lists of tools differ; "" when they are equal.
+func otherTools(want, got []Tool) string {
+	for i := range want {
+		switch {
+		case i == len(got):
+			return fmt.Sprintf("%d tools in place of %d", len(got), len(want))
+		case want[i].Name() != got[i].Name():
+			return fmt.Sprintf("%q in place of %q at position %d", got[i].Name(), want[i].Name(), i+1)
+		}
+		if d := exact.Diff(map[string]any(want[i]), map[string]any(got[i])); d != "" {
+			return fmt.Sprintf("another %q: %s", got[i].Name(), d)
+		}
+	}
+	if len(got) > len(want) {
+		return fmt.Sprintf("%d tools in place of %d", len(got), len(want))
+	}
+	return ""
+}
+
+// repeated lists the names that stand more than once.
+func repeated(names []string) []string {
+	count := map[string]int{}
+	var twice []string
+	for _, name := range names {
+		if count[name]++; count[name] == 2 {
+			twice = append(twice, name)
+		}
+	}
+	return twice
+}
+
+// fewOf writes names for a message: the first few, and how many more there are.
+func fewOf(names []string) string {
+	const shown = 5
+	words := make([]string, 0, shown)
+	for _, name := range names[:min(shown, len(names))] {
+		words = append(words, fmt.Sprintf("%q", name))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// numbers writes page sizes for a message.
+func numbers(sizes []int) string {
+	words := make([]string, 0, 8)
+	for _, n := range sizes[:min(8, len(sizes))] {
+		words = append(words, fmt.Sprint(n))
+	}
+	text := strings.Join(words, " and ")
+	if len(sizes) > 8 {
+		text += fmt.Sprintf(" and %d more pages", len(sizes)-8)
+	}
+	return text
+}
+
+// typeOf names the JSON type of a value as messages do.
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	case []any:
+		return "an array"
+	}
+	return "an object"
+}

@@ -1,0 +1,64 @@
+package suites
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/jsonschema"
+)
+
+// The bounds of schema/bounded.
+const (
+	maxSchemaDepth = 32
+	maxSchemaBytes = 64 << 10
+)
+
+var _ = Area("schema", func(b *Bridge) {
+	b.Check("schema/input-valid", func(ctx SpecContext) {
+		b.eachSchema(ctx, "a valid JSON Schema", validity, "inputSchema")
+	})
+
+	b.Check("schema/output-valid", func(ctx SpecContext) {
+		b.eachSchema(ctx, "a valid JSON Schema", validity, "outputSchema")
+	})
+
+	b.Check("schema/no-remote-ref", func(ctx SpecContext) {
+		b.eachSchema(ctx, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
+	})
+
+	b.Check("schema/bounded", func(ctx SpecContext) {
+		b.eachSchema(ctx, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
+			if depth := jsonschema.Depth(schema); depth > maxSchemaDepth {
+				return fmt.Sprintf("%d levels", depth)
+			}
+			if size := jsonschema.Size(schema); size > maxSchemaBytes {
+				return fmt.Sprintf("%d bytes", size)
+			}
+			return ""
+		}, "inputSchema", "outputSchema")
+	})
+
+	b.Check("schema/accepts-valid-example", func(ctx SpecContext) {
+		b.eachSchema(ctx, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
+	})
+})
+
+// eachSchema judges the schemas in these members of every listed tool: fault says what is wrong with one.
+func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema any) string, members ...string) {
+	for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+		for _, member := range members {
+			Expect(page).To(HoldTools(expected+" as `"+member+"`", func(t Tool) string {
+				schema, there := t[member]
+				if _, isObject := schema.(map[string]any); !there || !isObject {
+					return "" // list/tool-required-members and list/tool-optional-members judge that
+				}
+				return fault(schema)
+			}))
+		}
+	}
+}
+
+// validity judges by the dialect that a schema declares, Draft 7 where it declares none.
+func validity(schema any) string { return jsonschema.Fault(schema, jsonschema.Draft7) }
