@@ -10,10 +10,10 @@ import (
 // loginRoutes are Drupal's own routes for signing in and out by cookie.
 func loginRoutes() []route {
 	return []route{
-		{RouteLogin, "/user/login", []string{"GET", "POST"}, cookieOnly, (*exchange).login},
-		{RouteLogout, "/user/logout", []string{"GET", "POST"}, cookieOnly, (*exchange).logout},
-		{RouteSession, "/session/token", []string{"GET"}, cookieOnly, (*exchange).sessionToken},
-		{RouteSession, "/user/login_status", []string{"GET"}, cookieOnly, (*exchange).loginStatus},
+		{name: RouteLogin, path: "/user/login", verbs: []string{"GET", "POST"}, schemes: cookieOnly, handle: (*exchange).login},
+		{name: RouteLogout, path: "/user/logout", verbs: []string{"GET", "POST"}, schemes: cookieOnly, handle: (*exchange).logout},
+		{name: RouteSession, path: "/session/token", verbs: []string{"GET"}, schemes: cookieOnly, handle: (*exchange).sessionToken},
+		{name: RouteSession, path: "/user/login_status", verbs: []string{"GET"}, schemes: cookieOnly, handle: (*exchange).loginStatus},
 	}
 }
 

@@ -64,10 +64,10 @@ type tokenClaims struct {
 // oauthRoutes exist on sites that take bearer tokens.
 func oauthRoutes() []route {
 	return []route{
-		{RouteToken, "/oauth/token", []string{"POST"}, cookieOnly, ifOAuth((*exchange).issueToken)},
-		{RouteToken, "/oauth/revoke", []string{"POST"}, cookieOnly, ifOAuth((*exchange).revokeToken)},
-		{RouteJWKS, "/oauth/jwks", []string{"GET"}, cookieOnly, ifOAuth((*exchange).jwks)},
-		{RouteOAuth, "/.well-known/oauth-authorization-server", []string{"GET"}, cookieOnly, ifOAuth((*exchange).authorizationServer)},
+		{name: RouteToken, path: "/oauth/token", verbs: []string{"POST"}, schemes: cookieOnly, handle: ifOAuth((*exchange).issueToken)},
+		{name: RouteToken, path: "/oauth/revoke", verbs: []string{"POST"}, schemes: cookieOnly, handle: ifOAuth((*exchange).revokeToken)},
+		{name: RouteJWKS, path: "/oauth/jwks", verbs: []string{"GET"}, schemes: cookieOnly, handle: ifOAuth((*exchange).jwks)},
+		{name: RouteOAuth, path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: cookieOnly, handle: ifOAuth((*exchange).authorizationServer)},
 	}
 }
 

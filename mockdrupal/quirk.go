@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"bridgecheck/fixtures"
 )
 
 // Quirk is a fault of the recorded site that the mock has only when asked for.
@@ -23,7 +25,7 @@ const (
 // Quirks lists all quirks.
 func Quirks() []Quirk {
 	return []Quirk{
-		{QuirkStickyGet, "GET /jsonrpc?query= answers from the page cache of the caller's permissions: another user's answer, and after a 400 or 204 that answer to every later query, until the site changes."},
+		{QuirkStickyGet, "GET /jsonrpc?query= (and the module's describe) answers from the page cache of the caller's permissions: another user's answer, and after a 400 or 204 that answer to every later query, until the site changes."},
 		{QuirkEmptyOnEncodeError, "A result that json_encode refuses (1e400, more than 512 levels) gives 200 with an empty body in place of a -32603 error."},
 	}
 }
@@ -72,7 +74,7 @@ type getCache struct {
 }
 
 // cacheKey has no query for the answers that the real site forgot to vary by it.
-type cacheKey struct{ permissions, query string }
+type cacheKey struct{ path, format, permissions, query string }
 
 const maxCached = 10_000
 
@@ -82,12 +84,12 @@ func (c *getCache) usable(x *exchange) bool {
 
 func (c *getCache) key(x *exchange, query string) cacheKey {
 	held := []string{}
-	for _, p := range x.state.site.Permissions {
+	for _, p := range append(slices.Clone(x.state.site.Permissions), fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent) {
 		if x.state.holds(x.caller, p) {
 			held = append(held, p)
 		}
 	}
-	return cacheKey{x.state.visible(x.caller) + "/" + strings.Join(held, ","), query}
+	return cacheKey{x.path, x.format(), x.state.visible(x.caller) + "/" + strings.Join(held, ","), query}
 }
 
 func (c *getCache) get(x *exchange) (*Answer, bool) {

@@ -19,6 +19,7 @@ type route struct {
 	path    string   // a mux template; matched whatever the case, as Drupal does
 	verbs   []string // those that Drupal declares, in its order; none: all
 	schemes func(*fixtures.Site) []string
+	exists  func(x *exchange, vars map[string]string) bool // nil: always
 	handle  func(x *exchange, vars map[string]string) *Answer
 }
 
@@ -41,10 +42,10 @@ func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 func cookieOnly(*fixtures.Site) []string { return []string{schemeCookie} }
 
 func (d *Drupal) routeTable() []route {
-	return slices.Concat(loginRoutes(), oauthRoutes(), []route{
-		{RouteJSONRPC, "/jsonrpc", []string{"POST", "GET", "OPTIONS"}, jsonrpcSchemes, (*exchange).jsonrpc},
-		{RouteMethods, "/jsonrpc/methods", []string{"GET"}, jsonrpcSchemes, (*exchange).methods},
-		{RouteMethod, "/jsonrpc/methods/{id}", []string{"GET"}, jsonrpcSchemes, (*exchange).method},
+	return slices.Concat(loginRoutes(), oauthRoutes(), d.faceRoutes(), []route{
+		{name: RouteJSONRPC, path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: jsonrpcSchemes, handle: (*exchange).jsonrpc},
+		{name: RouteMethods, path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*exchange).methods},
+		{name: RouteMethod, path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*exchange).method},
 	})
 }
 
@@ -87,7 +88,10 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	if strings.HasPrefix(x.r.URL.Path, "//") {
 		return x.redirectSlashes()
 	}
-	if rt == nil {
+	if a := x.before(); a != nil {
+		return a
+	}
+	if rt == nil || rt.exists != nil && !rt.exists(x, vars) {
 		return x.notFound(fmt.Sprintf("No route found for %q", x.verb+" "+x.base()+x.path))
 	}
 	verb := x.verb

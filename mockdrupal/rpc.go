@@ -17,7 +17,8 @@ type rpcCall struct {
 	id        php.Value // nil for a notification
 	arguments *php.Array
 	raw       fixtures.Raw // params as sent
-	journal   int          // index into the entry's Calls; -1: not in the journal
+	journal   int          // index into the entry's Calls
+	unchecked bool         // no parameter factory has seen the arguments
 }
 
 // rpcError is a JSON-RPC error object.

@@ -67,9 +67,7 @@ func (x *exchange) execute(c *rpcCall) rpcResponse {
 func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
 	m := c.method
 	runs := x.d.counts.add(m.ID)
-	if c.journal >= 0 {
-		x.note(func(e *Entry) { e.Calls[c.journal].Ran = true })
-	}
+	x.note(func(e *Entry) { e.Calls[c.journal].Ran = true })
 	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
 		if err := x.d.clock.sleep(x.r.Context(), m.ID, m.Behaviour.Sleep); err != nil {
 			x.aborted = true
@@ -96,7 +94,7 @@ func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
 	case fixtures.WhoAmI:
 		return php.Map(php.Pair{Name: "uid", Value: int64(x.caller.user.UID)}, php.Pair{Name: "name", Value: x.caller.name()}), nil
 	default:
-		return x.compute(m, b, c.arguments)
+		return x.compute(c, b)
 	}
 }
 
@@ -109,13 +107,17 @@ func literal(raw fixtures.Raw) php.Value {
 }
 
 // compute is for the behaviours that look at their arguments.
-func (x *exchange) compute(m *method, b *fixtures.Behaviour, arguments *php.Array) (php.Value, *rpcError) {
+func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
+	arguments := c.arguments
 	switch b.Kind {
 	case fixtures.Lookup:
 		return x.state.lookup(b, arguments), nil
 	case fixtures.Get:
 		return x.state.get(b, arguments)
 	case fixtures.Entity:
+		if c.unchecked {
+			return php.Map(php.Pair{Name: "raw", Value: arguments.Member(b.By)}), nil
+		}
 		return arguments.Member(b.By), nil // the parameter factory loaded it
 	case fixtures.Pick:
 		picked := &php.Array{}
@@ -125,7 +127,7 @@ func (x *exchange) compute(m *method, b *fixtures.Behaviour, arguments *php.Arra
 		return picked, nil
 	case fixtures.Types:
 		types := &php.Array{}
-		for _, p := range m.parameters() {
+		for _, p := range c.method.parameters() {
 			v, _ := arguments.Get(p.key)
 			types.Set(p.key, php.Map(php.Pair{Name: "type", Value: php.DebugType(v)}, php.Pair{Name: "value", Value: v}))
 		}

@@ -23,8 +23,8 @@ type Credentials struct {
 // CredentialsOf finds an account's credentials; the second result is false for an account that is not known.
 type CredentialsOf func(account string) (Credentials, bool)
 
-// SiteCredentials takes the credentials from a site file. A token is known by its value, or, when it is the account's
-// first, by bearer alone.
+// SiteCredentials takes the credentials from a site file. A token is known by its value, whoever's it is, NAME for
+// NAME-token too; bearer alone stands for the account's first.
 func SiteCredentials(site *fixtures.Site) CredentialsOf {
 	return func(account string) (Credentials, bool) {
 		u, ok := site.User(account)
@@ -32,11 +32,18 @@ func SiteCredentials(site *fixtures.Site) CredentialsOf {
 			return Credentials{}, false
 		}
 		c := Credentials{Password: u.Password, Tokens: map[string]string{}}
-		for i, t := range u.Tokens {
-			c.Tokens[t.Value] = t.Value
-			if i == 0 {
-				c.Tokens[""] = t.Value
+		for _, other := range site.Users {
+			for _, t := range other.Tokens {
+				c.Tokens[strings.TrimSuffix(t.Value, "-token")] = t.Value
 			}
+		}
+		for _, other := range site.Users {
+			for _, t := range other.Tokens {
+				c.Tokens[t.Value] = t.Value
+			}
+		}
+		if len(u.Tokens) > 0 {
+			c.Tokens[""] = u.Tokens[0].Value
 		}
 		return c, true
 	}

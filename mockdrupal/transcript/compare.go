@@ -198,11 +198,11 @@ func (c *comparison) json(at string, want, got []byte) {
 		return
 	}
 	if w, g := php.Elements(want), php.Elements(got); w != nil && g != nil {
-		for i := range max(len(w), len(g)) {
-			if i >= len(w) || i >= len(g) {
-				c.differ(pointer(at)+" (length)", strconv.Itoa(len(w)), strconv.Itoa(len(g)))
-				return
-			}
+		if len(w) != len(g) {
+			c.differ(pointer(at)+" (length)", strconv.Itoa(len(w)), strconv.Itoa(len(g)))
+			return
+		}
+		for i := range w {
 			c.json(at+"/"+strconv.Itoa(i), w[i], g[i])
 		}
 		return

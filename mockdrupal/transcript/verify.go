@@ -64,12 +64,16 @@ func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
 			return nil, fmt.Errorf("verifying: %w", err)
 		}
 	}
-	if o.Credentials == nil {
+	if o.Credentials == nil && o.URL != "" {
 		o.Credentials = SiteCredentials(o.Site)
+	}
+	variants, err := loadVariants()
+	if err != nil {
+		return nil, fmt.Errorf("verifying: %w", err)
 	}
 	report := &Report{Areas: []AreaReport{}, Differences: []Difference{}}
 	for _, area := range areas {
-		if err := report.area(ctx, o, area); err != nil {
+		if err := report.area(ctx, o, variants[area.Name], area); err != nil {
 			return nil, fmt.Errorf("verifying %s: %w", area.Name, err)
 		}
 	}
@@ -94,12 +98,21 @@ type target struct {
 	mock   *mockdrupal.Server // nil for a site elsewhere
 }
 
-func (o VerifyOptions) open(quirks ...string) (*target, error) {
+// open starts a mock for a variant of the site, or names the site at URL.
+func (o VerifyOptions) open(v variant, add string, quirks ...string) (*target, error) {
 	if o.URL != "" {
 		c, err := newClient(o.URL, o.Credentials)
 		return &target{client: c}, err
 	}
-	d, err := mockdrupal.New(o.Site, mockdrupal.Options{Quirks: quirks, JournalLimit: 1})
+	site, err := v.site(o.Site, add)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := v.options(quirks)
+	if err != nil {
+		return nil, err
+	}
+	d, err := mockdrupal.New(site, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +120,11 @@ func (o VerifyOptions) open(quirks ...string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(s.URL, o.Credentials)
+	credentials := o.Credentials
+	if credentials == nil {
+		credentials = SiteCredentials(site)
+	}
+	c, err := newClient(s.URL, credentials)
 	return &target{client: c, mock: s}, err
 }
 
@@ -130,21 +147,30 @@ func (t *target) compare(ctx context.Context, r Record) ([]Difference, error) {
 	return t.client.volatile.compare(r, answer, t.client.host), nil
 }
 
-func (report *Report) area(ctx context.Context, o VerifyOptions, area Area) error {
-	t, err := o.open()
-	if err != nil {
-		return err
-	}
-	defer t.close()
+// area compares one area. A record whose site had other modules than the one before gets a mock of its own.
+func (report *Report) area(ctx context.Context, o VerifyOptions, v variant, area Area) error {
 	found := AreaReport{Name: area.Name}
+	var t *target
+	open := ""
 	for i, r := range area.Records {
+		add := v.addition(r.ID)
+		if t == nil || add != open {
+			if t != nil {
+				t.close()
+			}
+			var err error
+			if t, err = o.open(v, add); err != nil {
+				return err
+			}
+			open = add
+		}
 		differences, err := t.compare(ctx, r)
 		if err != nil {
 			return err
 		}
 		found.Records++
 		if len(differences) > 0 && o.URL == "" {
-			quirk, err := o.explain(ctx, sequence(area.Records[:i+1]))
+			quirk, err := o.explain(ctx, v, add, sequence(area.Records[:i+1]))
 			if err != nil {
 				return err
 			}
@@ -159,6 +185,9 @@ func (report *Report) area(ctx context.Context, o VerifyOptions, area Area) erro
 			found.Differ++
 			report.Differences = append(report.Differences, differences...)
 		}
+	}
+	if t != nil {
+		t.close()
 	}
 	report.Areas = append(report.Areas, found)
 	report.Summary.Records += found.Records
@@ -177,9 +206,9 @@ func sequence(records []Record) []Record {
 }
 
 // explain tries every quirk on a sequence and returns the one with which its last record agrees, "" when there is none.
-func (o VerifyOptions) explain(ctx context.Context, steps []Record) (string, error) {
+func (o VerifyOptions) explain(ctx context.Context, v variant, add string, steps []Record) (string, error) {
 	for _, q := range mockdrupal.Quirks() {
-		agrees, err := o.agreesWith(ctx, q.Name, steps)
+		agrees, err := o.agreesWith(ctx, v, add, q.Name, steps)
 		if err != nil || agrees {
 			return q.Name, err
 		}
@@ -187,8 +216,8 @@ func (o VerifyOptions) explain(ctx context.Context, steps []Record) (string, err
 	return "", nil
 }
 
-func (o VerifyOptions) agreesWith(ctx context.Context, quirk string, steps []Record) (bool, error) {
-	t, err := o.open(quirk)
+func (o VerifyOptions) agreesWith(ctx context.Context, v variant, add, quirk string, steps []Record) (bool, error) {
+	t, err := o.open(v, add, quirk)
 	if err != nil {
 		return false, err
 	}

@@ -37,3 +37,19 @@ func TestMockAgreesWithTheRealSite(t *testing.T) {
 	}
 	t.Logf("transcripts: %d of %d records agree", report.Summary.Agree, report.Summary.Records)
 }
+
+func TestModuleFacesAgreeWithTheRealModule(t *testing.T) {
+	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: recordings(t), Areas: []string{
+		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
+		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Differences {
+		t.Log(d)
+	}
+	for _, a := range report.Areas {
+		t.Logf("%-18s %d of %d agree", a.Name, a.Agree, a.Records)
+	}
+	t.Logf("module: %d of %d records agree", report.Summary.Agree, report.Summary.Records)
+}

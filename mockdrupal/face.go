@@ -1,0 +1,179 @@
+package mockdrupal
+
+import (
+	"net/http"
+	"slices"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
+)
+
+// Face is a further part of the site on the same address, as a Drupal module adds one: it has the site's signing in,
+// permissions, journal and faults.
+type Face struct {
+	Routes []FaceRoute
+	// Before looks at every request before Drupal does, as a middleware; a non-nil answer ends it. May be nil.
+	Before func(*Visit) *Answer
+}
+
+// FaceRoute is one address of a face.
+type FaceRoute struct {
+	Name   string            // for faults and the journal
+	Path   string            // a mux template, matched whatever the case
+	Verbs  []string          // as Drupal declares them
+	Exists func(*Visit) bool // whether the site has this address for the path's variables; nil: always
+	Handle func(*Visit) *Answer
+}
+
+// Visit is a request to a face.
+type Visit struct {
+	x    *exchange
+	vars map[string]string
+}
+
+// faceRoutes are the routes of the faces that the options ask for. They take the schemes of auth.mcp.
+func (d *Drupal) faceRoutes() []route {
+	var table []route
+	for _, face := range d.options.Faces {
+		for _, r := range face.Routes {
+			table = append(table, route{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: mcpSchemes,
+				exists: func(x *exchange, vars map[string]string) bool { return r.Exists == nil || r.Exists(&Visit{x, vars}) },
+				handle: func(x *exchange, vars map[string]string) *Answer {
+					if x.rejected != nil {
+						return x.rejected
+					}
+					return r.Handle(&Visit{x, vars})
+				}})
+		}
+	}
+	return table
+}
+
+func mcpSchemes(s *fixtures.Site) []string { return s.Auth.MCP }
+
+// before lets the faces' middleware look at the request.
+func (x *exchange) before() *Answer {
+	for _, face := range x.d.options.Faces {
+		if face.Before == nil {
+			continue
+		}
+		if a := face.Before(&Visit{x: x}); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// Site returns the site that answers this request: read only.
+func (v *Visit) Site() *fixtures.Site { return v.x.state.site }
+
+// Var returns a variable of the route's path.
+func (v *Visit) Var(name string) string { return v.vars[name] }
+
+// Path returns the path as Drupal routes it.
+func (v *Visit) Path() string { return v.x.path }
+
+// Header returns a header of the request.
+func (v *Visit) Header(name string) string { return v.x.r.Header.Get(name) }
+
+// Body returns the request's body.
+func (v *Visit) Body() []byte { return v.x.body }
+
+// Query returns an argument as PHP's $_GET has it; isList when it was sent as name[].
+func (v *Visit) Query(name string) (value string, isList bool) {
+	value, isList, _ = v.x.query(name)
+	return value, isList
+}
+
+// Scheme returns how the caller signed in: basic, bearer, cookie, or "" for the anonymous one.
+func (v *Visit) Scheme() string { return v.x.caller.scheme }
+
+// HasScope tells whether the caller's bearer token names this scope.
+func (v *Visit) HasScope(scope string) bool { return slices.Contains(v.x.caller.scopes, scope) }
+
+// Require ends a request of a caller who lacks the permission; nil lets it pass.
+func (v *Visit) Require(permission string) *Answer {
+	if v.x.state.holds(v.x.caller, permission) {
+		return nil
+	}
+	return v.x.denied(permissionRequired(permission))
+}
+
+// Tools returns the methods with the McpTool attribute that the caller may run, in site order.
+func (v *Visit) Tools() []*fixtures.Method {
+	visible := v.x.state.visible(v.x.caller)
+	var tools []*fixtures.Method
+	for _, m := range v.x.state.order {
+		if m.MCP != nil && visible[m.class] == '1' {
+			tools = append(tools, m.Method)
+		}
+	}
+	return tools
+}
+
+// Exposed tells whether the site has a method of this id with the McpTool attribute.
+func (v *Visit) Exposed(id string) bool {
+	m, ok := v.x.state.methods[id]
+	return ok && m.MCP != nil
+}
+
+// Tool returns the method with the McpTool attribute and this id, unless the caller may not run it.
+func (v *Visit) Tool(id string) (*fixtures.Method, bool) {
+	m, ok := v.x.state.methods[id]
+	if !ok || m.MCP == nil || v.x.state.lacks(v.x.caller, m) != "" {
+		return nil, false
+	}
+	return m.Method, true
+}
+
+// Run runs a method with arguments that nobody checked, as the module's v1.3 does. failed is the JSON-RPC error's
+// message, "" when the method went well.
+func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, failed string) {
+	m := v.x.state.methods[id]
+	raw, err := php.Encode(php.Object{Array: arguments})
+	if err != nil {
+		raw = nil
+	}
+	v.x.note(func(e *Entry) { e.Calls = []Call{{Method: id, Params: raw}} })
+	r := v.x.execute(&rpcCall{method: m, id: "module", arguments: arguments, raw: raw, unchecked: true})
+	if r.err != nil {
+		return nil, r.err.message
+	}
+	return r.result, ""
+}
+
+// JSONRPC hands the request to the jsonrpc module's controller, past its route's permission.
+func (v *Visit) JSONRPC() *Answer { return v.x.rpc() }
+
+// Sticky gives the site's page cache, where the quirk sticky-get-cache is on, a chance to answer a GET; otherwise the
+// answer is made, and kept when it is no 200.
+func (v *Visit) Sticky(make func() *Answer) *Answer {
+	if a, ok := v.x.d.cache.get(v.x); ok {
+		return a
+	}
+	a := make()
+	if a.status != http.StatusOK {
+		v.x.d.cache.put(v.x, a)
+	}
+	return a
+}
+
+// JSON answers with a PHP value. One that json_encode refuses is an exception that nobody catches.
+func (v *Visit) JSON(status int, value php.Value) *Answer {
+	if _, err := php.Encode(value); err != nil {
+		return v.x.unexpected()
+	}
+	return jsonAnswer(status, value)
+}
+
+// Plain answers as Drupal does to an exception that it has no page for.
+func (v *Visit) Plain(status int, message string) *Answer { return v.x.plain(status, message) }
+
+// Unexpected answers as Drupal does to an exception that nobody caught.
+func (v *Visit) Unexpected() *Answer { return v.x.unexpected() }
+
+// Crashed answers as PHP does when Drupal is not yet up.
+func (v *Visit) Crashed() *Answer { return crashed() }
+
+// Empty answers with a status, HTML's content type and no body.
+func (v *Visit) Empty(status int) *Answer { return newAnswer(status, typeHTML, nil) }

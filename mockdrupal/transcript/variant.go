@@ -1,0 +1,108 @@
+package transcript
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
+)
+
+// variant says how the site was set up when an area was recorded, where that was not as for the others.
+type variant struct {
+	Module    string            `json:"module"`    // version of the module whose face was there
+	Add       string            `json:"add"`       // a site file in variants/ whose methods, roles, accounts and auth were there too
+	Bearer    bool              `json:"bearer"`    // OAuth was installed
+	Flood     bool              `json:"flood"`     // flood control is part of what was recorded
+	Anonymous []string          `json:"anonymous"` // permissions of the anonymous role
+	Steps     map[string]string `json:"steps"`     // by the beginning of a record's name: another file to add
+}
+
+//go:embed variants
+var variantFiles embed.FS
+
+func loadVariants() (map[string]variant, error) {
+	data, err := variantFiles.ReadFile("variants/areas.json")
+	if err != nil {
+		return nil, err
+	}
+	var v map[string]variant
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("variants/areas.json: %w", err)
+	}
+	return v, nil
+}
+
+// firstOfTheRest is the method before which the site served what its further modules brought.
+const firstOfTheRest = "examples.articles.list"
+
+// addition returns the file that a record's site had beside the base.
+func (v variant) addition(record string) string {
+	_, name, _ := strings.Cut(record, "/")
+	for prefix, file := range v.Steps {
+		if strings.HasPrefix(name, prefix) {
+			return file
+		}
+	}
+	return v.Add
+}
+
+// site returns the base as the variant had it.
+func (v variant) site(base *fixtures.Site, add string) (*fixtures.Site, error) {
+	site := base.Clone()
+	for i := range site.Roles {
+		if site.Roles[i].ID == fixtures.AnonymousRole {
+			site.Roles[i].Permissions = append(site.Roles[i].Permissions, v.Anonymous...)
+		}
+	}
+	if add == "" {
+		return site, nil
+	}
+	data, err := variantFiles.ReadFile("variants/" + add + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	more, err := fixtures.Parse(add, data)
+	if err != nil {
+		return nil, fmt.Errorf("variants/%s.yaml: %w", add, err)
+	}
+	merge(site, more)
+	if v.Bearer {
+		site.Auth = more.Auth
+	}
+	return site, nil
+}
+
+// merge adds roles, tokens and methods of one site to another.
+func merge(site, more *fixtures.Site) {
+	for _, r := range more.Roles {
+		if !slices.ContainsFunc(site.Roles, func(have fixtures.Role) bool { return have.ID == r.ID }) {
+			site.Roles = append(site.Roles, r)
+		}
+	}
+	for _, u := range more.Users {
+		if i := slices.IndexFunc(site.Users, func(have fixtures.User) bool { return have.Name == u.Name }); i >= 0 {
+			site.Users[i].Tokens = append(site.Users[i].Tokens, u.Tokens...)
+		}
+	}
+	at := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == firstOfTheRest })
+	if at < 0 {
+		at = len(site.Methods)
+	}
+	site.Methods = slices.Insert(site.Methods, at, more.Methods...)
+}
+
+// options are those of a mock for the variant.
+func (v variant) options(quirks []string) (mockdrupal.Options, error) {
+	o := mockdrupal.Options{Quirks: quirks, JournalLimit: 1, Flood: v.Flood}
+	if v.Module == "" {
+		return o, nil
+	}
+	face, err := module.Face(v.Module)
+	o.Faces = []mockdrupal.Face{face}
+	return o, err
+}
