@@ -3,6 +3,7 @@ package suites
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type Bridge struct {
 	invalidate  *Invalidate
 	patterns    Patterns
 	rateLimit   int
+	stdio       func(context.Context) (io.ReadWriteCloser, error)
 	advance     func(time.Duration)
 	timeout     time.Duration
 	transport   *http.Transport

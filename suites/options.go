@@ -1,8 +1,10 @@
 package suites
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,27 +34,28 @@ type Target struct {
 // Options is all that a run can be told, shared by flags, configuration and library. The zero value is a black-box run
 // with the default capabilities.
 type Options struct {
-	Capabilities    []string                              // claimed; nil: DefaultCapabilities
-	Drupal          *mockdrupal.Drupal                    // the mock behind the bridge; nil: none is there
-	TLS             *tls.Config                           // towards the bridge; nil: the system's
-	Proxy           func(*http.Request) (*url.URL, error) // towards the bridge; nil: from the environment
-	Rate            float64                               // requests a second that the run sends at most; 0: no limit
-	Credentials     map[Identity]Credentials              // beside those of the mock's accounts
-	Invocations     []Invocation                          // what a run without a mock may invoke
-	Invalidate      *Invalidate                           // how the bridge's cache is emptied; nil: unknown
-	Patterns        *Patterns                             // which methods are tools where no attribute says so; nil: DefaultPatterns
-	RateLimit       int                                   // calls of one caller that the bridge takes at once; 0: unknown
-	PageSize        int                                   // tools on a full page; 0: 50
-	DiscoveryTTL    time.Duration                         // how long the bridge may show a changed site's old state; 0: unknown
-	UpstreamTimeout time.Duration                         // how long the bridge waits for the site; 0: unknown
-	Advance         func(time.Duration)                   // moves the clock of the mock and the bridge; nil: both live in real time
-	Only, Skip      []string                              // globs over clause ids
-	Strict          bool                                  // a SHOULD that is not kept makes the run fail
-	Timeout         time.Duration                         // of one request; 0: 10 s
-	RunTimeout      time.Duration                         // of the whole run; 0: 10 min
-	Seed            int64                                 // of generated cases; 0: 1
-	Tool            reports.Tool                          // who runs
-	Progress        func(reports.Result)                  // told of each verdict as it falls; nil: nobody
+	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
+	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
+	TLS             *tls.Config                                       // towards the bridge; nil: the system's
+	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
+	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
+	Credentials     map[Identity]Credentials                          // beside those of the mock's accounts
+	Invocations     []Invocation                                      // what a run without a mock may invoke
+	Invalidate      *Invalidate                                       // how the bridge's cache is emptied; nil: unknown
+	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
+	RateLimit       int                                               // calls of one caller that the bridge takes at once; 0: unknown
+	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, signed in as service; nil: unknown
+	PageSize        int                                               // tools on a full page; 0: 50
+	DiscoveryTTL    time.Duration                                     // how long the bridge may show a changed site's old state; 0: unknown
+	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
+	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
+	Only, Skip      []string                                          // globs over clause ids
+	Strict          bool                                              // a SHOULD that is not kept makes the run fail
+	Timeout         time.Duration                                     // of one request; 0: 10 s
+	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
+	Seed            int64                                             // of generated cases; 0: 1
+	Tool            reports.Tool                                      // who runs
+	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
 }
 
 // UsageError is a mistake in what the run was told.
@@ -166,7 +169,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	}
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
-		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit,
+		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
 		redact: &redactor{}, selected: selected, judged: map[string]bool{},
 	}

@@ -40,8 +40,9 @@ type Request struct {
 	Raw    string      // the query as it stands, in place of Query
 	Header http.Header // replaces the defaults of the same name; an empty list takes one away
 	Body   io.Reader
-	Show   string // shown as the body in evidence where Body is too large to keep
-	Fresh  bool   // on a connection of its own
+	Show   string                  // shown as the body in evidence where Body is too large to keep
+	Fresh  bool                    // on a connection of its own
+	Until  func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
 }
 
 // List asks for the first page, or the page of a cursor.
@@ -85,14 +86,7 @@ func encode(v any) []byte {
 // Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
 // that expect one.
 func (c Client) Send(ctx context.Context, r Request) *Answer {
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
-	a := &Answer{Who: c.who, Method: r.Method, Path: r.Path, bridge: c.bridge, shown: r.Show}
-	a.RawQuery = r.Raw
-	if r.Raw == "" {
-		a.RawQuery = r.Query.Encode()
-	}
+	a := c.answerTo(&r)
 	if c.bridge.ctx.Err() != nil {
 		c.bridge.cutShort()
 	}
@@ -110,14 +104,23 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	return a
 }
 
-func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.bridge.timeout, errTimeout)
-	defer cancel()
-	defer context.AfterFunc(c.bridge.ctx, cancel)()
+// answerTo makes the answer that is to be filled, with the request beside it.
+func (c Client) answerTo(r *Request) *Answer {
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	a := &Answer{Who: c.who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, bridge: c.bridge, shown: r.Show}
+	if r.Raw == "" {
+		a.RawQuery = r.Query.Encode()
+	}
+	return a
+}
+
+// request makes the HTTP request and notes in the answer what is sent.
+func (c Client) request(ctx context.Context, r Request, a *Answer) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.bridge.url+r.Path, r.Body)
 	if err != nil {
-		a.Err = err
-		return
+		return nil, err
 	}
 	req.URL.RawQuery = a.RawQuery
 	req.Header.Set("Accept", "application/json")
@@ -129,6 +132,18 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
 		req.Header[name] = values
 	}
 	a.Sent = req.Header.Clone()
+	return req, nil
+}
+
+func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.bridge.timeout, errTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.bridge.ctx, cancel)()
+	req, err := c.request(ctx, r, a)
+	if err != nil {
+		a.Err = err
+		return
+	}
 	transport := c.bridge.transport
 	if r.Fresh {
 		transport = transport.Clone()
@@ -141,9 +156,29 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
 	}
 	defer resp.Body.Close()
 	a.Status, a.Header = resp.StatusCode, resp.Header
-	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	a.Body, err = read(resp, r.Until)
 	if err != nil {
 		a.Err = plainError(ctx, err)
+	}
+}
+
+// read reads a body to its end, or an event stream until it holds what is waited for.
+func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
+	body := io.LimitReader(resp.Body, maxAnswer)
+	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return io.ReadAll(body)
+	}
+	var sofar []byte
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(chunk)
+		sofar = append(sofar, chunk[:n]...)
+		switch {
+		case until(sofar) || err == io.EOF:
+			return sofar, nil
+		case err != nil:
+			return sofar, err
+		}
 	}
 }
 

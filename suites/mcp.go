@@ -1,0 +1,439 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+	"bridgecheck/suites/jsonschema"
+)
+
+var _ = Area("mcp", func(b *Bridge) {
+	b.Check("mcp/initialize", func(ctx SpecContext) {
+		offered := b.sessionRevisions(ctx)
+		Expect(offered).NotTo(BeEmpty(), "initialize with 2025-11-25 and 2025-06-18: expected one of them in the answer, got neither")
+		for _, revision := range offered {
+			s := b.As(Agent).MCP(ctx, revision)
+			Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision, b.Claims("mcp-list-changed"))))
+			declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			for capability, method := range map[string]string{"prompts": "prompts/list", "resources": "resources/list", "completions": "completion/complete", "logging": "logging/setLevel"} {
+				if _, has := declared[capability]; !has {
+					Expect(s.Call(ctx, method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", capability)
+				}
+			}
+		}
+		unknown := b.As(Agent).MCP(ctx, "1999-01-01")
+		Expect(unknown.Opened).To(Meet("another version in the answer, or an error, to a version that nobody knows", func(a *Answer) string {
+			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
+				return a.rpcOutcome()
+			}
+			return ""
+		}))
+	})
+
+	b.Check("mcp/tools-list", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			for _, who := range b.callers(Agent, Discoverer) {
+				l := b.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
+				Expect(l.Fault).To(BeEmpty(), "tools/list in %s as %s", revision, who)
+				last := l.Pages[len(l.Pages)-1]
+				Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
+					if cursor, there := a.RPCResult()["nextCursor"]; there {
+						return "nextCursor " + exact.Short(cursor)
+					}
+					return ""
+				}))
+				if b.Claims("tools") {
+					Expect(l.names()).To(ConsistOf(b.As(who).MustListAll(ctx).Names()), "tools/list in %s as %s: expected the tools of %s, got others", revision, who, ListPath)
+				}
+			}
+		}
+	})
+
+	b.Check("mcp/parity", func(ctx SpecContext) {
+		if !b.Claims("tools") {
+			NotTestable("the bridge has MCP only: there is nothing to compare it with")
+		}
+		for _, revision := range b.revisions(ctx) {
+			for _, who := range b.callers(Agent, Discoverer) {
+				b.sameTools(ctx, revision, who)
+			}
+			b.sameCalls(ctx, revision)
+		}
+	})
+
+	b.Check("mcp/invalid-cursor", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602"), "an invalid cursor in %s", revision)
+		}
+	})
+
+	b.Check("mcp/unknown-tool", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			if b.Drupal != nil {
+				Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
+				Expect(s.CallTool(ctx, b.HiddenMethods()[0], Args{})).To(BeProtocolError("-32602"), "a method that is no tool")
+				denied := b.DeniedTool(Discoverer, Agent)
+				Expect(b.As(Discoverer).MustMCP(ctx, revision).CallTool(ctx, denied, Args{})).To(BeProtocolError("-32602"), "a tool that the caller may not run")
+				Expect(b.Drupal.Runs(b.HiddenMethods()[0], denied)).To(BeEmpty(), "a refused tool: expected no run, got one")
+			} else {
+				s.MustListTools(ctx)
+			}
+			Expect(s.CallTool(ctx, "no.such.tool", Args{})).To(BeProtocolError("-32602"), "a tool that nobody has")
+		}
+	})
+
+	b.Check("mcp/invalid-arguments", func(ctx SpecContext) {
+		if b.Drupal == nil {
+			NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
+		}
+		echo := b.echoTool()
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
+			r := s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
+			if revision == MCP2025June && r.RPCCode() == "-32602" {
+				continue
+			}
+			Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema, in %s", revision)
+		}
+	})
+
+	b.Check("mcp/execution-error", func(ctx SpecContext) {
+		failing := b.failingTool()
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
+			Expect(s.CallTool(ctx, b.ToolName(failing.ID), Args{})).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails, in %s", revision)
+		}
+	})
+
+	b.Check("mcp/structured-content", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			l := s.MustListTools(ctx)
+			judged := 0
+			for _, m := range b.agentTools() {
+				tool, listed := l.find(b.ToolName(m.ID))
+				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || isEmptyList(m.Behaviour.Value) {
+					continue
+				}
+				judged++
+				Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(GiveStructured(m, tool, revision))
+			}
+			if judged == 0 {
+				NotTestable("no tool with an outputSchema and a fixed result is listed")
+			}
+		}
+	})
+
+	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			h := s.headers("tools/list", nil)
+			h.Set("MCP-Protocol-Version", "1999-01-01")
+			Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400), "MCP-Protocol-Version: 1999-01-01")
+		}
+	})
+
+	b.Check("mcp/origin", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			h := s.headers("tools/list", nil)
+			h.Set("Origin", "http://evil.example")
+			Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(403), "Origin: http://evil.example")
+		}
+	})
+
+	b.Check("mcp/session", func(ctx SpecContext) {
+		for _, revision := range b.sessionRevisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			if s.ID == "" {
+				continue // a bridge may do without sessions
+			}
+			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
+			Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that nobody opened")
+			if b.Knows(Discoverer) {
+				b.notLent(ctx, s)
+			}
+			ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
+			if ended.Status == http.StatusMethodNotAllowed {
+				continue // a bridge may refuse that clients end a session
+			}
+			Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that was ended")
+		}
+	})
+
+	b.Check("mcp/notification-202", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			method := "notifications/initialized"
+			if revision.stateless() {
+				method = "notifications/cancelled"
+			}
+			Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
+				if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+					return a.Outcome()
+				}
+				return ""
+			}), "a notification in %s", revision)
+		}
+	})
+
+	b.Check("mcp/client-tolerance", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
+				Expect(clientFault(t, revision)).To(BeEmpty(), "%s in %s: expected a tool that strict clients read", t.Name(), revision)
+			}
+		}
+	})
+
+	b.Check("mcp/empty-map", func(ctx SpecContext) {
+		judged := 0
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			for _, m := range b.agentTools() {
+				if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
+					continue
+				}
+				judged++
+				Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
+					if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+						return a.rpcOutcome()
+					}
+					return ""
+				}), "PHP's [] for an object, in %s", revision)
+			}
+		}
+		if judged == 0 {
+			NotTestable("the site has no tool that gives [] for an object")
+		}
+	})
+})
+
+// revisions are those that the bridge offers, of those that it claims.
+func (b *Bridge) revisions(ctx context.Context) []Revision {
+	offered := b.sessionRevisions(ctx)
+	if b.Claims("mcp-2026") {
+		offered = append(offered, MCP2026July)
+	}
+	if len(offered) == 0 {
+		NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+	}
+	return offered
+}
+
+// sessionRevisions are the revisions with sessions that the bridge agrees to.
+func (b *Bridge) sessionRevisions(ctx context.Context) []Revision {
+	var offered []Revision
+	for _, revision := range []Revision{MCP2025November, MCP2025June} {
+		if version, _ := b.As(Agent).MCP(ctx, revision).Opened.RPCResult()["protocolVersion"].(string); version == string(revision) {
+			offered = append(offered, revision)
+		}
+	}
+	return offered
+}
+
+// callers are the identities that the run can sign in as.
+func (b *Bridge) callers(wanted ...Identity) []Identity {
+	return slices.DeleteFunc(wanted, func(who Identity) bool { return !b.Knows(who) })
+}
+
+// notify sends a notification that the bridge can accept.
+func (s *Session) notify(ctx context.Context, method string) *Answer {
+	var params map[string]any
+	if method == "notifications/cancelled" {
+		params = map[string]any{"requestId": 999_999}
+	}
+	return s.send(ctx, s.message(nil, method, params), s.headers(method, params))
+}
+
+// notLent tries another caller's session: it must be refused, or give the sender's own tools.
+func (b *Bridge) notLent(ctx context.Context, s *Session) {
+	own := b.As(Discoverer).MustMCP(ctx, s.Revision).MustListTools(ctx).names()
+	borrowed := &Session{Client: b.As(Discoverer), Revision: s.Revision, ID: s.ID}
+	Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Answer) string {
+		tools, _ := a.RPCResult()["tools"].([]any)
+		for _, t := range tools {
+			if t, ok := t.(map[string]any); ok && !contains(own, Tool(t).Name()) {
+				return "the tool " + Tool(t).Name() + " of the caller who opened it"
+			}
+		}
+		return ""
+	}), "the session of another caller")
+}
+
+func initializeFault(revision Revision, listChanged bool) func(a *Answer) string {
+	return func(a *Answer) string {
+		result := a.RPCResult()
+		capabilities, _ := result["capabilities"].(map[string]any)
+		tools, declared := capabilities["tools"].(map[string]any)
+		info, _ := result["serverInfo"].(map[string]any)
+		name, _ := info["name"].(string)
+		switch {
+		case a.Status != http.StatusOK || result == nil:
+			return a.rpcOutcome()
+		case result["protocolVersion"] != string(revision):
+			return "protocolVersion " + exact.Short(result["protocolVersion"])
+		case !declared:
+			return "capabilities " + exact.Short(result["capabilities"])
+		case listChanged && tools["listChanged"] != true:
+			return "tools without listChanged"
+		case name == "":
+			return "serverInfo " + exact.Short(result["serverInfo"])
+		}
+		return ""
+	}
+}
+
+// HaveTools matches a response to tools/list.
+func HaveTools() OmegaMatcher {
+	return &answerMatcher{expected: "a page of tools", judge: func(a *Answer) (string, bool) {
+		_, ok := a.RPCResult()["tools"].([]any)
+		return a.rpcOutcome(), ok
+	}}
+}
+
+// sameTools holds what MCP shows a caller against what the three endpoints show.
+func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity) {
+	listed := b.As(who).MustListAll(ctx)
+	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
+	Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got another list", revision, who, ListPath)
+	for _, tool := range shown.Tools {
+		other, _ := listed.Find(tool.Name())
+		Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
+	}
+}
+
+// sameCalls holds the answers of tools/call against those of invoke, for the agent.
+func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
+	if b.Drupal == nil {
+		return // no tool may be run
+	}
+	s := b.As(Agent).MustMCP(ctx, revision)
+	for _, m := range b.agentTools() {
+		if m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || isEmptyList(m.Behaviour.Value) {
+			continue
+		}
+		invoked := b.As(Agent).Invoke(ctx, b.ToolName(m.ID), Args{})
+		want, ok := invoked.Member("result")
+		if !ok {
+			continue // invoke/result-exact judges that
+		}
+		Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
+			r := a.toolResult()
+			if got := r.value(); !r.isError && (exact.Equal(want, got) || exact.Equal(want, r.structured)) || want == nil && len(r.text) > 0 {
+				return ""
+			}
+			return a.rpcOutcome()
+		}))
+	}
+	echo := b.echoTool()
+	for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)} {
+		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {
+			continue // invoke/invalid-arguments-400 judges that
+		}
+		Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
+			if a.RPCCode() != "" || a.toolResult().isError {
+				return ""
+			}
+			return a.rpcOutcome()
+		}), what)
+	}
+}
+
+// GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the
+// outputSchema that is shown, and stands in a text block as well.
+func GiveStructured(m *fixtures.Method, tool Tool, revision Revision) OmegaMatcher {
+	want := parsed(string(m.Behaviour.Value))
+	return Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *Answer) string {
+		r := a.toolResult()
+		if !r.has || r.isError {
+			return a.rpcOutcome()
+		}
+		if _, object := r.structured.(map[string]any); !object && !revision.stateless() {
+			return "structuredContent that is no object: " + exact.Short(r.structured)
+		}
+		if !exact.Equal(want, r.structured) && !exact.Equal(want, unwrapped(r.structured)) {
+			return "structuredContent " + exact.Short(r.structured)
+		}
+		schema, err := jsonschema.Compile(tool["outputSchema"], jsonschema.Draft2020_12)
+		if err != nil {
+			return "the outputSchema " + exact.Short(tool["outputSchema"]) + ", which " + err.Error()
+		}
+		if fault := schema.Fault(r.structured); fault != "" {
+			return "structuredContent that breaks the outputSchema " + fault
+		}
+		for _, text := range r.text {
+			if v, err := exact.Parse([]byte(text)); err == nil && (exact.Equal(v, r.structured) || exact.Equal(v, want)) {
+				return ""
+			}
+		}
+		return "no text block with the same JSON: " + exact.Short(r.text)
+	})
+}
+
+func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }
+
+func wantsObject(schema fixtures.Raw) bool {
+	if schema == nil {
+		return false
+	}
+	object, _ := parsed(string(schema)).(map[string]any)
+	return object["type"] == "object"
+}
+
+// clientFault says what in a tool makes a strict client drop the whole list; "" when nothing does.
+func clientFault(t Tool, revision Revision) string {
+	for name, value := range t {
+		if value == nil {
+			return "`" + name + "` is null"
+		}
+	}
+	if fault := toolFault(t); fault != "" {
+		return fault
+	}
+	for _, name := range []string{"title", "description"} {
+		if text, there := t[name]; there {
+			if _, ok := text.(string); !ok {
+				return fmt.Sprintf("`%s` is %s", name, exact.Short(text))
+			}
+		}
+	}
+	properties, there := t.Input()["properties"]
+	if members, ok := properties.(map[string]any); there && !ok {
+		return "`properties` is " + exact.Short(properties)
+	} else if revision == MCP2025June || revision == MCP2025November {
+		for name, property := range members {
+			if _, ok := property.(map[string]any); !ok {
+				return fmt.Sprintf("the property %q is %s", name, exact.Short(property))
+			}
+		}
+	}
+	if output, there := t["outputSchema"].(map[string]any); there && !revision.stateless() && output["type"] != "object" {
+		return "the outputSchema's type is " + exact.Short(output["type"])
+	}
+	notes, _ := t["annotations"].(map[string]any)
+	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+		if value, there := notes[hint]; there {
+			if _, ok := value.(bool); !ok {
+				return fmt.Sprintf("the hint %s is %s", hint, exact.Short(value))
+			}
+		}
+	}
+	return ""
+}
