@@ -91,10 +91,11 @@ func (c *Console) Summary(r *Report, dir string) error {
 	return err
 }
 
-// valueLines and valueBytes bound what the terminal shows of one value; the report has it whole.
+// Bounds of what the terminal shows of one value; the report has it whole. A curl line is shown whole or not at all.
 const (
 	valueLines = 12
 	valueBytes = 2 << 10
+	curlBytes  = 1 << 10
 )
 
 func (c *Console) finding(b *strings.Builder, r Result, dir string) {
@@ -106,7 +107,9 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
 	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
 	c.field(b, "to do", c.wrap(line(r.Remedy, valueBytes)))
-	c.field(b, "repeat", visible(clip(r.Curl, valueBytes)))
+	if len(r.Curl) <= curlBytes {
+		c.field(b, "repeat", visible(r.Curl))
+	}
 	if dir != "" && len(r.Evidence) > 0 {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}

@@ -280,6 +280,9 @@ func TestVisibleEscapesWhatWouldBeActedOn(t *testing.T) {
 }
 
 func TestDiffMarksWhatDiffers(t *testing.T) {
+	if want, got := diffValues("200 with the result 1", `500 {"error":{"code":"the site is down","message":"try again with the next one"}}`); len(want) != 1 || len(got) != 1 {
+		t.Errorf("values with little in common are marked: %v %v", want, got)
+	}
 	want, got := diffValues(`{"type":"object","properties":{}}`, `{"type":"object","properties":[]}`)
 	join := func(segments []segment) string {
 		var b strings.Builder

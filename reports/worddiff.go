@@ -12,11 +12,14 @@ type segment struct {
 	Differ bool
 }
 
+// commonPercent is how much of the longer value both must share for marks to help rather than to speckle.
+const commonPercent = 40
+
 // diffCells bounds the table of a comparison; larger values are shown without marks.
 const diffCells = 1 << 20
 
 // diffValues marks where expected and actual differ: word by word, JSON indented first so that shape does not hide
-// content. Both sides are visible text.
+// content. Values that have little in common are not marked. Both sides are visible text.
 func diffValues(expected, actual string) (want, got []segment) {
 	if expected == "" || actual == "" {
 		return whole(expected), whole(actual)
@@ -39,6 +42,9 @@ func diffValues(expected, actual string) (want, got []segment) {
 			}
 		}
 	}
+	if longer := max(len(a), len(b)); int(common[0][0])*100 < longer*commonPercent {
+		return whole(expected), whole(actual)
+	}
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
@@ -60,7 +66,7 @@ func whole(s string) []segment {
 	if s == "" {
 		return nil
 	}
-	return []segment{{Text: visible(s)}}
+	return []segment{{Text: indented(s)}}
 }
 
 func extend(segments []segment, word string, differ bool) []segment {

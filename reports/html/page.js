@@ -104,13 +104,20 @@
     return e;
   };
 
+  // offset is when something reached the site; a site whose clock was moved is taken to have had it at once.
+  const offset = (e, u, start) => {
+    const asked = Date.parse(e.at), at = Date.parse(u.at);
+    const answered = asked + (e.response ? e.response.duration_ms || 0 : 0);
+    return (at < asked - 1000 || at > answered + 1000 ? asked : at) - start;
+  };
+
   // lanes draws both wires on one axis of time.
   const lanes = (exchanges, start) => {
     const bars = [];
     for (const e of exchanges) {
       const at = Date.parse(e.at) - start;
       bars.push([0, at, e.response ? e.response.duration_ms || 0 : 0, !e.response || e.response.status >= 400]);
-      for (const u of e.drupal) bars.push([1, Date.parse(u.at) - start, u.duration_ms, u.status >= 400]);
+      for (const u of e.drupal) bars.push([1, offset(e, u, start), u.duration_ms, u.status >= 400]);
     }
     const end = Math.max(1, ...bars.map(([, at, d]) => at + d));
     const picture = svg('svg', {class: 'lanes', viewBox: '0 0 1000 44', preserveAspectRatio: 'none', role: 'img'});
@@ -129,7 +136,7 @@
     data.remove();
     const start = Math.min(...exchanges.map(e => Date.parse(e.at)));
     const rows = exchanges.map(e => el('li', 'exchange', front(e, Date.parse(e.at) - start),
-      e.drupal.length ? el('div', 'ups', ...e.drupal.map(u => upstream(u, Date.parse(u.at) - start)))
+      e.drupal.length ? el('div', 'ups', ...e.drupal.map(u => upstream(u, offset(e, u, start))))
         : el('p', 'facts ups', 'nothing reached the site')));
     details.querySelector('.wire').append(lanes(exchanges, start), el('ol', '', ...rows));
   };
