@@ -29,7 +29,7 @@ func New(tools []*Tool, pageSize int) *Catalog {
 	hash := sha256.New()
 	for i, t := range tools {
 		c.index[t.Name] = i
-		hash.Write(t.encoded)
+		hash.Write(t.Encoded())
 	}
 	c.Version = Version(hex.EncodeToString(hash.Sum(nil)[:12]))
 	c.pages = make([]func() *Page, max(1, (len(tools)+pageSize-1)/pageSize))
@@ -81,14 +81,14 @@ func (c *Catalog) encode(offset int) *Page {
 	p := &Page{Tools: c.tools[offset:end], ETag: `"` + string(c.Version) + "." + strconv.Itoa(offset) + `"`}
 	size := 64
 	for _, t := range p.Tools {
-		size += len(t.encoded) + 1
+		size += len(t.Encoded()) + 1
 	}
 	b := append(make([]byte, 0, size), `{"tools":[`...)
 	for i, t := range p.Tools {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, t.encoded...)
+		b = append(b, t.Encoded()...)
 	}
 	b = append(b, ']')
 	if end < len(c.tools) {

@@ -26,7 +26,7 @@ func Diff(old, now *Catalog) Changes {
 		switch before, ok := old.Lookup(t.Name); {
 		case !ok:
 			c.Added = append(c.Added, t.Name)
-		case before != t && !bytes.Equal(before.encoded, t.encoded):
+		case before != t && !bytes.Equal(before.Encoded(), t.Encoded()):
 			c.Changed = append(c.Changed, t.Name)
 		}
 	}

@@ -27,18 +27,24 @@ type Definition struct {
 // Tool is a definition in its listed form, with schemas that are compiled when first needed.
 type Tool struct {
 	Definition
-	encoded []byte
-	input   func() (*schema.Schema, error)
-	output  func() (*schema.Schema, error)
+	described []byte // {"tool": …}, with the listed form within it
+	input     func() (*schema.Schema, error)
+	output    func() (*schema.Schema, error)
 }
 
 // NewTool makes a tool of a definition.
 func NewTool(d Definition) *Tool {
-	return &Tool{Definition: d, encoded: encode(d), input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
+	return &Tool{Definition: d, described: encode(d), input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
 }
 
+// envelope is what describe puts around a tool.
+const envelope = `{"tool":`
+
 // Encoded is the tool as list and describe give it: one JSON object. The bytes must not be changed.
-func (t *Tool) Encoded() []byte { return t.encoded }
+func (t *Tool) Encoded() []byte { return t.described[len(envelope) : len(t.described)-1] }
+
+// Described is the whole answer of describe. The bytes must not be changed.
+func (t *Tool) Described() []byte { return t.described }
 
 // Input is the compiled input schema.
 func (t *Tool) Input() (*schema.Schema, error) { return t.input() }
@@ -56,10 +62,10 @@ func compiled(doc json.RawMessage) func() (*schema.Schema, error) {
 	})
 }
 
-// encode writes the listed form. Members that a tool lacks are left out: clients refuse null and [] there.
+// encode writes the described form. Members that a tool lacks are left out: clients refuse null and [] there.
 func encode(d Definition) []byte {
 	b := make([]byte, 0, 128+len(d.Description)+len(d.InputSchema)+len(d.OutputSchema)+len(d.Annotations))
-	b = jsondoc.AppendString(append(b, `{"name":`...), d.Name)
+	b = jsondoc.AppendString(append(b, envelope+`{"name":`...), d.Name)
 	if d.Title != "" {
 		b = jsondoc.AppendString(append(b, `,"title":`...), d.Title)
 	}
@@ -71,5 +77,5 @@ func encode(d Definition) []byte {
 	if d.Annotations != nil {
 		b = append(append(b, `,"annotations":`...), d.Annotations...)
 	}
-	return append(b, '}')
+	return append(b, '}', '}')
 }

@@ -97,9 +97,7 @@ func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
 	h["Cache-Control"] = revalidate
 	h["Vary"] = varyCaller
 	markStale(h, v)
-	body := make([]byte, 0, len(tool.Encoded())+16)
-	body = append(append(append(body, `{"tool":`...), tool.Encoded()...), '}')
-	writeJSON(w, http.StatusOK, body)
+	writeJSON(w, http.StatusOK, tool.Described())
 	return nil
 }
 

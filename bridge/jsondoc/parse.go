@@ -373,30 +373,34 @@ func (p *parser) word(w string) error {
 	return nil
 }
 
-// names is a set of member names: a list while it is short, for most objects are.
+// names is a set of member names: a short list to begin with, for most objects are small.
 type names struct {
-	few  [][]byte
+	few  [12][]byte
+	n    int
 	many map[string]struct{}
 }
 
 func (n *names) add(name []byte) bool {
-	const few = 12
-	if n.many == nil {
-		for _, have := range n.few {
-			if bytes.Equal(have, name) {
-				return false
-			}
+	if n.many != nil {
+		if _, have := n.many[string(name)]; have {
+			return false
 		}
-		if n.few = append(n.few, name); len(n.few) > few {
-			n.many = make(map[string]struct{}, 4*few)
-			for _, have := range n.few {
-				n.many[string(have)] = struct{}{}
-			}
-		}
+		n.many[string(name)] = struct{}{}
 		return true
 	}
-	if _, have := n.many[string(name)]; have {
-		return false
+	for _, have := range n.few[:n.n] {
+		if bytes.Equal(have, name) {
+			return false
+		}
+	}
+	if n.n < len(n.few) {
+		n.few[n.n] = name
+		n.n++
+		return true
+	}
+	n.many = make(map[string]struct{}, 4*len(n.few))
+	for _, have := range n.few {
+		n.many[string(have)] = struct{}{}
 	}
 	n.many[string(name)] = struct{}{}
 	return true

@@ -51,12 +51,12 @@ func (c Caller) sign(h http.Header) {
 	for _, cred := range c.credentials {
 		h.Set(cred.name, cred.value)
 	}
-	for name, value := range map[string]string{
-		"Accept-Language": c.language, "X-Request-ID": c.Trace.RequestID,
-		"Traceparent": c.Trace.Parent, "Tracestate": c.Trace.State,
+	for _, extra := range [...]struct{ name, value string }{
+		{"Accept-Language", c.language}, {"X-Request-Id", c.Trace.RequestID},
+		{"Traceparent", c.Trace.Parent}, {"Tracestate", c.Trace.State},
 	} {
-		if value != "" {
-			h.Set(name, value)
+		if extra.value != "" {
+			h[extra.name] = []string{extra.value}
 		}
 	}
 }

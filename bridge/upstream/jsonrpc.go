@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,13 +50,22 @@ func (e *RPCError) DataText() string {
 	return s
 }
 
-// encodeRequest writes a JSON-RPC request around the parameters' own bytes.
+// encodeRequest writes a JSON-RPC request around the parameters' own bytes. Empty ones are left out: a method that
+// declares none at all refuses even {}.
 func encodeRequest(method string, params []byte, id string) []byte {
 	b := make([]byte, 0, len(method)+len(params)+len(id)+64)
 	b = append(b, `{"jsonrpc":"2.0","method":`...)
 	b = jsondoc.AppendString(b, method)
-	b = append(append(b, `,"params":`...), params...)
+	if !isEmpty(params) {
+		b = append(append(b, `,"params":`...), params...)
+	}
 	return append(append(append(b, `,"id":`...), id...), '}')
+}
+
+// isEmpty tells whether parameters are {} or [], blanks aside.
+func isEmpty(params []byte) bool {
+	p := bytes.TrimSpace(params)
+	return len(p) >= 2 && len(bytes.TrimSpace(p[1:len(p)-1])) == 0
 }
 
 // decodeAnswer takes a JSON-RPC answer apart. A result counts only with the request's own id and nothing else beside

@@ -1,0 +1,283 @@
+package bridge_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/xeipuuv/gojsonschema"
+
+	"bridgecheck/bridge"
+)
+
+// The benchmarks put the bridge beside the least that could do the same, in one run and taking turns, and report how
+// much of the floor's throughput the bridge has (of-floor) and what it adds to the median (added-ms).
+
+// benchSchema is the input schema of the benchmarks' tool.
+const benchSchema = `{"type":"object","properties":{"query":{"type":"string","minLength":1},"limit":{"type":"integer","minimum":1,"maximum":100}},"required":["query"]}`
+
+const benchMethod = `{"id":"content.search","attributes":{"usage":"Searches","params":{` +
+	`"query":{"schema":{"type":"string","minLength":1},"attributes":{"required":true}},` +
+	`"limit":{"schema":{"type":"integer","minimum":1,"maximum":100}}},"mcpTool":{}}}`
+
+const benchBody = `{"name":"content.search","arguments":{"query":"words","limit":10}}`
+
+// benchSite answers every call with the same 1 KiB result.
+func benchSite(b *testing.B) *httptest.Server {
+	result := `[` + strings.Repeat(`{"nid":1,"title":"An article"},`, 32) + `{}]`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/jsonrpc/methods" {
+			io.WriteString(w, `{"data":[`+benchMethod+`]}`)
+			return
+		}
+		var c struct{ ID json.RawMessage }
+		json.NewDecoder(r.Body).Decode(&c)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
+	}))
+	b.Cleanup(s.Close)
+	return s
+}
+
+// floor is the least that a bridge could be: it validates with the same library, calls the site and splices the result.
+func floor(b *testing.B, site string) *httptest.Server {
+	schema, err := gojsonschema.NewSchema(gojsonschema.NewStringLoader(benchSchema))
+	if err != nil {
+		b.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
+	var id atomic.Int64
+	r := mux.NewRouter()
+	r.HandleFunc("/mcp/tools/invoke", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var in struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+		if json.Unmarshal(body, &in) != nil {
+			w.WriteHeader(400)
+			return
+		}
+		if result, err := schema.Validate(gojsonschema.NewBytesLoader(in.Arguments)); err != nil || !result.Valid() {
+			w.WriteHeader(400)
+			return
+		}
+		out, _ := http.NewRequestWithContext(r.Context(), "POST", site+"/jsonrpc", bytes.NewReader(fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","method":%q,"params":%s,"id":%d}`, in.Name, in.Arguments, id.Add(1))))
+		out.Header.Set("Content-Type", "application/json")
+		out.Header.Set("Authorization", r.Header.Get("Authorization"))
+		res, err := transport.RoundTrip(out)
+		if err != nil {
+			w.WriteHeader(502)
+			return
+		}
+		defer res.Body.Close()
+		answer, _ := io.ReadAll(res.Body)
+		var rpc struct{ Result json.RawMessage }
+		if json.Unmarshal(answer, &rpc) != nil {
+			w.WriteHeader(502)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"result":%s}`, rpc.Result)
+	}).Methods("POST")
+	s := httptest.NewServer(r)
+	b.Cleanup(s.Close)
+	return s
+}
+
+// load sends n requests from c clients at once and gives the time per request of the whole, and the median of one.
+func load(b *testing.B, client *http.Client, c, n int, request func() *http.Request) (each, median time.Duration) {
+	took := make([]time.Duration, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range c {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				began := time.Now()
+				res, err := client.Do(request())
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if res.StatusCode != 200 {
+					b.Errorf("status %d", res.StatusCode)
+				}
+				took[i] = time.Since(began)
+			}
+		})
+	}
+	wg.Wait()
+	each = time.Since(start) / time.Duration(n)
+	slices.Sort(took)
+	return each, took[n/2]
+}
+
+// beside has two targets take turns and reports the medians over all rounds.
+func beside(b *testing.B, c, n int, floor, bridge func() *http.Request) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	load(b, client, c, n/4, floor) // both warm
+	load(b, client, c, n/4, bridge)
+	var ratios, added []float64
+	for b.Loop() {
+		f, fm := load(b, client, c, n, floor)
+		g, gm := load(b, client, c, n, bridge)
+		ratios = append(ratios, f.Seconds()/g.Seconds())
+		added = append(added, float64((gm-fm).Microseconds())/1000)
+	}
+	slices.Sort(ratios)
+	slices.Sort(added)
+	b.ReportMetric(ratios[len(ratios)/2], "of-floor")
+	b.ReportMetric(added[len(added)/2], "added-ms")
+	b.ReportMetric(0, "ns/op") // a round is no unit
+}
+
+func post(url string) func() *http.Request {
+	return func() *http.Request {
+		r, _ := http.NewRequest("POST", url, strings.NewReader(benchBody))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Basic YWdlbnQ6YWdlbnQtcGFzcw==")
+		return r
+	}
+}
+
+func fetch(url string) func() *http.Request {
+	return func() *http.Request {
+		r, _ := http.NewRequest("GET", url, nil)
+		r.Header.Set("Authorization", "Basic YWdlbnQ6YWdlbnQtcGFzcw==")
+		return r
+	}
+}
+
+func benchBridge(b *testing.B, site string) *httptest.Server {
+	br, err := bridge.New(bridge.Options{Drupal: site})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return serve(b, br)
+}
+
+// Invoke with validation, 64 callers at once, beside a hand-written proxy: at least 0.95 of it.
+func BenchmarkInvokeBesideMinimalProxy(b *testing.B) {
+	site := benchSite(b)
+	beside(b, 64, 4000, post(floor(b, site.URL).URL+"/mcp/tools/invoke"), post(benchBridge(b, site.URL).URL+"/mcp/tools/invoke"))
+}
+
+// One caller beside the direct call to the site: at most 0.35 ms more in the median.
+func BenchmarkInvokeBesideDirectCall(b *testing.B) {
+	site := benchSite(b)
+	direct := func() *http.Request {
+		r, _ := http.NewRequest("POST", site.URL+"/jsonrpc", strings.NewReader(`{"jsonrpc":"2.0","method":"content.search","params":{"query":"words","limit":10},"id":1}`))
+		return r
+	}
+	beside(b, 1, 2000, direct, post(benchBridge(b, site.URL).URL+"/mcp/tools/invoke"))
+}
+
+// A warm list of 50 tools beside a static handler behind the same router: at least 0.8 of it.
+func BenchmarkListBesideStaticHandler(b *testing.B) {
+	s := newSite(b)
+	for i := range 50 {
+		s.methods = append(s.methods, strings.Replace(benchMethod, "content.search", fmt.Sprint("content.search", i), 1))
+	}
+	front := benchBridge(b, s.URL)
+	body := []byte(list(b, front, "agent").Body)
+	r := mux.NewRouter()
+	r.HandleFunc("/mcp/tools/list", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.Write(body)
+	}).Methods("GET")
+	static := httptest.NewServer(r)
+	b.Cleanup(static.Close)
+	for _, c := range []int{1, 64} {
+		b.Run(fmt.Sprint("c=", c), func(b *testing.B) {
+			beside(b, c, 4000, fetch(static.URL+"/mcp/tools/list"), fetch(front.URL+"/mcp/tools/list"))
+		})
+	}
+}
+
+// Describe beside the same static handler.
+func BenchmarkDescribeBesideStaticHandler(b *testing.B) {
+	front := benchBridge(b, benchSite(b).URL)
+	body := []byte(send(b, front, "agent", "GET", "/mcp/tools/describe?name=content.search", "").Body)
+	r := mux.NewRouter()
+	r.HandleFunc("/mcp/tools/describe", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.Write(body)
+	}).Methods("GET")
+	static := httptest.NewServer(r)
+	b.Cleanup(static.Close)
+	beside(b, 64, 4000, fetch(static.URL+"/mcp/tools/describe?name=content.search"), fetch(front.URL+"/mcp/tools/describe?name=content.search"))
+}
+
+// bulk is a site's list of n methods, each different.
+func bulk(n int) []string {
+	methods := make([]string, n)
+	for i := range methods {
+		methods[i] = strings.Replace(benchMethod, "content.search", fmt.Sprintf("content.m%06d", i), 1)
+	}
+	return methods
+}
+
+// A page of 100,000 tools beside a page of 100: at most 1.5 times its cost, so at least 0.67 of the floor.
+func BenchmarkPageOfManyBesidePageOfFew(b *testing.B) {
+	few, many := newSite(b, bulk(100)...), newSite(b, bulk(100_000)...)
+	raise := func(o *bridge.Options) { o.MaxAnswer = 256 << 20 }
+	fewFront, manyFront := start(b, few, raise), start(b, many, raise)
+	list(b, fewFront, "agent")
+	list(b, manyFront, "agent")
+	beside(b, 8, 4000, fetch(fewFront.URL+"/mcp/tools/list?cursor=NTA="), fetch(manyFront.URL+"/mcp/tools/list?cursor=NTAwMDA="))
+}
+
+// The first list of 10,000 tools, with the site's answer, translation and the first page: under a second.
+func BenchmarkFirstListOf10000(b *testing.B) {
+	s := newSite(b, bulk(10_000)...)
+	salt := 0
+	for b.Loop() {
+		b.StopTimer()
+		salt++ // a bridge that knows nothing, and a site that says something new
+		s.change(func() {
+			s.meta = fmt.Sprintf(`{"mcp":{"discovery":true},"salt":"%x"}`, sha256.Sum256([]byte{byte(salt)}))
+		})
+		br, err := bridge.New(bridge.Options{Drupal: s.URL, MaxAnswer: 256 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		w := httptest.NewRecorder()
+		br.ServeHTTP(w, httptest.NewRequest("GET", "/mcp/tools/list", nil))
+		if w.Code != 200 {
+			b.Fatal(w.Body)
+		}
+		b.StopTimer()
+		br.Close()
+		b.StartTimer()
+	}
+}
+
+// A bridge must cost nothing to make: many tests make one each.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		br, err := bridge.New(bridge.Options{Drupal: "http://127.0.0.1:1"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		br.Close()
+	}
+}
