@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bridgecheck/bridge"
-	"bridgecheck/suites"
 )
 
 // bridgeEnvironment says which flag of `bridge` each variable stands in for, so that the command is a bridge that
@@ -45,7 +44,7 @@ and POST /mcp/tools/invoke. Callers sign in with the credentials that they have 
 			o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 			b, err := bridge.New(o)
 			if err != nil {
-				return &suites.UsageError{Reason: err.Error()}
+				return usageError(err)
 			}
 			defer b.Close()
 			l, err := net.Listen("tcp", addr)

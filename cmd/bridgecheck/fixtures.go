@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bridgecheck/fixtures"
-	"bridgecheck/suites"
 )
 
 // openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.
@@ -22,7 +21,7 @@ func openSite(name string) (*fixtures.Site, error) {
 		site, err = fixtures.Builtin(name)
 	}
 	if err != nil {
-		return nil, &suites.UsageError{Reason: err.Error()}
+		return nil, usageError(err)
 	}
 	return site, nil
 }
@@ -74,16 +73,9 @@ func newExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "" {
-				_, err = cmd.OutOrStdout().Write(data)
-				return err
-			}
-			if err := os.WriteFile(output, data, 0o644); err != nil {
-				return usagef("%s cannot be written: %s; give another by --output", output, reason(err))
-			}
-			return nil
+			return deliver(cmd, output, data)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write in place of stdout")
+	addOutput(cmd, &output)
 	return cmd
 }

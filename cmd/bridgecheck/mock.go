@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bridgecheck/mockdrupal"
-	"bridgecheck/suites"
 )
 
 func newMock() *cobra.Command {
@@ -24,7 +23,7 @@ The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127
 			}
 			drupal, err := mockdrupal.New(site, mockdrupal.Options{Quirks: quirks})
 			if err != nil {
-				return &suites.UsageError{Reason: err.Error()}
+				return usageError(err)
 			}
 			server, err := drupal.Listen(addr)
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,7 +19,7 @@ import (
 	"bridgecheck/suites"
 )
 
-// What a bridge of --exec is told to keep, unless --discovery-ttl says otherwise.
+// What a bridge of --exec is told to keep, unless flags or configuration say otherwise.
 const (
 	execDiscoveryTTL    = time.Second
 	execUpstreamTimeout = 2 * time.Second
@@ -42,12 +43,8 @@ type process struct {
 }
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
-func (s *stage) execute(ctx context.Context, f *runFlags) error {
-	addr := f.mockListen
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	drupal, err := s.mock(addr)
+func (s *stage) execute(ctx context.Context, plan *plan) error {
+	drupal, err := s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"))
 	if err != nil {
 		return err
 	}
@@ -55,14 +52,12 @@ func (s *stage) execute(ctx context.Context, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	s.discoveryTTL, s.upstreamTimeout = execDiscoveryTTL, execUpstreamTimeout
-	if f.discoveryTTL > 0 {
-		s.discoveryTTL = f.discoveryTTL
-	}
+	s.discoveryTTL = cmp.Or(plan.options.DiscoveryTTL, execDiscoveryTTL)
+	s.upstreamTimeout = cmp.Or(plan.options.UpstreamTimeout, execUpstreamTimeout)
 	ttl := seconds(s.discoveryTTL)
-	p, err := start(f.exec, filepath.Join(f.reportDir, "bridge.log"),
+	p, err := start(plan.exec, filepath.Join(plan.reportDir, "bridge.log"),
 		"DRUPAL_URL="+drupal, "BRIDGE_LISTEN="+listen, "BRIDGE_DISCOVERY_TTL="+ttl, "BRIDGE_PERMISSION_TTL="+ttl,
-		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", f.pageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", plan.options.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 	if err != nil {
 		return err
 	}
@@ -75,7 +70,7 @@ func (s *stage) execute(ctx context.Context, f *runFlags) error {
 		p.stop(grace)
 	})
 	s.target.URL = "http://" + listen
-	return p.awaitReady(ctx, s.target.URL, f.readyTimeout)
+	return p.awaitReady(ctx, s.target.URL, plan.readyTimeout)
 }
 
 // seconds writes d as the whole seconds, at least one, that the bridge's environment holds.

@@ -2,18 +2,19 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"bridgecheck/reports"
-	"bridgecheck/suites"
 )
 
 func newReport() *cobra.Command {
-	cmd := &cobra.Command{Use: "report", Short: "Work on report.json files"}
-	cmd.AddCommand(newConvert(), &cobra.Command{
+	cmd := &cobra.Command{Use: "report", Short: "Work on report.json files: convert, diff, merge, verify, serve"}
+	cmd.AddCommand(newConvert(), newDiff(), newMerge(), newVerify(), newServe(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of report.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,40 +25,179 @@ func newReport() *cobra.Command {
 	return cmd
 }
 
+// readReport reads a report.json, or the one in a report directory.
+func readReport(path string) (*reports.Report, error) {
+	report, err := reports.ReadFile(reportFile(path))
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return report, nil
+}
+
+func reportFile(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, "report.json")
+	}
+	return path
+}
+
 func newConvert() *cobra.Command {
-	var to, output string
-	var names []string
+	var o reports.ConvertOptions
+	var output string
+	forms := []string{"annotations"}
 	for _, form := range reports.Forms() {
-		names = append(names, form.Name)
+		forms = append(forms, form.Name)
 	}
 	cmd := &cobra.Command{
-		Use:   "convert FILE",
-		Short: "Write a report.json in another form",
-		Args:  oneArgument("a report.json"),
+		Use:   "convert REPORT",
+		Short: "Write a report in another form",
+		Args:  oneArgument("a report.json or a directory with one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			form, err := reports.FormNamed(to)
-			if err != nil {
-				return &suites.UsageError{Reason: err.Error()}
-			}
-			report, err := reports.ReadFile(args[0])
-			if err != nil {
-				return &suites.UsageError{Reason: err.Error()}
-			}
+			o.Report = reportFile(args[0])
 			var written bytes.Buffer
-			if err := form.Write(&written, report); err != nil {
+			if err := reports.Convert(&written, o); err != nil {
+				return usageError(err)
+			}
+			return deliver(cmd, output, written.Bytes())
+		},
+	}
+	cmd.Flags().StringVar(&o.Form, "to", "markdown", "`form`: "+strings.Join(forms, ", "))
+	cmd.Flags().StringVar(&o.Previous, "previous", "", "earlier `report.json` whose differences the form html shows")
+	addOutput(cmd, &output)
+	return cmd
+}
+
+func newDiff() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Tell what changed between two reports; exit code 1 on a regression",
+		Args:  someArguments(2, 2, "two reports, the older first"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			older, err := readReport(args[0])
+			if err != nil {
 				return err
 			}
-			if output == "" {
-				_, err = cmd.OutOrStdout().Write(written.Bytes())
+			newer, err := readReport(args[1])
+			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(output, written.Bytes(), 0o644); err != nil {
-				return usagef("%s cannot be written: %s; give another by --output", output, reason(err))
+			comparison := reports.Compare(older, newer)
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), comparison)
+			} else {
+				err = comparison.WriteText(cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			if code := comparison.ExitCode(); code != exitOK {
+				return exitCode(code)
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "markdown", "`form`: "+strings.Join(names, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write in place of stdout")
+	addJSON(cmd, &asJSON)
 	return cmd
+}
+
+func newMerge() *cobra.Command {
+	var asJSON, asHTML bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "merge REPORT…",
+		Short: "Join the shards of a bridge, and set several bridges side by side",
+		Args:  someArguments(1, -1, "one report or more"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all []*reports.Report
+			for _, path := range args {
+				report, err := readReport(path)
+				if err != nil {
+					return err
+				}
+				all = append(all, report)
+			}
+			merged, err := reports.Merge(all)
+			if err != nil {
+				return usageError(err)
+			}
+			table := reports.Tabulate(merged)
+			var written bytes.Buffer
+			switch {
+			case asJSON && len(merged) == 1:
+				err = reports.WriteJSON(&written, merged[0])
+			case asJSON:
+				err = writeJSON(&written, table)
+			case asHTML:
+				err = table.WriteHTML(&written)
+			default:
+				err = table.WriteMarkdown(&written)
+			}
+			if err != nil {
+				return err
+			}
+			return deliver(cmd, output, written.Bytes())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document: the report of one bridge, the table of several")
+	cmd.Flags().BoolVar(&asHTML, "html", false, "one page")
+	addOutput(cmd, &output)
+	return cmd
+}
+
+func newVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Tell whether all forms in a report directory agree; exit code 1 when one does not",
+		Args:  oneArgument("a report directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wrong, err := reports.Verify(args[0])
+			if err != nil {
+				return usageError(err)
+			}
+			for _, mismatch := range wrong {
+				fmt.Fprintln(cmd.OutOrStdout(), mismatch)
+			}
+			if len(wrong) > 0 {
+				return exitCode(1)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "all forms in %s agree\n", args[0])
+			return err
+		},
+	}
+}
+
+func newServe() *cobra.Command {
+	o := reports.ServeOptions{}
+	cmd := &cobra.Command{
+		Use:   "serve DIR",
+		Short: "Show a folder of reports as local pages: bridges side by side, and over time",
+		Args:  oneArgument("a folder of reports"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dir = args[0]
+			o.Ready = func(address string) { fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", address) }
+			if err := reports.Serve(cmd.Context(), o); err != nil {
+				return usageError(err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8082", "`HOST:PORT` to listen on; port 0 takes a free one")
+	return cmd
+}
+
+// addOutput declares --output, and deliver obeys it.
+func addOutput(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "", "`file` to write in place of stdout")
+}
+
+func deliver(cmd *cobra.Command, output string, data []byte) error {
+	if output == "" {
+		_, err := cmd.OutOrStdout().Write(data)
+		return err
+	}
+	if err := os.WriteFile(output, data, 0o644); err != nil {
+		return usagef("%s cannot be written: %s; give another by --output", output, reason(err))
+	}
+	return nil
 }

@@ -110,10 +110,13 @@ func strictArguments(cmd *cobra.Command) {
 }
 
 // oneArgument is for commands that take exactly one, called what.
-func oneArgument(what string) cobra.PositionalArgs {
+func oneArgument(what string) cobra.PositionalArgs { return someArguments(1, 1, what) }
+
+// someArguments is for commands that take from least to most arguments, called what; most -1 is any number.
+func someArguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s takes one argument, %s; got %d", cmd.CommandPath(), what, len(args))
+		if len(args) < least || most >= 0 && len(args) > most {
+			return usagef("%s takes %s; got %d arguments", cmd.CommandPath(), what, len(args))
 		}
 		return nil
 	}

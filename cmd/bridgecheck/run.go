@@ -1,7 +1,8 @@
 package main
 
 import (
-	"context"
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"bridgecheck/reports"
+	"bridgecheck/reports/baseline"
 	"bridgecheck/suites"
 	"bridgecheck/suites/ledger"
 )
 
-// runFlags is all that `run` can be told.
+// runFlags is all that `run` can be told by flags. What a configuration says stands in for the flags that are not given.
 type runFlags struct {
+	config                    string
 	url, exec, mockListen     string
 	readyTimeout              time.Duration
 	capabilities              string
@@ -28,6 +31,7 @@ type runFlags struct {
 	reportDir                 string
 	timeout, runTimeout       time.Duration
 	seed                      int64
+	baseline, writeBaseline   string
 }
 
 func newRun() *cobra.Command {
@@ -41,6 +45,7 @@ func newRun() *cobra.Command {
   bridgecheck run --url URL --mock-listen ADDR  a bridge that is up already, with the mock Drupal at ADDR behind it
   bridgecheck run --exec 'CMD'                  a bridge that run starts and ends, with the mock Drupal behind it
   bridgecheck run --url URL                     a bridge, with nothing known of the site behind it; invokes no tool
+  bridgecheck run --config FILE                 any of these, and who signs in how, as a YAML file says
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
@@ -48,6 +53,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "YAML `file` that says what flags say, and more; flags go first")
 	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it signs the agent in")
 	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
@@ -62,68 +68,40 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request")
 	flags.DurationVar(&f.runTimeout, "run-timeout", 10*time.Minute, "of the whole run")
 	flags.Int64Var(&f.seed, "seed", 1, "of generated cases")
+	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
 	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
 	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
-// check refuses flags that contradict each other or mean nothing.
-func (f *runFlags) check(cmd *cobra.Command) error {
-	changed := cmd.Flags().Changed
-	switch {
-	case changed("url") && changed("exec"):
-		return usagef("--url names a bridge that is up, --exec starts one: give one of the two")
-	case changed("url") && f.url == "":
-		return usagef("--url is empty: give for example --url http://127.0.0.1:8081")
-	case changed("mock-listen") && !changed("url") && !changed("exec"):
-		return usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
-	case changed("ready-timeout") && !changed("exec"):
-		return usagef("--ready-timeout is for a bridge of --exec")
-	case f.pageSize < 1:
-		return usagef("--page-size is %d: give 1 or more", f.pageSize)
-	case f.discoveryTTL < 0:
-		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
-	case f.reportDir == "":
-		return usagef("--report-dir is empty: name a directory")
-	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{{"timeout", f.timeout}, {"run-timeout", f.runTimeout}, {"ready-timeout", f.readyTimeout}} {
-		if d.value <= 0 {
-			return usagef("--%s is %s: give more than 0, for example 10s", d.flag, d.value)
-		}
-	}
-	return nil
-}
-
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if err := f.check(cmd); err != nil {
-		return err
-	}
-	o, err := f.options()
+	p, err := f.plan(cmd)
 	if err != nil {
 		return err
 	}
-	checks, err := suites.Checks(o)
+	checks, err := suites.Checks(p.options)
 	if err != nil {
 		return err
 	}
 	if f.list {
 		return listChecks(cmd.OutOrStdout(), checks, f.json)
 	}
-	if err := prepare(f.reportDir); err != nil {
+	if err := prepare(p.reportDir); err != nil {
 		return err
 	}
-	report, err := f.judge(cmd.Context(), o, len(checks))
+	report, err := f.judge(cmd, p, len(checks))
 	if err != nil {
 		return err
 	}
-	if err := reports.WriteAll(report, f.reportDir); err != nil {
+	if p.baseline != nil {
+		p.baseline.Apply(report, time.Now())
+	}
+	if err := f.keep(report, p.reportDir); err != nil {
 		return err
 	}
-	if err := f.show(cmd.OutOrStdout(), report); err != nil {
+	if err := f.show(cmd, report, p.reportDir); err != nil {
 		return err
 	}
 	if code := report.ExitCode(); code != exitOK {
@@ -132,33 +110,17 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// options are the options of the suites as far as they do not depend on what is set up.
-func (f *runFlags) options() (suites.Options, error) {
-	claimed := suites.DefaultCapabilities
-	if f.url == "" && f.exec == "" {
-		claimed = referenceCapabilities
-	}
-	claimed, err := suites.Claim(claimed, f.capabilities)
-	if err != nil {
-		return suites.Options{}, err
-	}
-	return suites.Options{
-		Capabilities: claimed, PageSize: f.pageSize, DiscoveryTTL: f.discoveryTTL, Only: f.only, Skip: f.skip, Strict: f.strict,
-		Timeout: f.timeout, RunTimeout: f.runTimeout, Seed: f.seed, Tool: thisTool(),
-	}, nil
-}
-
 // judge sets the target up, runs the suites against it and takes it down.
-func (f *runFlags) judge(ctx context.Context, o suites.Options, checks int) (*reports.Report, error) {
-	stage, err := f.stage(ctx)
+func (f *runFlags) judge(cmd *cobra.Command, p *plan, checks int) (*reports.Report, error) {
+	stage, err := p.stage(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer stage.close()
-	o.Drupal, o.Advance, o.UpstreamTimeout = stage.drupal, stage.advance, stage.upstreamTimeout
-	if o.DiscoveryTTL == 0 {
-		o.DiscoveryTTL = stage.discoveryTTL
-	}
+	o := p.options
+	o.Drupal, o.Advance = stage.drupal, stage.advance
+	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
+	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	console := reports.NewConsole(os.Stderr, os.Getenv)
 	if !f.quiet {
 		done := 0
@@ -167,16 +129,40 @@ func (f *runFlags) judge(ctx context.Context, o suites.Options, checks int) (*re
 			console.Progress(done, checks, r)
 		}
 	}
-	report, err := suites.Run(ctx, stage.target, o)
+	report, err := suites.Run(cmd.Context(), stage.target, o)
 	console.ClearProgress()
-	if stage.bridge != nil && stage.bridge.ended() != "" && !f.quiet {
-		fmt.Fprintf(os.Stderr, "bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.tail())
+	if stage.bridge != nil && stage.bridge.ended() != "" {
+		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.tail())
 	}
 	return report, err
 }
 
-// show prints the result: the report as JSON, its headline, or the summary.
-func (f *runFlags) show(out io.Writer, report *reports.Report) error {
+// keep writes the report, and the baseline that was asked for.
+func (f *runFlags) keep(report *reports.Report, dir string) error {
+	if err := reports.WriteAll(report, dir); err != nil {
+		return err
+	}
+	if f.writeBaseline == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	if err := baseline.From(report).Write(&text); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.writeBaseline, text.Bytes(), 0o644); err != nil {
+		return usagef("the baseline %s cannot be written: %s; give another by --write-baseline", f.writeBaseline, reason(err))
+	}
+	return nil
+}
+
+// show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations.
+func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		if err := reports.WriteAnnotations(cmd.ErrOrStderr(), report); err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
 	switch {
 	case f.json:
 		return reports.WriteJSON(out, report)
@@ -188,7 +174,7 @@ func (f *runFlags) show(out io.Writer, report *reports.Report) error {
 	if file, ok := out.(*os.File); ok {
 		console = reports.NewConsole(file, os.Getenv)
 	}
-	return console.Summary(report, f.reportDir)
+	return console.Summary(report, dir)
 }
 
 // prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this

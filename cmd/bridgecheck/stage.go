@@ -35,17 +35,17 @@ func (s *stage) close() {
 	}
 }
 
-// stage sets up what the flags ask for. When it fails nothing is left running.
-func (f *runFlags) stage(ctx context.Context) (*stage, error) {
-	s := &stage{target: suites.Target{URL: f.url}}
+// stage sets up what the plan asks for. When it fails nothing is left running.
+func (p *plan) stage(ctx context.Context) (*stage, error) {
+	s := &stage{target: p.target}
 	var err error
 	switch {
-	case f.exec != "":
-		err = s.execute(ctx, f)
-	case f.url == "":
-		err = s.inProcess(f)
-	case f.mockListen != "":
-		_, err = s.mock(f.mockListen)
+	case p.exec != "":
+		err = s.execute(ctx, p)
+	case p.target.URL == "":
+		err = s.inProcess(p)
+	case p.mockListen != "":
+		_, err = s.mock(p.mockListen)
 	}
 	if err != nil {
 		s.close()
@@ -74,13 +74,13 @@ func (s *stage) mock(addr string) (string, error) {
 }
 
 // inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
-func (s *stage) inProcess(f *runFlags) error {
-	stand, err := mutants.Serve(mutants.Mutant{Options: func(o *bridge.Options) { o.PageSize = f.pageSize }})
+func (s *stage) inProcess(p *plan) error {
+	stand, err := mutants.Serve(mutants.Mutant{Options: func(o *bridge.Options) { o.PageSize = p.options.PageSize }})
 	if err != nil {
 		return err
 	}
 	s.stops = append(s.stops, stand.Close)
-	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: thisTool().Version}
+	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: p.options.Tool.Version}
 	s.drupal, s.advance = stand.Drupal, stand.Advance
 	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, mutants.UpstreamTimeout
 	return nil

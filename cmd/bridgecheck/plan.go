@@ -1,0 +1,148 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bridgecheck/reports/baseline"
+	"bridgecheck/suites"
+	"bridgecheck/suites/config"
+	"bridgecheck/suites/ledger"
+)
+
+// plan is what a run does, settled from flags and configuration.
+type plan struct {
+	target           suites.Target
+	exec, mockListen string
+	readyTimeout     time.Duration
+	reportDir        string
+	baseline         *baseline.File // nil: none
+	options          suites.Options
+}
+
+// plan settles what the run does. Every mistake that can be told without touching the target is told here.
+func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
+	if err := f.check(cmd); err != nil {
+		return nil, err
+	}
+	file := &config.File{}
+	if f.config != "" {
+		var err error
+		if file, err = config.Load(f.config); err != nil {
+			return nil, usageError(err)
+		}
+	}
+	if file.DrupalProxy != "" {
+		return nil, usagef("%s: drupal_proxy: this bridgecheck has no recording proxy yet", f.config)
+	}
+	p := &plan{
+		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
+		readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
+	}
+	switch changed := cmd.Flags().Changed; {
+	case changed("url"):
+		p.target.URL, p.exec = f.url, ""
+	case changed("exec"):
+		p.target.URL = ""
+	}
+	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
+		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
+	}
+	if path := pick(cmd, "baseline", f.baseline, file.BaselinePath()); path != "" {
+		var err error
+		if p.baseline, err = readBaseline(path); err != nil {
+			return nil, usageError(err)
+		}
+	}
+	claimed := suites.DefaultCapabilities
+	if p.target.URL == "" && p.exec == "" {
+		claimed = referenceCapabilities
+	}
+	o, err := file.Options(cmd.Context(), suites.Options{Capabilities: claimed, Tool: thisTool()})
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if o.Capabilities, err = suites.Claim(o.Capabilities, f.capabilities); err != nil {
+		return nil, err
+	}
+	o.PageSize = pick(cmd, "page-size", f.pageSize, o.PageSize)
+	o.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.DiscoveryTTL)
+	o.Timeout = pick(cmd, "timeout", f.timeout, o.Timeout)
+	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
+	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
+	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
+	if f.only != nil {
+		o.Only = f.only
+	}
+	if f.skip != nil {
+		o.Skip = f.skip
+	}
+	if o.TLS != nil && o.TLS.InsecureSkipVerify {
+		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
+	}
+	p.options = o
+	return p, nil
+}
+
+// check refuses flags that contradict each other or mean nothing.
+func (f *runFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case changed("url") && changed("exec"):
+		return usagef("--url names a bridge that is up, --exec starts one: give one of the two")
+	case changed("url") && f.url == "":
+		return usagef("--url is empty: give for example --url http://127.0.0.1:8081")
+	case f.pageSize < 1:
+		return usagef("--page-size is %d: give 1 or more", f.pageSize)
+	case f.discoveryTTL < 0:
+		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
+	case f.reportDir == "":
+		return usagef("--report-dir is empty: name a directory")
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{{"timeout", f.timeout}, {"run-timeout", f.runTimeout}, {"ready-timeout", f.readyTimeout}} {
+		if d.value <= 0 {
+			return usagef("--%s is %s: give more than 0, for example 10s", d.flag, d.value)
+		}
+	}
+	return nil
+}
+
+// pick gives the flag's value where the flag was given or the configuration says nothing, else the configuration's.
+func pick[T comparable](cmd *cobra.Command, flag string, given, configured T) T {
+	if cmd.Flags().Changed(flag) {
+		return given
+	}
+	return cmp.Or(configured, given)
+}
+
+// readBaseline reads a baseline and holds it against the ledger.
+func readBaseline(path string) (*baseline.File, error) {
+	file, err := baseline.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	contract, err := ledger.Load()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, c := range contract.Clauses {
+		ids = append(ids, c.ID)
+	}
+	return file, file.Check(ids)
+}
+
+// usageError makes an error in what a command was told one that ends it with the exit code for that.
+func usageError(err error) error {
+	var usage *suites.UsageError
+	if errors.As(err, &usage) {
+		return err
+	}
+	return &suites.UsageError{Reason: err.Error()}
+}
