@@ -85,6 +85,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer(w, r, c)
 			return
 		}
+		if c.Params == nil {
+			c.Params = json.RawMessage("null")
+		}
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, c.Params)
 	default:
 		http.NotFound(w, r)
