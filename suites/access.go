@@ -1,0 +1,213 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+)
+
+// Who may see and run what.
+var _ = Area("access", func(b *Bridge) {
+	b.Check("access/list-403", func(ctx SpecContext) {
+		names := b.As(Agent).MustListAll(ctx).Names()
+
+		r := b.As(Outsider).List(ctx)
+		Expect(r).To(HaveStatus(403))
+		Expect(r).NotTo(NameAnyTool(names))
+	})
+
+	b.Check("access/describe-403", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Describe(ctx, known).MustSucceed()
+
+		for what, query := range map[string]string{"a tool": "name=" + known, "an unknown one": "name=" + noSuchTool, "none": "", "an empty one": "name="} {
+			Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403), what)
+		}
+	})
+
+	b.Check("access/anonymous", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).List(ctx).MustSucceed()
+		b.As(Agent).Describe(ctx, known).MustSucceed()
+		if b.Drupal == nil && b.As(Anonymous).List(ctx).Status == http.StatusOK {
+			NotTestable("the site lets anonymous callers discover tools, or the bridge does: without a mock nobody can tell")
+		}
+		if b.Drupal != nil && b.Drupal.Site().Holds(userOf(b.Drupal.Site(), Anonymous), fixtures.DiscoverTools) {
+			NotTestable("on the site " + b.Drupal.Site().Name + " anonymous callers may discover tools")
+		}
+
+		for _, r := range []*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)} {
+			Expect(r).To(BeRefusedWith(401, 403))
+			Expect(r).To(ChallengeIf401())
+		}
+	})
+
+	b.Check("access/filtered-by-method", func(ctx SpecContext) {
+		for _, who := range append([]Identity{Agent, Discoverer, Admin}, b.halfPermitted()...) {
+			Expect(b.As(who).MustListAll(ctx)).To(ShowExactly(b, who))
+		}
+		limited := b.As(NoRPC).ListAll(ctx)
+		if first := limited.Pages[0]; first.IsError() {
+			Expect(first).To(HaveStatus(403))
+		} else if len(limited.Tools()) > 0 {
+			Expect(limited).To(ShowExactly(b, NoRPC))
+		}
+	})
+
+	b.Check("access/discovery-broad", func(ctx SpecContext) {
+		denied := b.DeniedTool(Discoverer, Agent)
+		for _, who := range []Identity{Discoverer, Agent} {
+			Expect(b.As(who).MustListAll(ctx)).To(ShowExactly(b, who))
+		}
+		Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied))
+		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+
+		b.Drupal.Mark()
+		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+		Expect(r).To(BeRefusedWith(401, 403, 404))
+		Expect(r).To(HaveRunNothing())
+	})
+
+	b.Check("access/discovery-not-execution", func(ctx SpecContext) {
+		denied := b.DeniedTool(Discoverer, Agent)
+		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+		b.As(Discoverer).List(ctx).MustSucceed()
+
+		b.Drupal.Mark()
+		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+		Expect(r).To(BeRefusal(), "a caller who may discover and may not run")
+		Expect(r).To(HaveRunNothing(), "a caller who may discover and may not run")
+
+		open := b.mustFind(Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
+		Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(HaveResult(), "a caller who may run and may not discover")
+		Expect(b.As(Outsider).List(ctx)).To(BeRefusal(), "a caller who may run and may not discover")
+	})
+
+	b.Check("access/route-permission", func(ctx SpecContext) {
+		for _, kind := range []fixtures.Kind{fixtures.Lookup, fixtures.Count, fixtures.WhoAmI} {
+			tool := b.mustFind(Agent, kind)[0]
+			b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			b.Drupal.Mark()
+			for _, who := range []Identity{NoRPC, Anonymous, Blocked} {
+				r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+				Expect(r).To(BeRefusedWith(401, 403, 404))
+				Expect(r).To(HaveRunNothing())
+			}
+		}
+	})
+
+	b.Check("access/permission-revoked", func(ctx SpecContext) {
+		tool := b.mustFind(Agent, fixtures.Count)[0]
+		for what, left := range map[string][]string{
+			"the method's permission": {fixtures.UseJSONRPC, fixtures.DiscoverTools},
+			"all of them":             {},
+		} {
+			if len(tool.Access) == 0 && len(left) > 0 {
+				continue
+			}
+			who := b.Drupal.NewUser(b.Permissions(Agent)...)
+			b.As(who).List(ctx)
+			b.As(who).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			b.Drupal.Permit(who, left...)
+			b.Drupal.Mark()
+			r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+			Expect(r).To(BeRefusedWith(401, 403, 404), "after losing "+what)
+			Expect(r).To(HaveRunNothing(), "after losing "+what)
+		}
+	})
+
+	b.Check("access/anonymous-granted", func(ctx SpecContext) {
+		site := b.Drupal.Site().Clone()
+		i := slices.IndexFunc(site.Roles, func(r fixtures.Role) bool { return r.ID == fixtures.AnonymousRole })
+		if i < 0 {
+			site.Roles = append(site.Roles, fixtures.Role{ID: fixtures.AnonymousRole})
+			i = len(site.Roles) - 1
+		}
+		site.Roles[i].Permissions = append(site.Roles[i].Permissions, fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
+		anonymous := b.As(Anonymous)
+		lists := func() bool { return anonymous.List(ctx).Status == http.StatusOK }
+		before := lists()
+		DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return lists() == before }) })
+		b.Replace(site)
+		b.Await(ctx, lists)
+
+		Expect(anonymous.List(ctx)).To(BeTools())
+		listing := anonymous.MustListAll(ctx)
+		Expect(listing).To(ShowExactly(b, Anonymous))
+		me := b.mustFind(Anonymous, fixtures.WhoAmI)[0]
+		Expect(anonymous.Describe(ctx, me.Name)).To(BeTheTool(me.Name))
+		b.Drupal.Mark()
+		r := anonymous.Invoke(ctx, me.Name, me.Arguments)
+		Expect(r).To(GiveResult(b.identityOf(Anonymous)))
+		Expect(r).To(HaveRun(me.ID, 1))
+	})
+
+	b.Check("access/no-oracle", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		hidden, denied := b.HiddenMethods()[0], b.DeniedTool(Discoverer, Agent)
+		for _, who := range []Identity{Discoverer, Outsider, NoRPC, Anonymous} {
+			names := []string{hidden}
+			if b.Claims("visibility-filtered") && !contains(b.Visible(who), denied) {
+				names = append(names, denied)
+			}
+			for _, way := range waysToAsk {
+				ask := way.by(b.As(who))
+				for _, name := range names {
+					Expect(ask(ctx, name)).To(BeLikeUnknown(ask, ctx, name), way.what)
+				}
+			}
+		}
+	})
+
+	b.Check("access/csrf", func(ctx SpecContext) {
+		creds, _ := b.credentialsOf(Agent)
+		if creds.Cookie == "" {
+			NotTestable("there is no session cookie to send: give the agent one under `identities`")
+		}
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
+		body := string(encode(map[string]any{"name": call.Tool, "arguments": json.RawMessage("{}")}))
+
+		for what, header := range map[string]http.Header{
+			"as text":                      {"Content-Type": {"text/plain"}},
+			"as a form":                    {"Content-Type": {"application/x-www-form-urlencoded"}},
+			"as a multipart form":          {"Content-Type": {"multipart/form-data; boundary=x"}},
+			"without a Content-Type":       {"Content-Type": nil},
+			"from another origin":          {"Origin": {"https://elsewhere.invalid"}},
+			"from a sandbox":               {"Origin": {"null"}},
+			"from another origin, as text": {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
+		} {
+			b.mark()
+			r := b.As(call.Identity).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
+			Expect(r).To(BeRefusedWith(400, 403, 415), what)
+			Expect(r).To(HaveRunNothing(), what)
+		}
+	})
+})
+
+// halfPermitted makes an account for each pair of permissions that a tool asks for, which holds the first alone.
+func (b *Bridge) halfPermitted() []Identity {
+	var all []Identity
+	seen := map[string]bool{}
+	for _, m := range b.Drupal.Site().Methods {
+		if m.MCP == nil || len(m.Access) < 2 || seen[strings.Join(m.Access, ",")] {
+			continue
+		}
+		seen[strings.Join(m.Access, ",")] = true
+		all = append(all, b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
+	}
+	return all
+}
+
+// identityOf is what the site tells a caller who asks who they are.
+func (b *Bridge) identityOf(who Identity) string {
+	user := userOf(b.Drupal.Site(), who)
+	return fmt.Sprintf(`{"uid":%d,"name":%s}`, user.UID, encode(string(who)))
+}

@@ -1,0 +1,399 @@
+package suites
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/suites/exact"
+)
+
+// As whom a caller acts, and what becomes of credentials.
+var _ = Area("access", func(b *Bridge) {
+	b.Check("access/bad-credentials", func(ctx SpecContext) {
+		victim, creds := b.victim()
+		b.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
+		anonymous := b.As(Anonymous).List(ctx)
+		for _, bad := range b.badCredentials(victim, creds) {
+			Expect(b.With(Identity(bad.what), bad.creds).List(ctx)).To(BeTurnedAway(anonymous), bad.what)
+		}
+		if b.Drupal == nil {
+			return
+		}
+		me := b.mustFind(victim, fixtures.WhoAmI)[0]
+		b.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+		anonymous = b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
+		b.Drupal.Mark()
+		for _, bad := range b.badCredentials(victim, creds) {
+			Expect(b.With(Identity(bad.what), bad.creds).Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), bad.what)
+		}
+		b.Drupal.revoke(victim)
+		Expect(b.With("revoked credentials", creds).Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), "revoked ones")
+		Expect(b.callersBut(Anonymous)).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got some")
+	})
+
+	b.Check("access/no-cross-talk", func(ctx SpecContext) {
+		callers := []Identity{
+			b.Drupal.NewUser(b.Permissions(Agent)...),
+			b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
+			b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+		}
+		me := b.mustFind(callers[0], fixtures.WhoAmI)[0]
+		special := b.DeniedTool(callers[1], callers[0])
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteMethods, Delay: 20 * time.Millisecond})
+		const atATime = 64
+		talks := make([]talk, atATime)
+		atOnce(atATime, func(i int) { // while nothing is cached
+			talks[i] = b.converse(ctx, callers[i%len(callers)], me, special, i)
+		})
+		quiet := map[Identity]talk{}
+		for _, who := range callers {
+			quiet[who] = b.converse(ctx, who, me, special, atATime)
+			quiet[who].list.MustSucceed()
+		}
+		for turn := range 2 * len(callers) {
+			talks = append(talks, b.converse(ctx, callers[turn%len(callers)], me, special, atATime+1+turn))
+		}
+		for _, t := range talks {
+			alone := quiet[t.who]
+			Expect(t.list).To(ShowTheSameTools(alone.list))
+			Expect(t.described).To(EqualAnswer(alone.described))
+			Expect(t.special).To(BeAnsweredAs(alone.special))
+			Expect(t.unknown).To(SpeakOfNoOther(t.name))
+			Expect(t.me).To(GiveResult(b.identityOf(t.who)))
+		}
+		for _, t := range quiet {
+			Expect(t.list).To(ShowOnly(b.Visible(t.who)))
+			Expect(t.me).To(GiveResult(b.identityOf(t.who)))
+		}
+	})
+
+	b.Check("access/credentials-forwarded", func(ctx SpecContext) {
+		fresh := b.Drupal.NewUser(b.Permissions(Agent)...)
+		me := b.mustFind(fresh, fixtures.WhoAmI)[0]
+		denied := b.DeniedTool(Discoverer, Agent)
+		b.As(fresh).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+		for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
+			b.Drupal.Mark()
+			b.As(who).List(ctx)
+			r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
+			b.As(who).Invoke(ctx, denied, Args{})
+			Expect(b.callersBut(who)).To(BeEmpty(), "calls to the site for %s: expected none of another account, got some", who)
+			if r.Status == http.StatusOK {
+				Expect(r).To(HaveRun(me.ID, 1))
+				Expect(r).To(GiveResult(b.identityOf(who)))
+			}
+			if !b.Claims("visibility-broad") {
+				Expect(b.discoverers()).NotTo(ContainElement(string(Service)), "discovery for %s: expected no service account, got requests of one", who)
+			}
+		}
+	})
+
+	b.Check("access/credentials-kept-secret", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		var secrets []string
+		for _, who := range []Identity{Agent, Outsider, Service} {
+			creds, _ := b.credentialsOf(who)
+			secrets = append(secrets, creds.secrets()...)
+			for _, token := range userOf(b.Drupal.Site(), who).Tokens {
+				secrets = append(secrets, token.Value)
+			}
+		}
+		wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
+		secrets = append(secrets, wrong.secrets()...)
+		for _, a := range b.askAll(ctx) {
+			Expect(a.Answer).NotTo(HoldSecret(secrets), a.what)
+		}
+		for _, a := range []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
+			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})} {
+			Expect(a).NotTo(HoldSecret(secrets))
+		}
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+		Expect(b.As(Agent).Invoke(ctx, known, Args{})).NotTo(HoldSecret(secrets), "while the site resets connections")
+		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+		creds, _ := b.credentialsOf(stranger)
+		Expect(b.As(stranger).List(ctx)).NotTo(HoldSecret(append(secrets, creds.secrets()...)), "while the site resets connections")
+		b.Drupal.mock.DisarmAll()
+		b.recovered(ctx, known)
+	})
+
+	b.Check("access/per-credential", func(ctx SpecContext) {
+		wide, narrow := b.Drupal.newTokens(b.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
+		one, two := b.With("the wide token", Credentials{Token: wide}), b.With("the narrow token", Credentials{Token: narrow})
+		special := b.DeniedTool(Discoverer, Agent)
+		for range 2 { // each after the other, with and without something cached
+			full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
+			Expect(full).To(ContainElement(special), "list with the wide token: expected %q in it", special)
+			if b.Claims("visibility-filtered") {
+				Expect(few).NotTo(ContainElement(special), "list with the narrow token: expected no %q in it", special)
+				Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
+			}
+			Expect(one.Describe(ctx, special)).To(BeTheTool(special))
+			Expect(one.Invoke(ctx, special, Args{})).To(HaveResult())
+			b.Drupal.Mark()
+			r := two.Invoke(ctx, special, Args{})
+			Expect(r).To(BeRefusedWith(401, 403, 404))
+			Expect(r).To(HaveRunNothing())
+		}
+	})
+})
+
+// callersBut are the accounts other than one's whose method calls reached the site.
+func (b *Bridge) callersBut(who Identity) []string {
+	var names []string
+	for _, entry := range b.Drupal.Journal() {
+		if len(entry.Calls) > 0 && entry.User != string(who) {
+			names = append(names, entry.User)
+		}
+	}
+	return names
+}
+
+// discoverers are the accounts that asked the site for its methods.
+func (b *Bridge) discoverers() []string {
+	names := []string{}
+	for _, entry := range b.Drupal.Discoveries() {
+		names = append(names, entry.User)
+	}
+	return names
+}
+
+// victim is an account that bad credentials try to act as: with a mock one that nobody has used, else the agent.
+func (b *Bridge) victim() (Identity, Credentials) {
+	who := Agent
+	if b.Drupal != nil {
+		who = b.Drupal.NewUser(b.Permissions(Agent)...)
+	}
+	creds, _ := b.credentialsOf(who)
+	if creds.User == "" && creds.Token == "" {
+		NotTestable("the agent signs in neither by Basic nor by a token: there is nothing to get wrong")
+	}
+	return who, creds
+}
+
+// badCredential is a way of signing in that must not work.
+type badCredential struct {
+	what  string
+	creds Credentials
+}
+
+// badCredentials are near to those of the victim. Without a mock only one of them fails to sign the victim in, for a
+// site locks accounts after a few of those; the others are near to those of nobody.
+func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredential {
+	user, password := creds.User, creds.Password
+	if user == "" || b.Drupal == nil {
+		user, password = "bridgecheck-nobody", "no-such-password"
+	}
+	whole := basic(user, password)
+	all := []badCredential{{"a wrong token", Credentials{Token: "no-such-token"}}}
+	if creds.User != "" {
+		all = append(all, badCredential{"a wrong password", Credentials{User: creds.User, Password: creds.Password + "x"}})
+	}
+	if creds.Token != "" {
+		all = append(all, badCredential{"a token cut short", Credentials{Token: creds.Token[:len(creds.Token)-1]}})
+	}
+	for what, header := range map[string]string{
+		"no password":                "Basic " + basic(user, ""),
+		"no user":                    "Basic " + basic("", password),
+		"an unknown user":            "Basic " + basic("bridgecheck-nobody", password),
+		"base64 cut short":           "Basic " + whole[:len(whole)/2],
+		"no base64":                  "Basic " + user + ":" + password,
+		"marks in place of base64":   "Basic %%%%",
+		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
+		"a NUL after the user":       "Basic " + basic(user+"\x00", password),
+		"nothing after the scheme":   "Basic ",
+		"the scheme alone":           "Basic",
+		"no scheme":                  whole,
+		"an unknown scheme":          "Negotiate " + whole,
+		"a digest":                   `Digest username="` + user + `", response="0"`,
+		"the user's name as token":   "Bearer " + user,
+		"Basic credentials as token": "Bearer " + whole,
+		"an unsigned JWT": "Bearer " + base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1","name":"`+user+`"}`)) + ".",
+	} {
+		all = append(all, badCredential{what, Credentials{Header: map[string]string{"Authorization": header}}})
+	}
+	all = append(all,
+		badCredential{"an unknown session", Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=no-such-session"}},
+		badCredential{"names in headers", Credentials{Header: map[string]string{"X-Forwarded-User": user, "Remote-User": user, "X-Remote-User": user, "X-User": user}}})
+	if b.Drupal != nil {
+		for _, u := range b.Drupal.Site().Users {
+			if u.Blocked {
+				all = append(all, badCredential{"a blocked account", Credentials{User: u.Name, Password: u.Password}})
+			}
+			for _, t := range u.Tokens {
+				if t.Revoked || !t.Expires.IsZero() && t.Expires.Before(time.Now()) || u.Blocked {
+					all = append(all, badCredential{"an expired, revoked or blocked token", Credentials{Token: t.Value}})
+				}
+			}
+		}
+		all = append(all, badCredential{"another account's password", Credentials{User: string(victim), Password: userOf(b.Drupal.Site(), Agent2).Password}})
+	}
+	return all
+}
+
+// revoke gives an account of NewUser another password and takes its tokens back.
+func (d *Drupal) revoke(who Identity) {
+	d.change(func(site *fixtures.Site) {
+		for i := range site.Users {
+			u := &site.Users[i]
+			if u.Name != string(who) {
+				continue
+			}
+			u.Password += "-changed"
+			for t := range u.Tokens {
+				u.Tokens[t].Revoked = true
+			}
+		}
+	})
+}
+
+// newTokens gives a new account two tokens: one with all of its permissions, one that is cut down to a few.
+func (d *Drupal) newTokens(all, few []string) (wide, narrow string) {
+	who := string(d.NewUser(all...))
+	wide, narrow = who+"-wide-token", who+"-narrow-token"
+	d.change(func(site *fixtures.Site) {
+		site.Roles = append(site.Roles, fixtures.Role{ID: who + "-few", Permissions: few})
+		for i := range site.Users {
+			if site.Users[i].Name == who {
+				site.Users[i].Roles = append(site.Users[i].Roles, who+"-few")
+				site.Users[i].Tokens = []fixtures.Token{{Value: wide}, {Value: narrow, Scopes: []string{who + "-few"}}}
+			}
+		}
+	})
+	return wide, narrow
+}
+
+// talk is what one caller heard on all endpoints.
+type talk struct {
+	who                                   Identity
+	name                                  string // of the tool that does not exist
+	list, described, special, unknown, me *Answer
+}
+
+// converse asks as one caller for the list, for a tool that all see, for one that some may run, for a tool that nobody
+// else asks for, and for who they are; which of it, when there is a crowd, and in which order n decides.
+func (b *Bridge) converse(ctx context.Context, who Identity, me sample, special string, n int) talk {
+	c := b.As(who)
+	t := talk{who: who, name: fmt.Sprintf("no.such.%d.tool", n)}
+	asks := []func(){
+		func() { t.list = b.accepted(ctx, func() *Answer { return c.List(ctx) }) },
+		func() { t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) }) },
+		func() { t.special = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, special, Args{}) }) },
+		func() { t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) }) },
+		func() { t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) }) },
+	}
+	for i := range asks {
+		asks[(i+n)%len(asks)]()
+	}
+	return t
+}
+
+// ShowTheSameTools matches a list answer with the same tools as another, in any order.
+func ShowTheSameTools(alone *Answer) OmegaMatcher {
+	sorted := func(a *Answer) []any {
+		tools := a.Tools()
+		slices.SortFunc(tools, func(x, y Tool) int { return strings.Compare(x.Name(), y.Name()) })
+		list := make([]any, len(tools))
+		for i, tool := range tools {
+			list[i] = map[string]any(tool)
+		}
+		return list
+	}
+	return Meet("the caller's own tools", func(a *Answer) string {
+		if a.Status != http.StatusOK {
+			return a.Outcome()
+		}
+		if d := exact.Diff(sorted(alone), sorted(a)); d != "" {
+			return "others " + d
+		}
+		return ""
+	})
+}
+
+// BeAnsweredAs matches an answer of the same status and code as another, and of the same body where that is a success.
+func BeAnsweredAs(alone *Answer) OmegaMatcher {
+	return Meet("the caller's own answer: "+alone.Outcome(), func(a *Answer) string {
+		if a.Status != alone.Status || a.Code() != alone.Code() || !alone.IsError() && !sameBody(a, alone) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
+
+// SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
+func SpeakOfNoOther(own string) OmegaMatcher {
+	return Meet("404 that speaks of no tool but "+own, func(a *Answer) string {
+		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
+		if a.Status != http.StatusNotFound || len(others) > 0 {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// ShowOnly matches a page of tools that holds no other tool than these.
+func ShowOnly(names []string) OmegaMatcher {
+	return Meet("a page of the caller's own tools", func(a *Answer) string {
+		for _, tool := range a.Tools() {
+			if !slices.Contains(names, tool.Name()) {
+				return fmt.Sprintf("%q among them", tool.Name())
+			}
+		}
+		return ""
+	})
+}
+
+// HoldSecret matches an answer in which one of the secrets stands.
+func HoldSecret(secrets []string) OmegaMatcher {
+	return &answerMatcher{expected: "to hold a credential", judge: func(a *Answer) (string, bool) {
+		for _, secret := range secrets {
+			if HoldsText(a, secret) {
+				return "one in it: " + exact.Cut(a.Outcome(), 200), true
+			}
+		}
+		return "", false
+	}}
+}
+
+// wayToAsk is a request for a tool by its name.
+type wayToAsk struct {
+	what string
+	by   func(c Client) func(ctx context.Context, name string) *Answer
+}
+
+// waysToAsk are those in which a hidden tool might show itself.
+var waysToAsk = []wayToAsk{
+	{"describe", func(c Client) func(context.Context, string) *Answer { return c.Describe }},
+	{"describe by HEAD", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			return c.Send(ctx, Request{Method: http.MethodHead, Path: DescribePath, Query: map[string][]string{"name": {name}}})
+		}
+	}},
+	{"invoke", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{}) }},
+	{"invoke with arguments", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{"x": []int{1}}) }},
+	{"invoke without arguments", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			return c.InvokeBody(ctx, encode(map[string]any{"name": name}))
+		}
+	}},
+	{"invoke as text", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
+			return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: asText, Body: strings.NewReader(body), Show: body})
+		}
+	}},
+}

@@ -1,0 +1,243 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+var _ = Area("errors", func(b *Bridge) {
+	b.Check("errors/envelope", func(ctx SpecContext) {
+		for _, refused := range b.refuseAll(ctx) {
+			Expect(refused.Answer).To(KeepEnvelope(), refused.what)
+		}
+	})
+
+	b.Check("errors/code-stable", func(ctx SpecContext) {
+		type kind struct {
+			cause
+			status int
+		}
+		first := map[kind]asked{}
+		for _, refused := range b.refuseAll(ctx) {
+			if refused.errorObject()["code"] == nil {
+				continue // errors/envelope judges that
+			}
+			Expect(refused.Answer).To(HaveWordAsCode(), refused.what)
+			if refused.cause == other {
+				continue
+			}
+			if codesOfCause[refused.cause] != nil {
+				Expect(refused.Answer).To(HaveDocumentedCode(), refused.what)
+			}
+			k := kind{refused.cause, refused.Status}
+			if before, met := first[k]; met {
+				Expect(refused.Answer).To(HaveCode(before.Code(), before.what), refused.what)
+			} else {
+				first[k] = refused
+			}
+		}
+	})
+
+	b.Check("errors/status-agrees", func(ctx SpecContext) {
+		for _, a := range b.askAll(ctx) {
+			Expect(a.Answer).To(AgreeWithStatus(), a.what)
+		}
+		answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
+		if b.Drupal != nil {
+			for _, tool := range b.samples(Agent, fixtures.Value, fixtures.Echo) {
+				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+			}
+			for _, tool := range b.failing() {
+				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+			}
+		}
+		for _, a := range answers {
+			Expect(a).To(AgreeWithStatus())
+		}
+	})
+
+	b.Check("errors/message-helps", func(ctx SpecContext) {
+		b.As(Agent).List(ctx).MustSucceed()
+		agent := b.As(Agent)
+		for _, c := range []struct {
+			what, names string
+			answer      *Answer
+		}{
+			{"describe of an unknown tool", noSuchTool, agent.Describe(ctx, noSuchTool)},
+			{"invoke of an unknown tool", noSuchTool, agent.Invoke(ctx, noSuchTool, Args{})},
+			{"describe without a name", "name", agent.Send(ctx, Request{Path: DescribePath})},
+			{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{}}`))},
+			{"invoke without arguments", "arguments", agent.InvokeBody(ctx, []byte(`{"name":"`+noSuchTool+`"}`))},
+		} {
+			if c.answer.IsError() && c.answer.Status != http.StatusNotFound || c.names == noSuchTool {
+				Expect(c.answer).To(SayInMessage(c.names), c.what)
+			}
+		}
+		if b.Drupal == nil {
+			return
+		}
+		for _, tool := range b.strictTools(ctx)[:1] {
+			for _, broken := range tool.invalid {
+				if r := agent.Invoke(ctx, tool.Name, broken.value); r.Status == http.StatusBadRequest {
+					Expect(r).To(SayInMessage(broken.parameter), broken.what)
+				}
+			}
+		}
+	})
+
+	b.Check("errors/precedence", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		tools := b.stand(ctx)
+		judged := 0
+		for _, c := range precedences {
+			alone, ok := b.answerTo(ctx, tools, c.who, c.alone)
+			if !ok || !slices.Contains(c.statuses, alone.Status) {
+				continue // another clause judges what it gets alone
+			}
+			together, ok := b.answerTo(ctx, tools, c.who, c.together)
+			if !ok {
+				continue
+			}
+			judged++
+			Expect(together).To(HaveStatus(alone.Status), c.what)
+		}
+		if judged == 0 {
+			NotTestable("none of the faults is refused when it stands alone")
+		}
+	})
+})
+
+// precedence is a request with two faults, and one that has the graver of them alone: both must be refused for it.
+type precedence struct {
+	what            string
+	who             Identity
+	statuses        []int  // that the graver fault gets
+	alone, together string // an invoke's body, or, where it starts with ?, a describe's query
+}
+
+var precedences = []precedence{
+	{"permission before shape: describe without a name", Outsider, []int{403}, "?name={known}", "?"},
+	{"permission before existence: describe of an unknown tool", Outsider, []int{403}, "?name={known}", "?name=" + noSuchTool},
+	{"permission before shape: a body that is no JSON", NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
+	{"permission before shape: no name", NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"arguments":{}}`},
+	{"permission before existence: an unknown tool", NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"shape before existence: arguments that are no object", Agent, []int{400}, `{"name":"{known}","arguments":"x"}`, `{"name":"` + noSuchTool + `","arguments":"x"}`},
+	{"shape before existence: no arguments", Agent, []int{400}, `{"name":"{known}"}`, `{"name":"` + noSuchTool + `"}`},
+	{"existence before arguments: a method that is no tool", Agent, []int{404}, `{"name":"{hidden}","arguments":{}}`, `{"name":"{hidden}","arguments":{"unexpected":[1]}}`},
+	{"permission before arguments: a tool that the caller may not run", Discoverer, []int{403, 404}, `{"name":"{denied}","arguments":{}}`, `{"name":"{denied}","arguments":{"page":"x"}}`},
+	{"arguments before execution: a method that fails", Agent, []int{400}, `{"name":"{strict}","arguments":{}}`, `{"name":"{picky}","arguments":{"{text}":5}}`},
+}
+
+// answerTo sends one side of a precedence; ok is false where this run cannot.
+func (b *Bridge) answerTo(ctx context.Context, tools stands, who Identity, what string) (a *Answer, ok bool) {
+	what, ok = tools.in(what)
+	if !ok || !b.Knows(who) {
+		return nil, false
+	}
+	if query, describe := strings.CutPrefix(what, "?"); describe {
+		return b.As(who).Send(ctx, Request{Path: DescribePath, Raw: query}), true
+	}
+	return b.As(who).InvokeBody(ctx, []byte(what)), true
+}
+
+// KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
+func KeepEnvelope() OmegaMatcher {
+	return Meet(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *Answer) string {
+		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
+			return "" // refused before routing
+		}
+		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {
+			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(oneLine(string(a.Body)), 120))
+		}
+		v, err := a.JSON()
+		if err != nil {
+			return fmt.Sprintf("%d with a body that %v", a.Status, err)
+		}
+		object, _ := v.(map[string]any)
+		refused, ok := object["error"].(map[string]any)
+		if !ok {
+			return a.Outcome()
+		}
+		if _, ok := refused["code"].(string); !ok {
+			return "no string as code: " + a.Outcome()
+		}
+		if message, ok := refused["message"].(string); !ok || strings.TrimSpace(message) == "" {
+			return "no message: " + a.Outcome()
+		}
+		for _, name := range []string{"result", "tool", "tools"} {
+			if _, there := object[name]; there {
+				return fmt.Sprintf("`%s` beside the error: %s", name, a.Outcome())
+			}
+		}
+		return ""
+	})
+}
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// HaveWordAsCode matches a refusal whose code is a lower-case snake_case word.
+func HaveWordAsCode() OmegaMatcher {
+	return Meet("a lower-case snake_case word as code", func(a *Answer) string {
+		if snakeCase.MatchString(a.Code()) {
+			return ""
+		}
+		return exact.Short(a.errorObject()["code"])
+	})
+}
+
+// HaveDocumentedCode matches a refusal whose code is one of the documented set. It is for causes whose code a clause
+// names; for all others the set is the reference bridge's own.
+func HaveDocumentedCode() OmegaMatcher {
+	return Meet("a code of the documented set", func(a *Answer) string {
+		if a.bridge.contract.DocumentedCode(a.Code()) {
+			return ""
+		}
+		return fmt.Sprintf("%q", a.Code())
+	})
+}
+
+// HaveCode matches a refusal with the code that the same cause had elsewhere.
+func HaveCode(code, elsewhere string) OmegaMatcher {
+	return Meet(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *Answer) string {
+		if a.Code() == code {
+			return ""
+		}
+		return fmt.Sprintf("%q", a.Code())
+	})
+}
+
+// AgreeWithStatus matches an answer whose body says the same as its status: an error is a 4xx or 5xx, a result is not,
+// and a documented code stands under a status of its own class.
+func AgreeWithStatus() OmegaMatcher {
+	return Meet("a body that agrees with the status", func(a *Answer) string {
+		object := a.Object()
+		if object["error"] != nil && a.Status >= 200 && a.Status < 300 {
+			return "an error under " + a.Outcome()
+		}
+		if a.Status < 400 {
+			return ""
+		}
+		for _, name := range []string{"result", "tool", "tools"} {
+			if object[name] != nil {
+				return fmt.Sprintf("`%s` under %s", name, a.Outcome())
+			}
+		}
+		for status, codes := range a.bridge.contract.Codes {
+			if slices.Contains(codes, a.Code()) && status/100 != a.Status/100 {
+				return fmt.Sprintf("the code of a %d under %s", status, a.Outcome())
+			}
+		}
+		return ""
+	})
+}

@@ -1,0 +1,280 @@
+package suites
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/exact"
+)
+
+var _ = Area("http", func(b *Bridge) {
+	b.Check("http/method-not-allowed", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		for path, query := range map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)} {
+			b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
+			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+				r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
+				Expect(r).To(HaveStatus(405))
+				Expect(r).To(AllowGET())
+			}
+		}
+	})
+
+	b.Check("http/head", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		for what, ask := range map[string]Request{
+			"list":                        {Path: ListPath},
+			"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
+			"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
+		} {
+			get, again := b.As(Agent).Send(ctx, ask), b.As(Agent).Send(ctx, ask)
+			if what == "list" {
+				get.MustSucceed()
+			}
+			ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
+			wire := b.As(Agent).Dial(ctx)
+			head := wire.Ask(ctx, ask)
+			body, _ := wire.Rest()
+			wire.Close()
+			Expect(head).To(HaveTheHeadOf(get, again), what)
+			Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(string(body), 100))
+		}
+	})
+
+	b.Check("http/no-shared-cache", func(ctx SpecContext) {
+		Expect(b.As(Agent).List(ctx).MustSucceed()).To(KeepFromOthers())
+		Expect(b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()).To(KeepFromOthers())
+	})
+
+	b.Check("http/nosniff", func(ctx SpecContext) {
+		known := b.KnownTool(ctx)
+		answers := []*Answer{b.As(Agent).List(ctx).MustSucceed(), b.As(Agent).Describe(ctx, known), b.As(Agent).Describe(ctx, noSuchTool), b.As(Agent).Invoke(ctx, noSuchTool, Args{})}
+		if call, ok := b.harmless(ctx); ok {
+			answers = append(answers, b.make(ctx, call))
+		}
+		for _, a := range answers {
+			Expect(a).To(ForbidSniffing())
+		}
+	})
+
+	b.Check("http/content-negotiation", func(ctx SpecContext) {
+		for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {b.KnownTool(ctx)}}}} {
+			plain := b.As(Agent).Send(ctx, ask).MustSucceed()
+			for what, accept := range map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}} {
+				ask.Header = http.Header{"Accept": accept}
+				r := b.As(Agent).Send(ctx, ask)
+				if what == "a browser's Accept" {
+					Expect(r).NotTo(BeHTML(), what)
+					continue
+				}
+				Expect(r).To(EqualAnswer(plain), what)
+				Expect(r.Header.Get("Content-Type")).To(Equal(plain.Header.Get("Content-Type")), "%s with %s: expected the same Content-Type", r.Subject(), what)
+			}
+		}
+		plain := b.As(Agent).List(ctx)
+		const large = 16 << 10
+		if len(plain.Body) >= large {
+			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body), "gzip asked for")
+		}
+	})
+
+	b.Check("http/trailing-and-case", func(ctx SpecContext) {
+		b.As(Agent).List(ctx).MustSucceed()
+		unknown := []string{"/mcp/no-such-path", "/mcp/no-such-path/", "/mcp/tools/list/no-such-path", "/mcp/no/such/path.html"}
+		if !b.Claims("per-tool") {
+			unknown = append(unknown, "/mcp/tools/no-such-path")
+		}
+		for _, path := range unknown {
+			r := b.As(Agent).Send(ctx, Request{Path: path})
+			Expect(r).To(HaveStatus(404))
+			Expect(r).To(KeepEnvelope())
+		}
+		for _, path := range []string{ListPath + "/", "/mcp/tools/LIST", "/MCP/tools/list", "/mcp//tools//list", "/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp/tools/list;x"} {
+			r := b.As(Agent).Send(ctx, Request{Path: path})
+			Expect(r).NotTo(BeHTML())
+			Expect(r).To(StayOnTheHost())
+		}
+	})
+
+	b.Check("http/keep-alive-after-error", func(ctx SpecContext) {
+		twin := b.As(Agent).Dial(ctx)
+		defer twin.Close()
+		twin.Ask(ctx, Request{Path: ListPath}).MustSucceed()
+		if next := twin.Ask(ctx, Request{Path: ListPath}); next.Err != nil {
+			NotTestable("the connection does not serve a second request after a success either: " + next.Outcome())
+		}
+		for _, c := range afterErrors {
+			wire := b.As(Agent).Dial(ctx)
+			ask := c.request
+			if c.body != "" {
+				ask.Body, ask.Show = strings.NewReader(c.body), c.body
+			}
+			if failed := wire.Ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
+				Expect(wire.Ask(ctx, Request{Path: ListPath})).To(BeTools(), "on the connection of "+c.what)
+			}
+			wire.Close()
+		}
+	})
+
+	// That a slow client is cut off in bounded time is not judged: any bound that a bridge may set is longer than a run.
+	b.Check("http/slow-client", func(ctx SpecContext) {
+		usual := b.As(Agent).List(ctx).MustSucceed()
+		const clients = 32
+		slow := []string{
+			"GET " + ListPath + " HTTP/1.1\r\nHost: slow.invalid\r\nX-Slow: ",
+			"POST " + InvokePath + " HTTP/1.1\r\nHost: slow.invalid\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"na",
+		}
+		wires := make([]*wire, clients)
+		for i := range wires {
+			wires[i] = b.As(Agent).Dial(ctx)
+			defer wires[i].Close()
+			Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+		}
+		limit := 2*time.Second + 10*usual.Took
+		for _, more := range []string{"m", "o"} {
+			for _, w := range wires {
+				_ = w.Write(more) // it may have been cut off by now, which is right
+			}
+			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
+		}
+	})
+})
+
+// afterErrors are requests of every sort that is refused with a 4xx.
+var afterErrors = []struct {
+	what    string
+	request Request
+	body    string
+}{
+	{"a 404 of describe", Request{Path: DescribePath, Raw: "name=" + noSuchTool}, ""},
+	{"a 400 of describe", Request{Path: DescribePath}, ""},
+	{"a 404 of an unknown path", Request{Path: "/mcp/no-such-path"}, ""},
+	{"a 405 of list", Request{Method: http.MethodPost, Path: ListPath}, "{}"},
+	{"a 400 of invoke", Request{Method: http.MethodPost, Path: InvokePath}, `{"name":`},
+	{"a 404 of invoke", Request{Method: http.MethodPost, Path: InvokePath}, `{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"a 405 of invoke", Request{Method: http.MethodPut, Path: InvokePath}, `{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"a 401 of list", Request{Path: ListPath, Header: asNobody}, ""},
+	{"a 401 of invoke", Request{Method: http.MethodPost, Path: InvokePath, Header: asNobody}, `{"name":"` + noSuchTool + `","arguments":{}}`},
+}
+
+// AllowGET matches an answer whose Allow header names GET.
+func AllowGET() OmegaMatcher {
+	return Meet("an Allow header that names GET", func(a *Answer) string {
+		if slices.Contains(listed(a, "Allow"), "get") {
+			return ""
+		}
+		return "Allow " + quoted(a.Header.Values("Allow"))
+	})
+}
+
+// framing are the headers that say how a body travels, and when: HEAD may leave them out.
+var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Trailer", "Age", "Expires"}
+
+// HaveTheHeadOf matches the answer to HEAD: the status and the headers of GET, as far as two GETs agree on them.
+func HaveTheHeadOf(get, again *Answer) OmegaMatcher {
+	return Meet(fmt.Sprintf("GET's status %d and headers", get.Status), func(a *Answer) string {
+		if a.Err != nil || a.Status != get.Status {
+			return a.Outcome()
+		}
+		for name, values := range get.Header {
+			if slices.Contains(framing, name) || !slices.Equal(values, again.Header[name]) {
+				continue
+			}
+			if !slices.Equal(a.Header[name], values) {
+				return fmt.Sprintf("%s %s where GET has %s", name, quoted(a.Header[name]), quoted(values))
+			}
+		}
+		length, ofGet := a.Header.Get("Content-Length"), get.Header.Get("Content-Length")
+		if length != "" && ofGet != "" && ofGet == again.Header.Get("Content-Length") && length != ofGet {
+			return fmt.Sprintf("Content-Length %s where GET has %s", length, ofGet)
+		}
+		return ""
+	})
+}
+
+// KeepFromOthers matches an answer that no shared cache may give to another caller.
+func KeepFromOthers() OmegaMatcher {
+	return Meet("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(a *Answer) string {
+		if forbidsStoring(a) {
+			return ""
+		}
+		identifies := []string{"*", "authorization"}
+		if a.Sent.Get("Cookie") != "" {
+			identifies = []string{"*", "cookie"}
+		}
+		if slices.ContainsFunc(listed(a, "Vary"), func(name string) bool { return slices.Contains(identifies, name) }) {
+			return ""
+		}
+		return fmt.Sprintf("Cache-Control %s, Vary %s", quoted(a.Header.Values("Cache-Control")), quoted(a.Header.Values("Vary")))
+	})
+}
+
+// ForbidSniffing matches an answer that no browser may take for another type than it says.
+func ForbidSniffing() OmegaMatcher {
+	return Meet("X-Content-Type-Options: nosniff", func(a *Answer) string {
+		if slices.Contains(listed(a, "X-Content-Type-Options"), "nosniff") {
+			return ""
+		}
+		return quoted(a.Header.Values("X-Content-Type-Options"))
+	})
+}
+
+// DecodeTo matches an answer in gzip that decodes to the bytes.
+func DecodeTo(plain []byte) OmegaMatcher {
+	return Meet("gzip of the same bytes", func(a *Answer) string {
+		if !slices.Contains(listed(a, "Content-Encoding"), "gzip") {
+			return "Content-Encoding " + quoted(a.Header.Values("Content-Encoding"))
+		}
+		r, err := gzip.NewReader(bytes.NewReader(a.Body))
+		if err != nil {
+			return "a body that is no gzip: " + err.Error()
+		}
+		decoded, err := io.ReadAll(io.LimitReader(r, maxAnswer))
+		switch {
+		case err != nil:
+			return "a broken gzip stream: " + err.Error()
+		case !bytes.Equal(decoded, plain):
+			return fmt.Sprintf("other bytes: %s", exact.Cut(string(decoded), 120))
+		}
+		return ""
+	})
+}
+
+// StayOnTheHost matches an answer that does not redirect to another host.
+func StayOnTheHost() OmegaMatcher {
+	return Meet("no redirect to another host", func(a *Answer) string {
+		location := a.Header.Get("Location")
+		if a.Status < 300 || a.Status > 399 || location == "" {
+			return ""
+		}
+		here, err := url.Parse(a.bridge.url + a.Path)
+		if err != nil {
+			return ""
+		}
+		there, err := here.Parse(location)
+		if err != nil || there.Host != here.Host {
+			return fmt.Sprintf("%d to %s", a.Status, location)
+		}
+		return ""
+	})
+}
+
+// ComeWithin matches an answer of 200 that took no longer than the limit.
+func ComeWithin(limit time.Duration) OmegaMatcher {
+	return Meet(fmt.Sprintf("an answer within %v", limit), func(a *Answer) string {
+		if a.Status == http.StatusOK && a.Took <= limit {
+			return ""
+		}
+		return fmt.Sprintf("after %v %s", a.Took.Round(time.Millisecond), a.Outcome())
+	})
+}

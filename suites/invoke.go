@@ -1,0 +1,235 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+	"bridgecheck/suites/jsonschema"
+)
+
+// What comes back of a method, and what reaches it.
+var _ = Area("invoke", func(b *Bridge) {
+	b.Check("invoke/answers-result", func(ctx SpecContext) {
+		plain := slices.DeleteFunc(b.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
+		if len(plain) == 0 {
+			NotTestable("the site " + b.Drupal.Site().Name + " has no tool with a plain text as its result")
+		}
+		for _, tool := range plain {
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+		}
+		for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+		}
+	})
+
+	b.Check("invoke/arguments-forwarded", func(ctx SpecContext) {
+		listed := b.As(Agent).MustListAll(ctx)
+		judged := 0
+		for _, c := range forwarded {
+			tool, parameter, ok := b.takerOf(listed, c.value)
+			if !ok {
+				continue
+			}
+			judged++
+			sent := map[string]any{parameter: json.RawMessage(c.value)}
+			b.Drupal.Mark()
+			r := b.As(Agent).Invoke(ctx, tool.Name, sent)
+			Expect(r).To(HaveForwarded(tool.ID, encode(sent)), c.what)
+		}
+		if judged == 0 {
+			NotTestable("the bridge lists no tool that gives back any argument")
+		}
+		for _, tool := range b.samples(Agent, fixtures.Value) {
+			if len(tool.Params) == 0 {
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
+				Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+				break
+			}
+		}
+	})
+
+	b.Check("invoke/result-exact", func(ctx SpecContext) {
+		for _, tool := range b.mustFind(Agent, fixtures.Value) {
+			if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) {
+				continue // invoke/null-result and invoke/output-matches-schema judge those
+			}
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+		}
+	})
+
+	b.Check("invoke/null-result", func(ctx SpecContext) {
+		if b.Drupal.Site().NullFails {
+			NotTestable("on the site " + b.Drupal.Site().Name + " a method that gives null fails")
+		}
+		judged := 0
+		for _, tool := range b.samples(Agent, fixtures.Value) {
+			if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
+				judged++
+				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
+			}
+		}
+		if judged == 0 {
+			NotTestable("the site " + b.Drupal.Site().Name + " has no tool that gives null")
+		}
+	})
+
+	b.Check("invoke/empty-arguments", func(ctx SpecContext) {
+		if b.Drupal == nil {
+			call := b.mustRun(ctx)
+			if call.Arguments != nil && string(call.Arguments) != "{}" {
+				NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
+			}
+			Expect(b.make(ctx, call)).To(HaveResult())
+			return
+		}
+		judged := 0
+		for _, tool := range b.samples(Agent, well...) {
+			if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !isPlain(tool.Behaviour.Value) {
+				continue
+			}
+			judged++
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(HaveResult())
+		}
+		if judged == 0 {
+			NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
+		}
+	})
+
+	b.Check("invoke/output-matches-schema", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		judged := 0
+		for _, tool := range b.samples(Agent, fixtures.Value) {
+			value := tool.Behaviour.Value
+			if fits(tool.Output, value) {
+				continue
+			}
+			judged++
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
+				Expect(r).To(Or(GiveResult("[]"), GiveResult("{}")))
+			} else {
+				Expect(r).To(BeRefused(500, "execution_error"))
+			}
+		}
+		if judged == 0 {
+			NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
+		}
+	})
+})
+
+// forwarded are values that a careless bridge changes on the way to the site.
+var forwarded = []struct{ what, value string }{
+	{"a text", `"plain"`},
+	{"an empty text", `""`},
+	{"a text of digits", `"007"`},
+	{"Unicode", `"é ß 日本語 עברית 🚀👩‍🚀 \u2028 \u0007 e\u0301"`},
+	{"markup", `"<b>&amp; \"it's\" </script> \\ / {{ x }} %20 + ${y}"`},
+	{"lines", `"a\r\n\tb\n"`},
+	{"a long text", `"` + strings.Repeat("0123456789abcdef", 2<<10) + `"`},
+	{"true", `true`},
+	{"false", `false`},
+	{"zero", `0`},
+	{"an integer beyond 2^53", `9007199254740993`},
+	{"a negative integer beyond 2^53", `-9007199254740993`},
+	{"2^63-1", `9223372036854775807`},
+	{"a decimal", `0.1`},
+	{"a small decimal", `-1.5e-10`},
+	{"a decimal of many digits", `3.141592653589793`},
+	{"an empty object", `{}`},
+	{"an empty list", `[]`},
+	{"empty ones in others", `{"object":{},"list":[],"objects":[{}],"lists":[[]]}`},
+	{"null in an object", `{"a":null,"b":[null]}`},
+	{"nested values", `{"a":{"b":{"c":[1,{"d":[true,"x",{"e":0.5}]}]}}}`},
+	{"an integer beyond 2^53 in a list", `[{"id":9007199254740993},9007199254740995]`},
+	{"names that mean something elsewhere", `{"":1,"0":2,"1":3,"a.b":4,"__proto__":{"x":5},"name":"6","arguments":{},"jsonrpc":"1.0","id":7,"$ref":"#"}`},
+	{"a list of lists", `[[1,2],[3],[]]`},
+}
+
+// takerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
+// parameters.
+func (b *Bridge) takerOf(listed Listing, value string) (tool sample, parameter string, ok bool) {
+	v, err := exact.Parse([]byte(value))
+	if err != nil {
+		panic(fmt.Sprintf("a check sends a value that is no JSON: %v", err))
+	}
+	for _, s := range b.samples(Agent, fixtures.Echo) {
+		shown, listed := listed.Find(s.Name)
+		if !listed || len(s.Arguments) > 0 {
+			continue
+		}
+		schema, err := jsonschema.Compile(shown.Input(), jsonschema.Draft7)
+		if err != nil {
+			continue
+		}
+		for _, p := range s.Params {
+			if schema.Fault(map[string]any{p.Name: v}) == "" {
+				return s, p.Name, true
+			}
+		}
+	}
+	return sample{}, "", false
+}
+
+// fits tells whether a value keeps a schema; none takes everything.
+func fits(schema, value fixtures.Raw) bool {
+	if schema == nil {
+		return true
+	}
+	s, err := exact.Parse(schema)
+	if err != nil {
+		return true
+	}
+	v, err := exact.Parse(value)
+	if err != nil {
+		return false
+	}
+	check, err := jsonschema.Compile(s, jsonschema.Draft7)
+	return err != nil || check.Fault(v) == ""
+}
+
+// isPlain tells a text without anything in it that could get lost or changed.
+func isPlain(value fixtures.Raw) bool {
+	var text string
+	if json.Unmarshal(value, &text) != nil || text == "" || len(text) > 100 {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > '~' || r < ' ' || strings.ContainsRune(`<>&"'\/{}`, r) })
+}
+
+// HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
+func HaveForwarded(method string, sent []byte) OmegaMatcher {
+	want, err := exact.Parse(sent)
+	if err != nil {
+		panic(fmt.Sprintf("a check sends arguments that are no JSON: %v", err))
+	}
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string {
+		calls := a.bridge.Drupal.Calls(method)
+		if len(calls) == 0 {
+			return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
+		}
+		params := calls[len(calls)-1].Params
+		if params == nil {
+			params = fixtures.Raw("{}") // JSON-RPC lets them be left out
+		}
+		got, err := exact.Parse(params)
+		if err != nil {
+			return "params that " + err.Error()
+		}
+		if d := exact.Diff(want, got); d != "" {
+			return "others " + d
+		}
+		if a.Status != http.StatusOK {
+			return a.Outcome()
+		}
+		return ""
+	})
+}

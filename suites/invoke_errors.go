@@ -1,0 +1,227 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+// JSON-RPC codes that mean something to a bridge.
+const (
+	rpcDenied         = -32600
+	rpcMethodNotFound = -32601
+	rpcInvalidParams  = -32602
+	rpcInternalError  = -32603
+)
+
+// Who is refused, and how a method fails.
+var _ = Area("invoke", func(b *Bridge) {
+	b.Check("invoke/hidden-404", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+
+		for _, hidden := range b.HiddenMethods() {
+			b.Drupal.Mark()
+			r := b.As(Agent).Invoke(ctx, hidden, Args{})
+			Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
+			Expect(r).To(HaveRunNothing())
+		}
+	})
+
+	b.Check("invoke/denied", func(ctx SpecContext) {
+		denied := b.DeniedTool(Discoverer, Agent)
+		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+
+		b.Drupal.Mark()
+		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+		Expect(r).To(BeRefusedWith(403, 404))
+		Expect(r).To(HaveRunNothing())
+
+		who := b.Drupal.NewUser(b.Permissions(Agent)...)
+		b.As(who).List(ctx)
+		b.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
+		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		b.Drupal.Mark()
+		r = b.As(who).Invoke(ctx, denied, Args{})
+		Expect(r).To(BeRefusedWith(403, 404), "after the permission went")
+		Expect(r).To(HaveRunNothing(), "after the permission went")
+	})
+
+	b.Check("invoke/denied-clear", func(ctx SpecContext) {
+		denied := b.DeniedTool(Discoverer, Agent)
+		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+		if !contains(b.As(Discoverer).MustListAll(ctx).Names(), denied) {
+			NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
+		}
+
+		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+		Expect(r).To(BeRefused(403, "access_denied"))
+		Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "allowed", "may not", "forbidden", "authori"))
+	})
+
+	b.Check("invoke/execution-error-500", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+
+		for _, tool := range b.failing() {
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			Expect(r).To(BeRefused(500, "execution_error"))
+			Expect(r).To(SayInMessage(tool.fails().Message))
+		}
+	})
+
+	b.Check("invoke/error-data-kept", func(ctx SpecContext) {
+		judged := 0
+		for _, tool := range b.failing() {
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			if r.Status != http.StatusInternalServerError {
+				continue // invoke/execution-error-500 judges that
+			}
+			judged++
+			Expect(r).To(KeepErrorData(tool.fails()))
+		}
+		if judged == 0 {
+			NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
+		}
+	})
+
+	b.Check("invoke/semantic-invalid-400", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		judged := 0
+		for _, tool := range b.samples(Agent, fixtures.Fail) {
+			if tool.fails().Code == rpcInvalidParams {
+				judged++
+				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
+			}
+		}
+		if judged == 0 {
+			NotTestable("the site " + b.Drupal.Site().Name + " has no tool that answers -32602 itself")
+		}
+	})
+
+	b.Check("invoke/no-trace-leak", func(ctx SpecContext) {
+		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		judged := 0
+		for _, tool := range b.samples(Agent, fixtures.Throw, fixtures.Fail) {
+			planted := canaries(tool.Method)
+			if len(planted) == 0 {
+				continue
+			}
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			if !r.IsError() {
+				continue // invoke/execution-error-500 judges that
+			}
+			judged++
+			Expect(r).NotTo(HoldAny(planted))
+		}
+		if judged == 0 {
+			NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
+		}
+	})
+})
+
+// invoking gives the function that invokes a tool by name with the arguments.
+func (c Client) invoking(arguments any) func(ctx context.Context, name string) *Answer {
+	return func(ctx context.Context, name string) *Answer { return c.Invoke(ctx, name, arguments) }
+}
+
+// fails is the JSON-RPC error with which the method fails: its own, or what Drupal makes of an exception.
+func (s sample) fails() fixtures.RPCError {
+	if s.Behaviour.Kind == fixtures.Throw {
+		return fixtures.RPCError{Code: rpcInternalError, Message: "Internal Error"}
+	}
+	return *s.Behaviour.Error
+}
+
+// failing lists the agent's tools that fail with a code that says nothing but that they failed.
+func (b *Bridge) failing() []sample {
+	return slices.DeleteFunc(b.mustFind(Agent, fixtures.Fail, fixtures.Throw), func(s sample) bool {
+		switch s.fails().Code {
+		case rpcDenied, rpcMethodNotFound, rpcInvalidParams:
+			return true
+		}
+		return false
+	})
+}
+
+// KeepErrorData matches a refusal that keeps the JSON-RPC error's code and data in its own data. What PHP wrote into
+// the data of a -32603 is to be withheld.
+func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
+	expected := fmt.Sprintf("error.data.jsonrpc_code %d", e.Code)
+	withheld := e.Code == rpcInternalError
+	if e.Data != nil && !withheld {
+		expected += " and jsonrpc_data " + exact.Cut(string(e.Data), 100)
+	}
+	return Meet(expected, func(a *Answer) string {
+		data, _ := a.ErrorData().(map[string]any)
+		if fmt.Sprint(data["jsonrpc_code"]) != fmt.Sprint(e.Code) {
+			return "error.data " + exact.Short(a.ErrorData())
+		}
+		kept, there := data["jsonrpc_data"]
+		switch {
+		case withheld && there && kept != nil:
+			return "PHP's own text in jsonrpc_data: " + exact.Short(kept)
+		case withheld || e.Data == nil:
+			return ""
+		}
+		want, err := exact.Parse(e.Data)
+		if err != nil {
+			return ""
+		}
+		if d := exact.Diff(want, kept); d != "" {
+			return "another jsonrpc_data " + d
+		}
+		return ""
+	})
+}
+
+// canaries are the words in a method's exception, or in the data of its internal error, that only the site can have
+// written: paths, classes, addresses, credentials, and words that say so themselves.
+func canaries(m *fixtures.Method) []string {
+	text := m.Behaviour.Text
+	if e := m.Behaviour.Error; e != nil && e.Code == rpcInternalError {
+		text = string(e.Data)
+	}
+	var found []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n\t\"'(),;<>", r) }) {
+		if strings.Contains(word, "CANARY") || len(word) > 8 && strings.ContainsAny(word, `/\:@=#`) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// HoldAny matches an answer that holds one of the words, as they stand or as JSON escapes them, in a header or its body.
+func HoldAny(words []string) OmegaMatcher {
+	return &answerMatcher{expected: "to hold what the site said to itself", judge: func(a *Answer) (string, bool) {
+		for _, word := range words {
+			if HoldsText(a, word) {
+				return fmt.Sprintf("%q in it: %s", word, a.Outcome()), true
+			}
+		}
+		return "", false
+	}}
+}
+
+// anything is the body as JSON, nil where it is none.
+func (a *Answer) anything() any {
+	v, err := a.JSON()
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// SpeakOf matches a refusal whose message has one of the words in it, in any case.
+func SpeakOf(words ...string) OmegaMatcher {
+	return judging("a message with one of "+strings.Join(words, ", "), func(a *Answer) bool {
+		message := strings.ToLower(a.Message())
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
+	})
+}

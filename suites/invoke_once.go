@@ -1,0 +1,126 @@
+package suites
+
+import (
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// How often a method runs.
+var _ = Area("invoke", func(b *Bridge) {
+	b.Check("invoke/runs-once", func(ctx SpecContext) {
+		tool := b.mustFind(Agent, fixtures.Count)[0]
+		b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+		for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
+			b.Drupal.Mark()
+			Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
+		}
+		for _, f := range afterTheRun {
+			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
+			disarm := b.Drupal.Arm(f.fault)
+			b.Drupal.Mark()
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), f.name)
+			disarm()
+			b.recovered(ctx, tool.Name)
+		}
+		if b.UpstreamTimeout == 0 {
+			return // nobody knows how long a bridge waits for a site that hangs
+		}
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteJSONRPC, Method: tool.ID, Run: true})
+		b.Drupal.Mark()
+		Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), "no answer within the upstream time-out")
+		disarm()
+		b.recovered(ctx, tool.Name)
+	})
+
+	b.Check("invoke/not-cached", func(ctx SpecContext) {
+		for _, tool := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+			b.Drupal.Mark()
+			first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
+			Expect(first).To(ForbidStoring())
+			Expect(second).To(ForbidStoring())
+		}
+	})
+})
+
+// afterTheRun are failures of the site after the method has run: who sends the request again runs it twice.
+var afterTheRun = []siteFailure{
+	{"a connection reset after the request was read", mockdrupal.Fault{Kind: mockdrupal.FaultReset}},
+	{"a connection closed in the middle of the answer", mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
+	{"500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
+	{"502", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: http.StatusBadGateway}},
+	{"503", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusServiceUnavailable}},
+	{"504", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusGatewayTimeout}},
+	{"429", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusTooManyRequests}},
+	{"invalid JSON", mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
+	{"an answer to another request", mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
+}
+
+// readOnlyFirst is one tool of each sort that a bridge might be tempted to treat apart: one that says it only reads, one
+// that says it is idempotent, one that says nothing.
+func (b *Bridge) readOnlyFirst(tools []sample) []sample {
+	sorts := []func(s sample) bool{
+		func(s sample) bool { return strings.Contains(string(s.MCP.Annotations), `"readOnlyHint":true`) },
+		func(s sample) bool { return strings.Contains(string(s.MCP.Annotations), `"idempotentHint":true`) },
+		func(s sample) bool { return s.MCP.Annotations == nil },
+	}
+	var chosen []sample
+	for _, is := range sorts {
+		for _, tool := range tools {
+			if tool.MCP != nil && is(tool) {
+				chosen = append(chosen, tool)
+				break
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return tools[:1]
+	}
+	return chosen
+}
+
+// ForbidStoring matches an answer whose Cache-Control keeps caches from giving it to others.
+func ForbidStoring() OmegaMatcher {
+	return Meet("Cache-Control with no-store, no-cache or private", func(a *Answer) string {
+		if forbidsStoring(a) {
+			return ""
+		}
+		return "Cache-Control " + quoted(a.Header.Values("Cache-Control"))
+	})
+}
+
+func forbidsStoring(a *Answer) bool {
+	for _, directive := range listed(a, "Cache-Control") {
+		name, _, _ := strings.Cut(directive, "=")
+		switch name {
+		case "no-store", "no-cache", "private":
+			return true
+		}
+	}
+	return false
+}
+
+// listed are the members of a header that is a list, in lower case.
+func listed(a *Answer, header string) []string {
+	var members []string
+	for _, value := range a.Header.Values(header) {
+		for member := range strings.SplitSeq(value, ",") {
+			members = append(members, strings.ToLower(strings.TrimSpace(member)))
+		}
+	}
+	return members
+}
+
+func quoted(values []string) string {
+	if len(values) == 0 {
+		return "missing"
+	}
+	return `"` + strings.Join(values, ", ") + `"`
+}

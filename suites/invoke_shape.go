@@ -1,0 +1,229 @@
+package suites
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/exact"
+)
+
+// What a body must be, and by which verb it must come.
+var _ = Area("invoke", func(b *Bridge) {
+	b.Check("invoke/malformed-json", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+
+		for _, c := range malformedBodies {
+			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json"), c.what)
+		}
+	})
+
+	b.Check("invoke/body-not-object", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+
+		for _, c := range notObjects {
+			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"), c.what)
+		}
+	})
+
+	b.Check("invoke/missing-name", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+
+		for _, c := range notNames {
+			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter"), c.what)
+		}
+		Expect(b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))).
+			To(Or(BeRefused(400, "missing_parameter"), HaveStatus(404)), "an empty one")
+	})
+
+	b.Check("invoke/missing-arguments", func(ctx SpecContext) {
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
+
+		for _, c := range notArguments {
+			body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
+			Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"), c.what)
+		}
+	})
+
+	b.Check("invoke/unknown-404", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+
+		Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found"))
+		call, ok := b.harmless(ctx)
+		if !ok {
+			return // a name close to that of an existing tool may run it
+		}
+		listed := b.As(Agent).MustListAll(ctx).Names()
+		for what, name := range otherSpellings(call.Tool) {
+			if !contains(listed, name) {
+				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
+			}
+		}
+	})
+
+	b.Check("invoke/post-only", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+		name := noSuchTool
+		if call, ok := b.harmless(ctx); ok {
+			name = call.Tool
+		}
+		b.mark()
+		for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
+			for what, r := range map[string]Request{
+				"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
+				"with a body":    {Body: strings.NewReader(string(encode(map[string]any{"name": name, "arguments": Args{}})))},
+			} {
+				r.Method, r.Path = verb, InvokePath
+				answer := b.As(Agent).Send(ctx, r)
+				Expect(answer).To(HaveStatus(405), what)
+				Expect(answer).To(HaveRunNothing(), what)
+			}
+		}
+	})
+
+	b.Check("invoke/large-body", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+		agent := b.As(Agent)
+		const mega = 1 << 20
+
+		tool, parameter := b.broadTool(ctx)
+		Expect(agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}})).To(BeTakenOrTooLarge(tool), "1 MiB of arguments")
+		b.mustTakeInvokes(ctx)
+
+		head, tail := `{"name":"`+noSuchTool+`","arguments":{"x":"`, `"}}`
+		huge := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, 64*mega), strings.NewReader(tail))
+		Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: huge, Show: head + "… (64 MiB)", Fresh: true})).
+			To(BeTurnedAwayForSize(), "64 MiB")
+		Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request after 64 MiB")
+
+		const deep = 10_000
+		nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
+		Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+			To(BeClientError(), "arguments nested 10,000 deep")
+		Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request after arguments nested 10,000 deep")
+	})
+
+	b.Check("invoke/duplicate-members", func(ctx SpecContext) {
+		b.mustTakeInvokes(ctx)
+
+		name := string(encode(noSuchTool))
+		if call, ok := b.harmless(ctx); ok {
+			name = string(encode(call.Tool))
+		}
+		for what, body := range map[string]string{
+			"two names":     `{"name":"` + noSuchTool + `","name":` + name + `,"arguments":{}}`,
+			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
+		} {
+			Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400), what)
+		}
+		if b.Drupal == nil {
+			return
+		}
+		tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `{"a":2}`)
+		if !ok {
+			return
+		}
+		within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
+		b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
+		Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400), "two members of an argument")
+	})
+})
+
+// wrongBody is a request's body by what is wrong with it.
+type wrongBody struct{ what, body string }
+
+// malformedBodies are bodies that are no JSON.
+var malformedBodies = []wrongBody{
+	{"an empty body", ""},
+	{"blanks alone", " \n"},
+	{"words", "name=" + noSuchTool},
+	{"a body cut short", `{"name":"` + noSuchTool + `","arguments":{}`},
+	{"a body cut in a string", `{"name":"no.su`},
+	{"trailing garbage", `{"name":"` + noSuchTool + `","arguments":{}} x`},
+	{"two documents", `{"name":"` + noSuchTool + `","arguments":{}}{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"a byte order mark", "\xef\xbb\xbf" + `{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"invalid UTF-8 in the name", `{"name":"no.such.` + "\xff\xfe" + `","arguments":{}}`},
+	{"invalid UTF-8 in the arguments", `{"name":"` + noSuchTool + `","arguments":{"x":"` + "\xc3\x28" + `"}}`},
+	{"single quotes", `{'name':'` + noSuchTool + `','arguments':{}}`},
+	{"a trailing comma", `{"name":"` + noSuchTool + `","arguments":{},}`},
+	{"NaN", `{"name":"` + noSuchTool + `","arguments":{"x":NaN}}`},
+}
+
+// notObjects are JSON documents that are no object.
+var notObjects = []wrongBody{
+	{"an empty list", `[]`},
+	{"a list of calls", `[{"name":"` + noSuchTool + `","arguments":{}}]`},
+	{"a string", `"name"`},
+	{"a number", `5`},
+	{"true", `true`},
+	{"null", `null`},
+}
+
+// notNames are calls without a name that could be one.
+var notNames = []wrongBody{
+	{"no name", `{"arguments":{}}`},
+	{"an empty object", `{}`},
+	{"another member", `{"tool":"` + noSuchTool + `","arguments":{}}`},
+	{"a number", `{"name":5,"arguments":{}}`},
+	{"zero", `{"name":0,"arguments":{}}`},
+	{"null", `{"name":null,"arguments":{}}`},
+	{"a list", `{"name":["` + noSuchTool + `"],"arguments":{}}`},
+	{"an empty list", `{"name":[],"arguments":{}}`},
+	{"an object", `{"name":{"name":"` + noSuchTool + `"},"arguments":{}}`},
+	{"true", `{"name":true,"arguments":{}}`},
+}
+
+// notArguments are calls of TOOL without arguments that could be some.
+var notArguments = []wrongBody{
+	{"no arguments", `{"name":"TOOL"}`},
+	{"null", `{"name":"TOOL","arguments":null}`},
+	{"a string", `{"name":"TOOL","arguments":"{}"}`},
+	{"an empty string", `{"name":"TOOL","arguments":""}`},
+	{"a number", `{"name":"TOOL","arguments":5}`},
+	{"true", `{"name":"TOOL","arguments":true}`},
+	{"a list", `{"name":"TOOL","arguments":["x",2]}`},
+}
+
+// letters reads as the letter x without end.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// broadTool is a tool that may be run and a parameter of it that takes any value; where there is none, a tool that does
+// not exist.
+func (b *Bridge) broadTool(ctx SpecContext) (name, parameter string) {
+	if b.Drupal != nil {
+		if tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `[["x"]]`); ok {
+			return tool.Name, parameter
+		}
+	}
+	return noSuchTool, "x"
+}
+
+// BeTakenOrTooLarge matches the answer to a large invoke: it works (a tool that is not there is told so), or 413.
+func BeTakenOrTooLarge(tool string) OmegaMatcher {
+	return judging("a result or 413", func(a *Answer) bool {
+		_, result := a.Member("result")
+		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusOK && result ||
+			tool == noSuchTool && a.Status == http.StatusNotFound
+	})
+}
+
+// BeTurnedAwayForSize matches the answer to a body that is far too large: 413, 400, or a connection that was closed.
+func BeTurnedAwayForSize() OmegaMatcher {
+	return judging("413, 400 or a closed connection", func(a *Answer) bool {
+		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusBadRequest ||
+			a.Status == 0 && !errors.Is(a.Err, errTimeout)
+	})
+}

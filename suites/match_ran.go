@@ -1,0 +1,62 @@
+package suites
+
+import (
+	"fmt"
+
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/mockdrupal"
+)
+
+// HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. Without a mock there is
+// nothing to see, and it matches.
+func HaveRunNothing() types.GomegaMatcher {
+	return Meet("no method to run on the site", func(a *Answer) string {
+		if a.bridge.Drupal == nil {
+			return ""
+		}
+		if runs := a.bridge.Drupal.Runs(); len(runs) > 0 {
+			return fmt.Sprintf("%s, and %s ran", a.Outcome(), methodsOf(runs))
+		}
+		return ""
+	})
+}
+
+// HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
+func HaveRun(method string, times int) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("%s to run %s", method, often(times)), func(a *Answer) string {
+		if n := len(a.bridge.Drupal.Runs(method)); n != times {
+			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), often(n))
+		}
+		return ""
+	})
+}
+
+// HaveReachedOnce matches an answer during which, since the last Mark, exactly one call of the method reached the site,
+// whatever became of it there.
+func HaveReachedOnce(method string) types.GomegaMatcher {
+	return Meet("one call of "+method+" to reach the site", func(a *Answer) string {
+		if n := len(a.bridge.Drupal.Calls(method)); n != 1 {
+			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, often(n))
+		}
+		return ""
+	})
+}
+
+func often(n int) string {
+	switch n {
+	case 0:
+		return "never"
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func methodsOf(calls []mockdrupal.Call) []string {
+	var methods []string
+	for _, call := range calls {
+		methods = append(methods, call.Method)
+	}
+	return methods
+}

@@ -1,0 +1,128 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+// noSuchTool is a name that no tool has.
+const noSuchTool = "no.such.tool"
+
+// sample is a method of the site with the name under which the bridge lists it and the least arguments that it takes.
+type sample struct {
+	*fixtures.Method
+	Name      string
+	Arguments map[string]any
+}
+
+// samples lists the tools that the caller sees and that do one of the kinds, in site order: those that answer at once,
+// take arguments by name, and whose required ones a value can be made up for. Left out are those that refuse even an
+// empty params object.
+func (b *Bridge) samples(who Identity, kinds ...fixtures.Kind) []sample {
+	site := b.Drupal.Site()
+	visible := b.Visible(who)
+	var found []sample
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		name := b.ToolName(m.ID)
+		if !slices.Contains(kinds, m.Behaviour.Kind) || m.Behaviour.Sleep > 0 || m.Unchecked || m.ByPosition || m.NullParams || !contains(visible, name) {
+			continue
+		}
+		if arguments, ok := leastArguments(m); ok {
+			found = append(found, sample{m, name, arguments})
+		}
+	}
+	return found
+}
+
+// mustFind is samples for checks that need one at least.
+func (b *Bridge) mustFind(who Identity, kinds ...fixtures.Kind) []sample {
+	found := b.samples(who, kinds...)
+	if len(found) == 0 {
+		NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", b.Drupal.Site().Name, kinds, who))
+	}
+	return found
+}
+
+// well are the kinds of behaviour that succeed whatever valid arguments they get.
+var well = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
+
+// leastArguments makes up the required arguments of a method.
+func leastArguments(m *fixtures.Method) (map[string]any, bool) {
+	arguments := map[string]any{}
+	for _, p := range m.Params {
+		if !p.Required {
+			continue
+		}
+		schema, err := exact.Parse(p.Resolved())
+		if err != nil || p.Drupal != nil {
+			return nil, false
+		}
+		arguments[p.Name] = example(schema)
+	}
+	return arguments, true
+}
+
+// harmless is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
+// that the configuration allows.
+func (b *Bridge) harmless(ctx context.Context) (call Invocation, ok bool) {
+	switch {
+	case b.Drupal != nil:
+		return Invocation{Tool: b.KnownTool(ctx), Identity: Agent}, true
+	case len(b.invocable) > 0:
+		return b.invocable[0], true
+	}
+	return Invocation{}, false
+}
+
+// mustRun gives a harmless call; without one the check is not testable.
+func (b *Bridge) mustRun(ctx context.Context) Invocation {
+	call, ok := b.harmless(ctx)
+	if !ok {
+		NotTestable("it would have to run an existing tool: allow one under `invocations`")
+	}
+	return call
+}
+
+// make invokes as the call says.
+func (b *Bridge) make(ctx context.Context, call Invocation) *Answer {
+	var arguments any = Args{}
+	if call.Arguments != nil {
+		arguments = call.Arguments
+	}
+	return b.As(call.Identity).Invoke(ctx, call.Tool, arguments)
+}
+
+// mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
+func (b *Bridge) mustTakeInvokes(ctx context.Context) {
+	if fault := b.servesOn(ctx); fault != "" {
+		NotTestable("its twin, a well-formed invoke, failed: " + fault)
+	}
+}
+
+// servesOn makes a well-formed invoke and says what is wrong with the answer; "" when it gets through to the tools.
+// Where no tool may be run, it must get as far as a tool that is not there.
+func (b *Bridge) servesOn(ctx context.Context) string {
+	if call, ok := b.harmless(ctx); ok {
+		if r := b.make(ctx, call); r.Status != http.StatusOK {
+			return mismatch(r.Subject(), "a success", r.Outcome())
+		}
+		return ""
+	}
+	if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
+		return mismatch(r.Subject(), "404", r.Outcome())
+	}
+	return ""
+}
+
+// mark makes Runs and Calls forget what came before, where there is a site to see.
+func (b *Bridge) mark() {
+	if b.Drupal != nil {
+		b.Drupal.Mark()
+	}
+}

@@ -1,0 +1,99 @@
+package suites
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// wire is one HTTP/1.1 connection of a caller, for what net/http's own client hides: whether it stays open, and what
+// comes after a message's end.
+type wire struct {
+	client Client
+	conn   net.Conn
+	from   *bufio.Reader
+}
+
+// Dial opens a connection to the bridge. Where it cannot, the running check is not testable.
+func (c Client) Dial(ctx context.Context) *wire {
+	u, err := url.Parse(c.bridge.url)
+	if err != nil {
+		NotTestable("the URL cannot be dialled: " + err.Error())
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	address := net.JoinHostPort(u.Hostname(), port)
+	dialer := net.Dialer{Timeout: c.bridge.timeout}
+	var conn net.Conn
+	if u.Scheme == "https" {
+		settings := c.bridge.transport.TLSClientConfig.Clone()
+		if settings == nil {
+			settings = &tls.Config{}
+		}
+		settings.NextProtos = []string{"http/1.1"}
+		conn, err = (&tls.Dialer{NetDialer: &dialer, Config: settings}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		NotTestable("no connection of its own can be opened: " + plainError(ctx, err).Error())
+	}
+	return &wire{c, conn, bufio.NewReader(conn)}
+}
+
+// Close ends the connection.
+func (w *wire) Close() { w.conn.Close() }
+
+// Ask sends a request on the connection and reads the answer.
+func (w *wire) Ask(ctx context.Context, r Request) *Answer {
+	a := w.client.answerTo(&r)
+	req, err := w.client.request(ctx, r, a)
+	since := w.client.bridge.Drupal.last()
+	a.At = time.Now()
+	if err == nil {
+		err = w.roundTrip(req, a)
+	}
+	if err != nil {
+		a.Err = plainError(ctx, err)
+	}
+	a.Took = time.Since(a.At)
+	w.client.bridge.record(a, since)
+	return a
+}
+
+func (w *wire) roundTrip(req *http.Request, a *Answer) error {
+	if err := w.conn.SetDeadline(time.Now().Add(w.client.bridge.timeout)); err != nil {
+		return err
+	}
+	if err := req.Write(w.conn); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(w.from, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	a.Status, a.Header = resp.StatusCode, resp.Header
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return err
+}
+
+// Rest is what the bridge sends after its last answer, until it closes the connection.
+func (w *wire) Rest() ([]byte, error) { return io.ReadAll(io.LimitReader(w.from, maxAnswer)) }
+
+// Write sends bytes as they are.
+func (w *wire) Write(text string) error {
+	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.bridge.timeout)); err != nil {
+		return fmt.Errorf("set a deadline: %w", err)
+	}
+	_, err := io.WriteString(w.conn, text)
+	return err
+}
