@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +27,9 @@ import (
 
 // tab is a page in a real browser. It fails its test for errors on the console and for requests that leave the page.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t    *testing.T
+	ctx  context.Context
+	home string // what every request has to begin with
 
 	mu       sync.Mutex
 	problems []string
@@ -63,7 +65,7 @@ func newBrowser(t *testing.T) context.Context {
 func open(t *testing.T, parent context.Context, address string, width, height int64) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
-	b := &tab{t: t, ctx: ctx}
+	b := &tab{t: t, ctx: ctx, home: strings.SplitN(address, "#", 2)[0]}
 	t.Cleanup(func() {
 		cancel()
 		b.mu.Lock()
@@ -97,7 +99,7 @@ func (b *tab) watch(event any) {
 	case *cdplog.EventEntryAdded:
 		b.problems = append(b.problems, fmt.Sprintf("console %s: %s", e.Entry.Level, e.Entry.Text))
 	case *network.EventRequestWillBeSent:
-		if url := e.Request.URL; !strings.HasPrefix(url, "file:") && !strings.HasPrefix(url, "data:") {
+		if url := e.Request.URL; !strings.HasPrefix(url, b.home) && !strings.HasPrefix(url, "data:") {
 			b.problems = append(b.problems, "the page asks for "+url)
 		}
 	}
@@ -352,6 +354,21 @@ func TestClausePage(t *testing.T) {
 		t.Errorf("the filter shows %s", got)
 	}
 	b.picture("clauses-1280")
+}
+
+func TestServedPagesInABrowser(t *testing.T) {
+	handler, err := Handler(folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	b := open(t, newBrowser(t), server.URL+"/", 1280, 700)
+	b.picture("index-1280")
+	b.run(chromedp.Click(`tbody th a`), chromedp.WaitReady(`details.result`), chromedp.Navigate(server.URL+"/"), chromedp.EmulateViewport(360, 740))
+	if width := eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
+		t.Errorf("at 360 px the index is %d px wide", width)
+	}
 }
 
 func TestLargePageOpensInUnderASecond(t *testing.T) {

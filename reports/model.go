@@ -1,5 +1,6 @@
-// Package reports holds the one model of a run's outcome and writes it in every form: JSON, JUnit, Markdown, the
-// console. All forms are views of a Report; none of them decides a verdict.
+// Package reports holds the one model of a run's outcome and writes it in every form: JSON, a page, JUnit, SARIF,
+// Markdown, badges, the console; it compares, merges, verifies and serves them. All forms are views of a Report; none
+// of them decides a verdict, and none trusts a text in it: a bridge may have sent it.
 package reports
 
 import (
