@@ -69,7 +69,7 @@ func Settings() []Setting {
 		number("max_callers", "", "10000", "callers that are remembered", func(o *Options) *int { return &o.MaxCallers }),
 
 		duration("upstream_timeout", "BRIDGE_UPSTREAM_TIMEOUT", "30s", "for one request to the site, from connecting to the last byte", func(o *Options) *time.Duration { return &o.UpstreamTimeout }),
-		number("max_answer", "", "33554432", "longest answer of the site, in bytes", func(o *Options) *int64 { return &o.MaxAnswer }),
+		number("max_answer", "", "16777216", "longest answer of the site, in bytes", func(o *Options) *int64 { return &o.MaxAnswer }),
 		number("max_in_flight", "", "256", "requests at the site at one time", func(o *Options) *int { return &o.MaxInFlight }),
 		number("max_waiting", "", "1024", "requests that may wait for one of those places; more get 503", func(o *Options) *int { return &o.MaxWaiting }),
 		textSetting("upstream_ca", "BRIDGE_UPSTREAM_CA", "", "file of certificates (PEM) that the site's is checked against, beside the system's", func(o *Options) *string { return &o.UpstreamCA }),

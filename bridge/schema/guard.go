@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 
@@ -198,4 +200,12 @@ func compiles(pattern jsondoc.Value) bool {
 	}
 	_, err := regexp.Compile(text)
 	return err == nil
+}
+
+// Broken tells whether a pattern is no regular expression in any dialect, as far as Go's can tell: what Go has no word
+// for (look-ahead, back references) may well be one.
+func Broken(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	var known *syntax.Error
+	return errors.As(err, &known) && known.Code != syntax.ErrInvalidPerlOp && known.Code != syntax.ErrInvalidEscape
 }

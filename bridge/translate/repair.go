@@ -155,6 +155,11 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		return m, whole && n >= 0
 	case m.Name == "multipleOf":
 		return m, m.Value.Raw[0] != '-' && strings.Trim(string(m.Value.Raw), "0.") != ""
+	case m.Name == "pattern":
+		if s, _ := v.Text(); schema.Broken(s) {
+			notes.add("the pattern %.80q is no regular expression; it is left out", s)
+			return m, false
+		}
 	case m.Name == "required":
 		m.Value = jsondoc.NewArray(texts(m.Value.Items)...)
 	case m.Name == "enum":

@@ -86,6 +86,7 @@ func TestRepair(t *testing.T) {
 		"negative length":            {`{"minLength":-1,"maxLength":1.5}`, `{}`},
 		"zero multiple":              {`{"multipleOf":0.0}`, `{}`},
 		"contradicting bounds":       {`{"minimum":10,"maximum":1,"type":"integer"}`, `{"type":"integer"}`},
+		"broken pattern":             {`{"pattern":"(","minLength":1}`, `{"minLength":1}`},
 		"empty combinator":           {`{"allOf":[],"type":"string"}`, `{"type":"string"}`},
 		"Drupal's date format":       {`{"type":"string","format":"drupal_date"}`, `{"type":"string","format":"date"}`},
 		"local reference":            {`{"$ref":"#/definitions/x","definitions":{"x":{"type":"string"}}}`, `{"$ref":"#/properties/p/definitions/x","definitions":{"x":{"type":"string"}}}`},

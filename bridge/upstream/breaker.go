@@ -77,6 +77,9 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 func siteIsSilent(err error) bool {
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
+	if errors.Is(err, errTooLong) {
+		return false
+	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.As(err, &op) && op.Op == "dial" ||
 		errors.As(err, &timeout) && timeout.Timeout()

@@ -199,6 +199,9 @@ func (c *Client) roundTrip(req *http.Request) (answer, error) {
 		buf.Grow(int(res.ContentLength) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(res.Body, c.o.MaxAnswer+1)); err != nil {
+		if buf.Len() > long {
+			err = fmt.Errorf("%w: %d bytes came, then %w", errTooLong, buf.Len(), err)
+		}
 		return answer{}, err
 	}
 	if int64(buf.Len()) > c.o.MaxAnswer {
@@ -207,6 +210,9 @@ func (c *Client) roundTrip(req *http.Request) (answer, error) {
 	return answer{res.StatusCode, res.Header, buf.Bytes()}, nil
 }
 
+// long is where an answer that does not end in time is too much rather than too slow.
+const long = 1 << 20
+
 var errTooLong = errors.New("the answer is longer than the bridge reads")
 
 // explain tells why there is no answer.
@@ -214,6 +220,8 @@ func explain(err error, caller, limited context.Context) *fault.Error {
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.Is(err, errTooLong):
+		return badAnswer(err)
 	case caller.Err() != nil:
 		return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(err)
 	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
