@@ -1,0 +1,153 @@
+package suites
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/exact"
+)
+
+// scoped is the method that the checks of scopes add to the site, and the scopes that it asks for.
+const scoped = "content.scoped"
+
+var scopes = []string{"content:read", "content:write"}
+
+var _ = Area("per-tool", func(b *Bridge) {
+	b.Check("per-tool/answers", func(ctx SpecContext) {
+		known := b.knownMethod()
+		Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, "abc")).To(AnswerRPC("abc"), "by POST")
+		query := string(rpcBody(known, Args{}, 7))
+		Expect(b.As(Agent).Send(ctx, Request{Path: toolPath(known), Query: url.Values{"query": {query}}})).To(AnswerRPC("7"), "by GET ?query=")
+	})
+
+	b.Check("per-tool/name-binds", func(ctx SpecContext) {
+		known, other := b.knownMethod(), b.HiddenMethods()[0]
+		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
+		b.Drupal.Mark()
+		for _, method := range []string{other, b.echoTool().ID} {
+			r := b.As(Agent).CallAt(ctx, known, method, Args{}, 1)
+			Expect(r).To(Meet("a refusal", func(a *Answer) string {
+				if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
+					return ""
+				}
+				return a.rpcOutcome()
+			}), "the method "+method+" at the tool "+known)
+			Expect(b.Drupal.Runs(method)).To(BeEmpty(), "the method %s at the tool %s: expected no run, got one", method, known)
+		}
+		batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
+		b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
+		Expect(b.Drupal.Runs(other)).To(BeEmpty(), "the method %s in a batch at the tool %s: expected no run, got one", other, known)
+	})
+
+	b.Check("per-tool/scopes", func(ctx SpecContext) {
+		site := b.Drupal.Site().Clone()
+		site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+			MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+		all, some := fixtures.Token{Value: "scoped-all", Scopes: scopes}, fixtures.Token{Value: "scoped-some", Scopes: scopes[:1]}
+		for i := range site.Users {
+			if site.Users[i].Name == string(Agent) {
+				site.Users[i].Tokens = append(site.Users[i].Tokens, all, some)
+			}
+		}
+		for _, scope := range scopes {
+			site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: b.Permissions(Agent)})
+		}
+		enough, less := b.With(Agent, Credentials{Token: all.Value}), b.With(Agent, Credentials{Token: some.Value})
+		b.ChangeSite(ctx, site, func() bool { return enough.CallAt(ctx, scoped, scoped, Args{}, 1).RPCResultIs("done") })
+
+		anonymous := b.As(Anonymous).CallAt(ctx, scoped, scoped, Args{}, 1)
+		Expect(anonymous).To(BeRefusedWith(401), "without a token")
+		Expect(anonymous).To(challenge(), "without a token")
+		refused := less.CallAt(ctx, scoped, scoped, Args{}, 1)
+		Expect(refused).To(BeRefusedWith(403), "with too few scopes")
+		Expect(refused).To(challenge("insufficient_scope", scopes[1]), "with too few scopes")
+		Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), "refused calls: expected no run of %s, got one", scoped)
+	})
+
+	b.Check("per-tool/unknown-404", func(ctx SpecContext) {
+		known := b.knownMethod()
+		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
+		for what, name := range map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]} {
+			r := b.As(Agent).CallAt(ctx, name, name, Args{}, 1)
+			Expect(r).To(BeRefusedWith(404), what)
+			Expect(r).To(BeProtocolError("-32601"), what)
+		}
+		denied := b.DeniedTool(Discoverer, Agent)
+		r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
+		Expect(r).To(BeRefusedWith(404), "a tool that the caller may not run")
+		Expect(r).To(BeProtocolError("-32601"), "a tool that the caller may not run")
+	})
+})
+
+func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) }
+
+func rpcBody(method string, params Args, id any) []byte {
+	return encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
+}
+
+// CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
+func (c Client) CallAt(ctx context.Context, tool, method string, params Args, id any) *Answer {
+	body := rpcBody(method, params, id)
+	return c.Send(ctx, Request{Method: http.MethodPost, Path: toolPath(tool), Body: bytes.NewReader(body), Show: string(body)})
+}
+
+// knownMethod is a plain tool of the site.
+func (b *Bridge) knownMethod() string {
+	id := b.simplest()
+	if id == "" {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that runs without arguments")
+	}
+	return id
+}
+
+// RPCResultIs tells whether the answer is a JSON-RPC result of that text.
+func (a *Answer) RPCResultIs(text string) bool { return a.RPC()["result"] == text }
+
+// accounted are the runs of a method that a caller with every scope asked for in this check.
+func (b *Bridge) accounted(method string) []*Answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var answers []*Answer
+	for _, r := range b.exchanges {
+		if r.answer.Status == http.StatusOK && strings.HasSuffix(r.answer.Path, method) {
+			answers = append(answers, r.answer)
+		}
+	}
+	return answers
+}
+
+// AnswerRPC matches a JSON-RPC response with a result and the request's id.
+func AnswerRPC(id string) OmegaMatcher {
+	return Meet("a JSON-RPC result with the id "+id, func(a *Answer) string {
+		_, result := a.Member("result")
+		if a.Status != http.StatusOK || !result || fmt.Sprint(a.Object()["id"]) != id {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// challenge matches a WWW-Authenticate for bearer tokens that holds the words.
+func challenge(words ...string) OmegaMatcher {
+	return Meet("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *Answer) string {
+		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")
+		if !strings.Contains(strings.ToLower(header), "bearer") {
+			return "WWW-Authenticate " + exact.Short(header)
+		}
+		for _, w := range words {
+			if !strings.Contains(header, w) {
+				return "WWW-Authenticate " + exact.Short(header)
+			}
+		}
+		return ""
+	})
+}
