@@ -53,7 +53,7 @@ func newCore(o Options) (*core, error) {
 	m = metrics.New(metrics.State{SiteUp: c.site.Ready, Quarantined: c.quarantined, Callers: c.callers})
 
 	c.discovery, err = discovery.New(discovery.Options{
-		Source: o.source(c.site), Rules: o.rules(), Targets: o.targets(c.site),
+		Source: o.source(c.site), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
 		Background: o.Background, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
 	})
@@ -119,10 +119,13 @@ func (o Options) targets(site *upstream.Client) *discovery.Targets {
 }
 
 // rules says which methods become tools. Callers who share a service account administer nothing by it.
-func (o Options) rules() discovery.Rules {
+func (o Options) rules(site *upstream.Client) discovery.Rules {
 	r := discovery.Rules{
 		Expose: o.Expose, Include: o.Include, Exclude: o.Exclude, ReadOnly: o.ReadOnly, Naming: o.Naming,
 		PageSize: o.PageSize, AdminMethod: o.AdminMethod, Translator: translate.Translator{Types: o.Types},
+	}
+	if o.LazySchemas {
+		r.Lazy = site
 	}
 	if o.AdminMethod == none || o.ServiceUser != "" {
 		r.AdminMethod = ""

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,5 +256,56 @@ func TestUnderscoredNames(t *testing.T) {
 	}
 	if len(seen) != 5 || !seen["x_y"] {
 		t.Errorf("names %v", seen)
+	}
+}
+
+func TestLazySchemasAreFetchedWhenNeeded(t *testing.T) {
+	const n = 120
+	s := newSite(t)
+	var described, atOnce, most atomic.Int64
+	maximum := atomic.Int64{}
+	maximum.Store(5)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/jsonrpc/methods/{id}", func(w http.ResponseWriter, r *http.Request) {
+		described.Add(1)
+		most.Store(max(most.Load(), atOnce.Add(1)))
+		defer atOnce.Add(-1)
+		if r.PathValue("id") == "content.bad" {
+			io.WriteString(w, `{"id":"content.bad","attributes":{"params":{"p":{"schema":{"$ref":"http://x/"}}}}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"id":%q,"attributes":{"usage":"whole","params":{"n":{"schema":{"type":"integer","maximum":%d}}}}}`, r.PathValue("id"), maximum.Load())
+	})
+	mux.Handle("/", s)
+	s.Config.Handler = mux
+	for i := range n {
+		s.methods = append(s.methods, method(fmt.Sprintf("content.m%d", i)))
+	}
+	s.methods = append(s.methods, method("content.bad"))
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.LazySchemas, o.Now = true, c.now })
+
+	first := list(t, front, "agent")
+	if got := described.Load(); got != 50 || strings.Count(first.Body, `"maximum":5`) != 50 || most.Load() > 8 {
+		t.Errorf("the first page took %d descriptions, %d at once, and shows %.200s", got, most.Load(), first.Body)
+	}
+	list(t, front, "other")
+	call(t, front, "agent", "content.m3", `{"n":1}`)
+	if got := described.Load(); got != 50 {
+		t.Errorf("what is known was fetched again: %d", got)
+	}
+	if r := call(t, front, "agent", "content.m100", `{"n":9}`); r.Status != 400 || described.Load() != 51 {
+		t.Errorf("a tool that nobody saw: %d %s after %d", r.Status, r.Body, described.Load())
+	}
+	if r := call(t, front, "agent", "content.bad", `{"x":1}`); r.Status != 200 {
+		t.Errorf("a tool whose schema cannot be translated: %d %s", r.Status, r.Body)
+	}
+	maximum.Store(9)
+	c.advance(301 * time.Second)
+	if r := call(t, front, "agent", "content.m3", `{"n":9}`); r.Status != 200 {
+		t.Errorf("after the discovery TTL: %d %s", r.Status, r.Body)
+	}
+	if second := list(t, front, "agent"); second.Header.Get("ETag") == first.Header.Get("ETag") || !strings.Contains(second.Body, `"maximum":9`) {
+		t.Error("the list does not show the new schemas under a new version")
 	}
 }

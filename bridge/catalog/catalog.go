@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"sync"
 
 	"bridgecheck/bridge/jsondoc"
@@ -79,9 +80,30 @@ func (p *Page) Gzip() []byte { return p.zipped() }
 func (c *Catalog) encode(offset int) *Page {
 	end := min(offset+c.pageSize, len(c.tools))
 	p := &Page{Tools: c.tools[offset:end], ETag: `"` + string(c.Version) + "." + strconv.Itoa(offset) + `"`}
+	if end < len(c.tools) {
+		p.Next = Cursor(end)
+	}
+	p.write()
+	return p
+}
+
+// With gives the same page with other forms of its tools, and a tag that says so.
+func (p *Page) With(tools []*Tool) *Page {
+	hash := sha256.New()
+	for _, t := range tools {
+		hash.Write(t.described)
+	}
+	tag := strings.TrimSuffix(p.ETag, `"`) + "." + hex.EncodeToString(hash.Sum(nil)[:6]) + `"`
+	changed := &Page{Tools: tools, Next: p.Next, ETag: tag}
+	changed.write()
+	return changed
+}
+
+// write encodes the page's body.
+func (p *Page) write() {
 	size := 64
 	for _, t := range p.Tools {
-		size += len(t.Encoded()) + 1
+		size += len(t.described)
 	}
 	b := append(make([]byte, 0, size), `{"tools":[`...)
 	for i, t := range p.Tools {
@@ -91,13 +113,11 @@ func (c *Catalog) encode(offset int) *Page {
 		b = append(b, t.Encoded()...)
 	}
 	b = append(b, ']')
-	if end < len(c.tools) {
-		p.Next = Cursor(end)
+	if p.Next > 0 {
 		b = jsondoc.AppendString(append(b, `,"nextCursor":`...), p.Next.String())
 	}
 	p.Body = append(b, '}')
 	p.zipped = sync.OnceValue(func() []byte { return compress(p.Body) })
-	return p
 }
 
 // compress gives nil for what is too small to be worth it.

@@ -6,7 +6,9 @@ package discovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,20 +38,6 @@ type Options struct {
 	Observe    func(outcome string) // told of each look-up: hit, miss, stale, refused; nil: nobody
 }
 
-// View is what one caller may see at present.
-type View struct {
-	Catalog     *catalog.Catalog
-	MayDiscover bool // may list and describe
-	Administers bool // may use the bridge's administration
-	Stale       bool // the site did not answer; this is what it said Age ago
-	Age         time.Duration
-
-	listing *catalog.Listing
-}
-
-// Page gives a page of the caller's tools.
-func (v View) Page(at catalog.Cursor) *catalog.Page { return v.listing.Page(v.Catalog, at) }
-
 // Engine remembers what each caller was told. It is safe for use by many at once.
 type Engine struct {
 	o          Options
@@ -57,6 +45,7 @@ type Engine struct {
 	builder    *builder
 	callers    *otter.Cache[upstream.Identity, *entry]
 	generation atomic.Int64 // goes up when all that is remembered becomes doubtful
+	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
@@ -156,7 +145,7 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 		return View{}, k.refusal
 	}
 	s := k.set
-	v := View{Catalog: s.catalog, MayDiscover: s.mayDiscover, Administers: s.administers, listing: &en.listing}
+	v := View{MayDiscover: s.mayDiscover, Administers: s.administers, who: en.who, set: s, listing: &en.listing}
 	if stale {
 		v.Stale, v.Age = true, max(e.o.Now().Sub(k.at), time.Second)
 	}
@@ -237,7 +226,7 @@ func (e *Engine) launch(en *entry) *flight {
 func (e *Engine) discover(ctx context.Context, en *entry, generation int64) error {
 	before := en.known.Load()
 	etag := ""
-	if before != nil && before.set != nil {
+	if before != nil && before.set != nil && e.o.Rules.Lazy == nil {
 		etag = before.etag
 	}
 	now := &knowledge{at: e.o.Now(), generation: generation}
@@ -252,7 +241,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, generation int64) erro
 		now.set, now.etag = before.set, before.etag
 	default:
 		targets := e.o.Targets.of(ctx, en.who, e.o.Source, e.o.Rules.Translator, a)
-		if now.set, err = e.builder.build(e.o.Source, a, targets); err != nil {
+		if now.set, err = e.builder.build(e.o.Source, a, targets, e.epoch()); err != nil {
 			return e.failed(en, unreadable(err))
 		}
 		now.etag = a.ETag
@@ -260,6 +249,15 @@ func (e *Engine) discover(ctx context.Context, en *entry, generation int64) erro
 	en.known.Store(now)
 	e.changed(en, before, now)
 	return nil
+}
+
+// epoch names the time within which one answer of the site means the same. Without lazy schemas it always does: the
+// answer has the schemas in it.
+func (e *Engine) epoch() string {
+	if e.o.Rules.Lazy == nil {
+		return ""
+	}
+	return fmt.Sprint(e.o.Now().UnixNano()/int64(e.o.TTL), e.generation.Load(), e.doubts.Load())
 }
 
 // failed words a failure for callers: whatever happened, what they asked for cannot be had.
@@ -301,6 +299,7 @@ func (e *Engine) Doubt(ctx context.Context, who upstream.Caller) bool {
 		return false
 	}
 	en.doubted = now
+	e.doubts.Add(1)
 	if k := en.known.Load(); k != nil {
 		doubtful := *k
 		doubtful.generation = -1
@@ -315,7 +314,7 @@ func (e *Engine) Diagnostics() []translate.Diagnostic {
 	seen := map[translate.Diagnostic]bool{}
 	var all []translate.Diagnostic
 	for _, s := range e.builder.sets.all() {
-		for _, d := range s.diagnostics {
+		for _, d := range slices.Concat(s.diagnostics, s.shelf.diagnostics()) {
 			if !seen[d] {
 				seen[d] = true
 				all = append(all, d)

@@ -61,7 +61,7 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return v.Catalog
+		return v.Catalog()
 	}
 	a, b, c := view("a"), view("b"), view("c")
 	if a != b || a == c {
@@ -138,7 +138,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.build(JSONRPC{}, Answer{Documents: [][]byte{[]byte(doc)}}, nil)
+		s, err := b.build(JSONRPC{}, Answer{Documents: [][]byte{[]byte(doc)}}, nil, "")
 		if err != nil {
 			return
 		}

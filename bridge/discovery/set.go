@@ -12,6 +12,7 @@ import (
 	"bridgecheck/bridge/catalog"
 	"bridgecheck/bridge/filter"
 	"bridgecheck/bridge/translate"
+	"bridgecheck/bridge/upstream"
 )
 
 // set is what one answer of the site comes to. Callers whom the site gives the same answer share one set, and sets
@@ -21,6 +22,7 @@ type set struct {
 	mayDiscover bool
 	administers bool // the caller sees the method that stands for administering
 	diagnostics []translate.Diagnostic
+	shelf       *shelf // nil: the catalog's tools have their schemas
 }
 
 // Exposure is what makes a method a tool.
@@ -43,6 +45,7 @@ type Rules struct {
 	PageSize    int
 	AdminMethod string // who sees this method may administer the bridge; "": nobody
 	Translator  translate.Translator
+	Lazy        *upstream.Client // where schemas are fetched when first needed; nil: the site's list has them
 }
 
 // picker decides which methods are tools.
@@ -108,14 +111,15 @@ func newBuilder(rules Rules) (*builder, error) {
 	return &builder{rules: rules, picker: p}, nil
 }
 
-// build gives the set of an answer, with references that take the values of targets.
-func (b *builder) build(source Source, a Answer, targets map[string][]string) (*set, error) {
+// build gives the set of an answer, with references that take the values of targets. Within one epoch the same answer
+// gives the same set.
+func (b *builder) build(source Source, a Answer, targets map[string][]string, epoch string) (*set, error) {
 	values, err := json.Marshal(targets)
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
 	hash := sha256.New()
-	for _, doc := range append(a.Documents[:len(a.Documents):len(a.Documents)], values) {
+	for _, doc := range append(a.Documents[:len(a.Documents):len(a.Documents)], values, []byte(epoch)) {
 		sum := sha256.Sum256(doc)
 		hash.Write(sum[:])
 	}
@@ -149,8 +153,15 @@ func (b *builder) assemble(d Description, targets map[string][]string) *set {
 			methods, ids = append(methods, m), append(ids, m.Method.ID)
 		}
 	}
+	if b.rules.Lazy != nil {
+		s.shelf = &shelf{site: b.rules.Lazy, rules: b.rules}
+	}
 	var tools []*catalog.Tool
 	for i, name := range b.rules.Naming.Names(ids) {
+		if s.shelf != nil {
+			tools = append(tools, stub(methods[i].Method, name))
+			continue
+		}
 		t := b.translate(tr, methods[i], name)
 		s.diagnostics = append(s.diagnostics, t.diagnostics...)
 		if t.tool != nil {

@@ -9,7 +9,6 @@ import (
 	"bridgecheck/bridge/catalog"
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/invoke"
 	"bridgecheck/bridge/upstream"
 )
 
@@ -46,7 +45,11 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writePage(w, r, v, v.Page(at))
+	page, err := v.Page(r.Context(), at)
+	if err != nil {
+		return err
+	}
+	writePage(w, r, v, page)
 	return nil
 }
 
@@ -89,9 +92,9 @@ func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
 	case !utf8.ValidString(name):
 		return fault.New(fault.InvalidRequest, "The query parameter name is not valid UTF-8.")
 	}
-	tool, ok := v.Catalog.Lookup(name)
-	if !ok {
-		return invoke.UnknownTool(name)
+	tool, err := v.Tool(r.Context(), name)
+	if err != nil {
+		return err
 	}
 	h := w.Header()
 	h["Cache-Control"] = revalidate

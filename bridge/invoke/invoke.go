@@ -40,9 +40,9 @@ type Invoker struct {
 // Invoke runs the tool of that name with arguments that are a JSON object. view is what the caller may see.
 // Faults, in this order: ToolNotFound, RateLimited, InvalidParams; then whatever the site did with the call.
 func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	tool, ok := view.Catalog.Lookup(name)
-	if !ok {
-		return nil, UnknownTool(name)
+	tool, err := view.Tool(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	if err := in.Limits.Allow(who.Identity, name); err != nil {
 		return nil, err
@@ -59,15 +59,6 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 		return nil, in.explain(ctx, who, tool, err)
 	}
 	return in.checkResult(tool, result)
-}
-
-// UnknownTool is the answer for every name that the caller cannot have: unknown, hidden, filtered or denied.
-func UnknownTool(name string) *fault.Error {
-	const longest = 128
-	if len(name) > longest {
-		name = name[:longest] + "…"
-	}
-	return fault.New(fault.ToolNotFound, "There is no tool named %q.", name)
 }
 
 // check holds the arguments to the tool's input schema, before the site is called.

@@ -1,0 +1,56 @@
+package discovery
+
+import (
+	"context"
+	"time"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// View is what one caller may see at present.
+type View struct {
+	MayDiscover bool // may list and describe
+	Administers bool // may use the bridge's administration
+	Stale       bool // the site did not answer; this is what it said Age ago
+	Age         time.Duration
+
+	who     upstream.Caller
+	set     *set
+	listing *catalog.Listing
+}
+
+// Catalog holds all of the caller's tools. With lazy schemas they are known by name only: Page and Tool give them whole.
+func (v View) Catalog() *catalog.Catalog { return v.set.catalog }
+
+// Page gives the page of the caller's tools that a cursor means. With lazy schemas a fault says that the site did not
+// describe one of them.
+func (v View) Page(ctx context.Context, at catalog.Cursor) (*catalog.Page, error) {
+	page := v.listing.Page(v.set.catalog, at)
+	if v.set.shelf == nil {
+		return page, nil
+	}
+	return v.set.shelf.page(ctx, v.who, page)
+}
+
+// Tool gives the caller's tool of exactly this name. The ToolNotFound fault is the same for every name that the caller
+// cannot have: unknown, hidden, filtered or denied.
+func (v View) Tool(ctx context.Context, name string) (*catalog.Tool, error) {
+	tool, ok := v.set.catalog.Lookup(name)
+	if !ok {
+		return nil, unknownTool(name)
+	}
+	if v.set.shelf == nil {
+		return tool, nil
+	}
+	return v.set.shelf.tool(ctx, v.who, tool)
+}
+
+func unknownTool(name string) *fault.Error {
+	const longest = 128
+	if len(name) > longest {
+		name = name[:longest] + "…"
+	}
+	return fault.New(fault.ToolNotFound, "There is no tool named %q.", name)
+}
