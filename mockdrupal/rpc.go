@@ -83,6 +83,21 @@ var requestSchema = func() php.Value {
 	return v
 }()
 
+// violations is what breaks the request schema. The usual single request is seen through at a glance.
+func violations(doc php.Value) []phpschema.Error {
+	if request, ok := doc.(*php.Array); ok && request.Member("jsonrpc") == "2.0" {
+		_, hasMethod := request.Member("method").(string)
+		_, hasID := request.Get(php.KeyOf("id"))
+		_, hasParams := request.Get(php.KeyOf("params"))
+		_, usualID := request.Member("id").(int64)
+		_, usualParams := request.Member("params").(*php.Array)
+		if hasMethod && (usualID || !hasID) && (usualParams || !hasParams) {
+			return nil
+		}
+	}
+	return phpschema.Validate(doc, requestSchema)
+}
+
 // jsonrpc is the module's HttpController: read the calls, run them, put the responses together.
 func (x *exchange) jsonrpc(map[string]string) *Answer {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
@@ -202,7 +217,7 @@ func (x *exchange) readCalls() (calls []*rpcCall, batch bool, failed *rpcRespons
 	if err != nil {
 		doc = nil
 	}
-	if errs := phpschema.Validate(doc, requestSchema); errs != nil {
+	if errs := violations(doc); errs != nil {
 		r := failure(nil, internalError(adaptor(`Drupal\jsonrpc\Shaper\RpcRequestFactory`, errs)))
 		return nil, false, &r
 	}

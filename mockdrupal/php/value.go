@@ -4,7 +4,10 @@
 // Its invariant: whatever Encode writes, Decode reads back as the same value.
 package php
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Value is a PHP value that json_decode can make: nil, bool, int64, float64, string or *Array; and, for Encode only,
 // an Object or a Literal.
@@ -26,6 +29,9 @@ type Key struct {
 
 // KeyOf returns the key that PHP makes of a member name.
 func KeyOf(name string) Key {
+	if name == "" || name[0] > '9' { // by far the most names
+		return Key{Str: name}
+	}
 	if n, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(n, 10) == name {
 		return Key{Int: n, IsInt: true}
 	}
@@ -44,8 +50,11 @@ func (k Key) String() string {
 type Array struct {
 	keys   []Key
 	values []Value
-	index  map[Key]int // nil while the array is a list
+	index  map[Key]int // nil while the array is small or a list
 }
+
+// smallArray is up to how many elements are searched one by one.
+const smallArray = 16
 
 // List returns an array of these values.
 func List(values ...Value) *Array {
@@ -107,17 +116,17 @@ func (a *Array) Set(k Key, v Value) {
 		a.values[i] = v
 		return
 	}
-	if a.index == nil && (!k.IsInt || k.Int != int64(len(a.keys))) {
-		a.index = make(map[Key]int, len(a.keys)+1)
+	a.keys = append(a.keys, k)
+	a.values = append(a.values, v)
+	switch {
+	case a.index != nil:
+		a.index[k] = len(a.keys) - 1
+	case len(a.keys) > smallArray && !a.IsList():
+		a.index = make(map[Key]int, 2*len(a.keys))
 		for i, have := range a.keys {
 			a.index[have] = i
 		}
 	}
-	if a.index != nil {
-		a.index[k] = len(a.keys)
-	}
-	a.keys = append(a.keys, k)
-	a.values = append(a.values, v)
 }
 
 // Append adds an element to a list.
@@ -128,10 +137,14 @@ func (a *Array) find(k Key) (int, bool) {
 		i, ok := a.index[k]
 		return i, ok
 	}
-	if k.IsInt && k.Int >= 0 && k.Int < int64(len(a.keys)) {
+	if k.IsInt && k.Int >= 0 && k.Int < int64(len(a.keys)) && a.keys[k.Int] == k {
 		return int(k.Int), true
 	}
-	return 0, false
+	if len(a.keys) > smallArray {
+		return 0, false // a list: its keys are where they say
+	}
+	i := slices.Index(a.keys, k)
+	return i, i >= 0
 }
 
 // TypeName returns what PHP's gettype() says.

@@ -1,0 +1,90 @@
+package mockdrupal_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// benchmark posts a small call over keep-alive connections, as fast as the machine does.
+func benchmark(b *testing.B, address string) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	defer client.CloseIdleConnections()
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			r, _ := http.NewRequest("POST", address+"/jsonrpc", strings.NewReader(whoami))
+			r.SetBasicAuth("agent", "agent-pass")
+			res, err := client.Do(r)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+func BenchmarkCallOverHTTP(b *testing.B) {
+	benchmark(b, start(b, smallSite(), mockdrupal.Options{}).URL)
+}
+
+// BenchmarkStaticHandler is what the machine does with nothing behind HTTP: the other benchmarks' measure.
+func BenchmarkStaticHandler(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":7,"result":{"uid":2,"name":"agent"}}`)
+	}))
+	defer s.Close()
+	benchmark(b, s.URL)
+}
+
+// BenchmarkCall is the mock alone, without HTTP around it.
+func BenchmarkCall(b *testing.B) {
+	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(whoami))
+		r.SetBasicAuth("agent", "agent-pass")
+		d.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+func TestLargeSiteLoadsAndServes(t *testing.T) {
+	const methods, limit = 100_000, 3 * time.Second
+	site, err := fixtures.Builtin("bulk-100000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	s := start(t, site, mockdrupal.Options{})
+	if status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`); status != http.StatusOK {
+		t.Fatalf("the large site answers %d", status)
+	}
+	loaded := time.Since(begin)
+	if loaded > limit {
+		t.Errorf("loading took %v, want less than %v", loaded, limit)
+	}
+	show := func() time.Duration {
+		begin := time.Now()
+		_, body := do(t, "GET", s.URL+"/jsonrpc/methods", "", "Authorization", "Basic YWdlbnQ6YWdlbnQtcGFzcw==")
+		if n := strings.Count(body, `"type":"JsonRpcMethod"`); n != methods {
+			t.Fatalf("%d methods shown, want %d", n, methods)
+		}
+		return time.Since(begin)
+	}
+	t.Logf("%d methods: loaded in %v, shown in %v, shown again in %v", methods, loaded, show(), show())
+}

@@ -1,0 +1,170 @@
+package php_test
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"bridgecheck/mockdrupal/php"
+)
+
+func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
+	for _, c := range []struct{ name, in, out string }{
+		{"float that is whole", `1.0`, `1`},
+		{"minus zero as integer", `-0`, `0`},
+		{"minus zero as float", `-0.0`, `-0`},
+		{"largest integer", `9223372036854775807`, `9223372036854775807`},
+		{"one more becomes a float", `9223372036854775808`, `9.223372036854776e+18`},
+		{"2^53+1", `9007199254740993`, `9007199254740993`},
+		{"10^20", `100000000000000000000`, `1.0e+20`},
+		{"small float", `1e-20`, `1.0e-20`},
+		{"last without exponent", `0.0001`, `0.0001`},
+		{"first with exponent", `0.00001`, `1.0e-5`},
+		{"largest without exponent", `1e16`, `10000000000000000`},
+		{"smallest with exponent", `1e17`, `1.0e+17`},
+		{"many digits", `0.1234567890123`, `0.1234567890123`},
+		{"negative with exponent", `-1e30`, `-1.0e+30`},
+		{"empty object is the empty array", `{}`, `[]`},
+		{"nested empty object", `{"a":{}}`, `{"a":[]}`},
+		{"keys 0, 1, 2 make a list", `{"0":"a","1":"b"}`, `["a","b"]`},
+		{"keys from 1 make none", `{"1":"a","2":"b"}`, `{"1":"a","2":"b"}`},
+		{"a repeated member takes its last value in its first place", `{"a":1,"b":2,"a":3}`, `{"a":3,"b":2}`},
+		{"a number with a leading zero is text", `{"00":1}`, `{"00":1}`},
+		{"escapes", `"<>&'\"/\\ é 日 🚀 \u0000\b\f\n\r\t"`, `"\u003C\u003E\u0026\u0027\u0022\/\\ \u00e9 \u65e5 \ud83d\ude80 \u0000\b\f\n\r\t"`},
+		{"words in any case", `[TRUE,False,nULL]`, `[true,false,null]`},
+		{"blanks", " \t\r\n[ 1 , 2 ] ", `[1,2]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, err := php.Decode([]byte(c.in))
+			if err != nil {
+				t.Fatalf("decoding %s: %v", c.in, err)
+			}
+			out, err := php.Encode(v)
+			if err != nil || string(out) != c.out {
+				t.Errorf("%s became %s (%v), want %s", c.in, out, err, c.out)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, in := range map[string]string{
+		"nothing": "", "text": "hello", "single quotes": `{'a':1}`, "comment": `{/**/}`, "trailing comma": `[1,]`, "two documents": `{}{}`,
+		"NaN": "NaN", "plus": "+1", "leading zero": "01", "no digit behind the point": "1.", "BOM": "\xef\xbb\xbf{}",
+		"invalid UTF-8": "\"\xff\"", "lone surrogate": `"\ud800"`, "low surrogate first": `"\udc00\ud800"`, "bad escape": `"\x"`,
+		"control character": "\"\n\"", "open string": `"a`, "open object": `{"a":1`, "too deep": strings.Repeat("[", 513) + strings.Repeat("]", 513),
+	} {
+		if v, err := php.Decode([]byte(in)); !errors.Is(err, php.ErrSyntax) {
+			t.Errorf("%s was read as %v", name, v)
+		}
+	}
+	if _, err := php.Decode([]byte(strings.Repeat("[", 512) + strings.Repeat("]", 512))); err != nil {
+		t.Errorf("512 levels: %v", err)
+	}
+}
+
+func TestEncodeRefusesWhatPHPRefuses(t *testing.T) {
+	if _, err := php.Encode(math.Inf(1)); !errors.Is(err, php.ErrInfNaN) {
+		t.Errorf("infinity: %v", err)
+	}
+	deep := php.List()
+	for range 512 {
+		deep = php.List(deep)
+	}
+	if _, err := php.Encode(deep); !errors.Is(err, php.ErrDepth) {
+		t.Errorf("513 levels: %v", err)
+	}
+}
+
+func TestLiteralKeepsNumbersAndShape(t *testing.T) {
+	const in = `{ "o": {}, "l": [ ], "big": 123456789012345678901234567890, "f": 1.0, "e": 1E2, "s": "é/" }`
+	const want = `{"o":{},"l":[],"big":123456789012345678901234567890,"f":1.0,"e":1E2,"s":"\u00e9\/"}`
+	if out, err := php.Encode(php.Literal(in)); err != nil || string(out) != want {
+		t.Errorf("got %s (%v), want %s", out, err, want)
+	}
+}
+
+func TestMembersAndElementsGiveTheBytesAsWritten(t *testing.T) {
+	doc := []byte(` { "a" : {"x": [1, 2]} , "b\u0041":"}\",", "a":1.0 } `)
+	var got []string
+	for _, m := range php.Members(doc) {
+		got = append(got, m.Name+"="+string(m.Raw))
+	}
+	if want := `a={"x": [1, 2]}|bA="}\","|a=1.0`; strings.Join(got, "|") != want {
+		t.Errorf("members %q, want %q", got, want)
+	}
+	got = nil
+	for _, e := range php.Elements([]byte(`[1 ,[2,3], {"a":"]"} ]`)) {
+		got = append(got, string(e))
+	}
+	if want := `1|[2,3]|{"a":"]"}`; strings.Join(got, "|") != want {
+		t.Errorf("elements %q, want %q", got, want)
+	}
+	if php.Members([]byte("[]")) != nil || php.Elements([]byte("{}")) != nil {
+		t.Error("a list has members, or an object elements")
+	}
+}
+
+func TestArraysAreMapsInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.StringMatching(`[a-c]?[0-9]{0,2}`), 0, 40).Draw(t, "names")
+		a, want, order := &php.Array{}, map[string]int{}, []string{}
+		for i, name := range names {
+			if _, has := want[name]; !has {
+				order = append(order, name)
+			}
+			want[name] = i
+			a.Set(php.KeyOf(name), int64(i))
+		}
+		if a.Len() != len(order) {
+			t.Fatalf("%d elements, want %d", a.Len(), len(order))
+		}
+		for i, name := range order {
+			if k, v := a.At(i); k.String() != name || v != int64(want[name]) || a.Member(name) != v {
+				t.Fatalf("element %d is %s = %v, want %s = %d", i, k, v, name, want[name])
+			}
+		}
+	})
+}
+
+func TestFloatsReadBackAsTheyWere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.Float64().Draw(t, "f")
+		out, err := php.Encode(f)
+		if err != nil {
+			t.Skip("no number")
+		}
+		if back, err := strconv.ParseFloat(string(out), 64); err != nil || back != f {
+			t.Fatalf("%v was written as %s", f, out)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.5e3,"\u00e9\ud83d\ude80",null]}`, `[}`, `{"a"`, `"\`, `-`, `[[[[`, "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		php.Members(data)
+		php.Elements(data)
+		v, err := php.Decode(data)
+		if err != nil {
+			return
+		}
+		out, err := php.Encode(v)
+		if err != nil {
+			return
+		}
+		again, err := php.Decode(out)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %s", out)
+		}
+		if twice, err := php.Encode(again); err != nil || string(twice) != string(out) {
+			t.Fatalf("%s became %s (%v)", out, twice, err)
+		}
+	})
+}
