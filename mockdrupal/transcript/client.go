@@ -82,11 +82,23 @@ func newClient(base string, credentials CredentialsOf) (*client, error) {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
+// Password is what a record's body holds in place of the account's password: it is put in when the request is sent, and
+// never stored.
+const Password = "{{password}}"
+
 // do replays a record's request and returns the answer.
 func (c *client) do(ctx context.Context, r Record) (Answer, error) {
 	var body io.Reader
 	if r.Request.Body != nil {
-		body = strings.NewReader(*r.Request.Body)
+		text := *r.Request.Body
+		if strings.Contains(text, Password) {
+			who, known := c.credentials(r.As)
+			if !known {
+				return Answer{}, fmt.Errorf("record %s: no password is known for the account %s", r.ID, r.As)
+			}
+			text = strings.ReplaceAll(text, Password, who.Password)
+		}
+		body = strings.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, r.Request.Method, c.base+r.Request.Path, body)
 	if err != nil {

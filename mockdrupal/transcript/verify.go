@@ -13,7 +13,7 @@ import (
 type VerifyOptions struct {
 	Transcripts string         // directory of recordings
 	Areas       []string       // names of the areas to compare; none: all that are there
-	Site        *fixtures.Site // the site that the mock serves, in process; nil: the built-in transcripts
+	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory tells
 	URL         string         // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf  // nil: those of Site
 }
@@ -60,7 +60,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	if o.Site == nil {
-		if o.Site, err = fixtures.Builtin("transcripts"); err != nil {
+		if o.Site, err = siteOf(o.Transcripts); err != nil {
 			return nil, fmt.Errorf("verifying: %w", err)
 		}
 	}

@@ -1,0 +1,205 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bridgecheck/mockdrupal/php"
+)
+
+// RecordOptions say what to record where.
+type RecordOptions struct {
+	URL         string // the site
+	Cases       string // file of cases: records without a response, one a line
+	Out         string // directory for the recordings, one file an area; made when it is not there
+	Credentials CredentialsOf
+	// Progress is called after every case. May be nil.
+	Progress func(done, all int, id string)
+}
+
+// kept out of recordings: what is the client's, the connection's or a secret.
+var unrecorded = []string{"Date", "Host", "Connection", "Keep-Alive", "X-Powered-By", "Content-Length", "Transfer-Encoding", "Server"}
+
+// MakeRecordings asks a site the cases of a file, in order, and writes what it answered as recordings that Verify
+// reads. Credentials are asked for by account and never stored: not the Authorization and Cookie headers, no cookie's
+// value, no token in an answer. It fails on the first case that gets no answer; what was recorded before is kept.
+func MakeRecordings(ctx context.Context, o RecordOptions) error {
+	cases, err := loadCases(o.Cases)
+	if err != nil {
+		return err
+	}
+	if o.Credentials == nil {
+		o.Credentials = func(string) (Credentials, bool) { return Credentials{}, false }
+	}
+	c, err := newClient(o.URL, o.Credentials)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return fmt.Errorf("making the directory for the recordings: %w", err)
+	}
+	areas := map[string]*bytes.Buffer{}
+	write := func() error {
+		for _, area := range slices.Sorted(maps.Keys(areas)) {
+			file := filepath.Join(o.Out, area+".jsonl")
+			if err := os.WriteFile(file, areas[area].Bytes(), 0o644); err != nil {
+				return fmt.Errorf("writing the recordings: %w", err)
+			}
+		}
+		return nil
+	}
+	for i, r := range cases {
+		recorded, err := c.record(ctx, r)
+		if err != nil {
+			return errors.Join(fmt.Errorf("recording: %w", err), write())
+		}
+		line, err := json.Marshal(recorded)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.ID, err)
+		}
+		area, _, _ := strings.Cut(r.ID, "/")
+		if areas[area] == nil {
+			areas[area] = &bytes.Buffer{}
+		}
+		areas[area].Write(append(line, '\n'))
+		if o.Progress != nil {
+			o.Progress(i+1, len(cases), r.ID)
+		}
+	}
+	return write()
+}
+
+// loadCases reads a file of cases.
+func loadCases(file string) ([]Record, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cases: %w", err)
+	}
+	var cases []Record
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		r, err := ParseRecord(line)
+		area, name, ok := strings.Cut(r.ID, "/")
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+		case !ok || area == "" || name == "" || strings.ContainsAny(area, `\.`):
+			return nil, fmt.Errorf("%s:%d: the id %q must be AREA/NAME, for the area names its file", file, i+1, r.ID)
+		}
+		cases = append(cases, r)
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("%s holds no cases", file)
+	}
+	return cases, nil
+}
+
+// record asks one case and returns it with the answer.
+func (c *client) record(ctx context.Context, r Record) (Record, error) {
+	a, err := c.do(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	r.Site = c.host
+	r.Request.Headers = maps.Clone(r.Request.Headers)
+	maps.DeleteFunc(r.Request.Headers, func(name, _ string) bool { return contains([]string{"Authorization", "Cookie"}, name) })
+	r.Response = c.volatile.response(r, a)
+	return r, nil
+}
+
+// response is what a recording keeps of an answer.
+func (v volatile) response(r Record, a Answer) Response {
+	kept := Response{Status: a.Status, Headers: map[string]string{}}
+	for name, values := range a.Header {
+		if !contains(unrecorded, name) {
+			kept.Headers[name] = strings.Join(values, ", ")
+		}
+	}
+	if a.Header.Get("Set-Cookie") != "" {
+		kept.Headers["Set-Cookie"] = "<set>"
+	}
+	if m := titleTag.FindSubmatch(a.Body); m != nil && strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+		kept.HTMLTitle = html.UnescapeString(strings.TrimSpace(string(m[1])))
+		return kept
+	}
+	body := string(v.redact(r, a))
+	kept.Body = &body
+	return kept
+}
+
+// redact puts a name in place of the tokens of an answer.
+func (v volatile) redact(r Record, a Answer) []byte {
+	body := a.Body
+	shapes := v.shapes(r)
+	for _, m := range php.Members(a.Body) {
+		if a.Status == http.StatusOK && slices.Contains(shapes, m.Name) && len(m.Raw) > 0 && m.Raw[0] == '"' {
+			body = bytes.ReplaceAll(body, m.Raw, []byte(`"<`+m.Name+`>"`))
+		}
+	}
+	return body
+}
+
+// EnvironmentCredentials takes passwords from BRIDGECHECK_PASSWORD_ACCOUNT and bearer tokens from
+// BRIDGECHECK_TOKEN_ACCOUNT, the account's name in upper case with _ for all but letters and digits.
+func EnvironmentCredentials(lookup func(string) (string, bool)) CredentialsOf {
+	return func(account string) (Credentials, bool) {
+		name := strings.Map(func(r rune) rune {
+			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return '_'
+		}, strings.ToUpper(account))
+		password, hasPassword := lookup("BRIDGECHECK_PASSWORD_" + name)
+		token, hasToken := lookup("BRIDGECHECK_TOKEN_" + name)
+		c := Credentials{Password: password}
+		if hasToken {
+			c.Tokens = map[string]string{"": token}
+		}
+		return c, hasPassword || hasToken
+	}
+}
+
+// FileCredentials reads credentials from a JSON file: {"ACCOUNT": {"password": "…", "tokens": {"NAME": "…"}}}, where the
+// empty name stands for bearer alone.
+func FileCredentials(file string) (CredentialsOf, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials: %w", withoutPath(err))
+	}
+	var accounts map[string]struct {
+		Password string            `json:"password"`
+		Tokens   map[string]string `json:"tokens"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&accounts); err != nil {
+		return nil, fmt.Errorf("reading the credentials in %s, up to byte %d: %w", file, dec.InputOffset(), err)
+	}
+	return func(account string) (Credentials, bool) {
+		a, ok := accounts[account]
+		return Credentials{Password: a.Password, Tokens: a.Tokens}, ok
+	}, nil
+}
+
+// withoutPath keeps an error's file name from being said twice.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return err
+}

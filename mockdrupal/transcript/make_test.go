@@ -1,0 +1,149 @@
+package transcript_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/transcript"
+)
+
+// site runs a mock of the default site and returns its address and data.
+func site(t *testing.T) (string, *fixtures.Site) {
+	t.Helper()
+	data, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := mockdrupal.New(data, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s.URL, data
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const someCases = `
+{"id":"some/whoami","as":"agent","auth":"basic","fresh_cache":true,"request":{"method":"GET","path":"/jsonrpc/methods","headers":{}}}
+{"id":"some/denied","as":"anonymous","auth":"none","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{"Content-Type":"application/json"},"body":"{}"}}
+{"id":"some/bearer","as":"agent","auth":"bearer","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{},"body":"[]"}}
+{"id":"signing/login","as":"agent","auth":"none","fresh_cache":true,"request":{"method":"POST","path":"/user/login?_format=json","headers":{},"body":"{\"name\":\"agent\",\"pass\":\"{{password}}\"}"}}
+`
+
+func TestRecordingsAgreeWithTheSiteTheyWereMadeOf(t *testing.T) {
+	address, data := site(t)
+	out := t.TempDir()
+	err := transcript.MakeRecordings(t.Context(), transcript.RecordOptions{URL: address, Cases: write(t, someCases), Out: out, Credentials: transcript.SiteCredentials(data)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: out, URL: address, Credentials: transcript.SiteCredentials(data)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.Agrees() {
+		t.Errorf("%v", report.Differences)
+	}
+	if report.Summary.Records != 4 || len(report.Areas) != 2 {
+		t.Errorf("summary %+v", report.Summary)
+	}
+	for _, area := range []string{"some", "signing"} {
+		text, err := os.ReadFile(filepath.Join(out, area+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"agent-pass", "agent-token", "Bearer", "Basic "} {
+			if strings.Contains(strings.ReplaceAll(string(text), `Basic realm`, ""), secret) {
+				t.Errorf("the recording of %s holds %q:\n%s", area, secret, text)
+			}
+		}
+	}
+}
+
+func TestADifferenceIsNamed(t *testing.T) {
+	address, data := site(t)
+	out := t.TempDir()
+	recording := `{"id":"x/one","as":"agent","auth":"basic","fresh_cache":true,"request":{"method":"POST","path":"/jsonrpc","headers":{},"body":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no.such\"}"},` +
+		`"response":{"status":400,"headers":{"Content-Type":"application/json"},"body":"{\"jsonrpc\":\"2.0\",\"id\":1.0,\"error\":{\"code\":-32601,\"message\":\"Method Not Found\",\"data\":\"?\"}}"}}`
+	if err := os.WriteFile(filepath.Join(out, "x.jsonl"), []byte(recording), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: out, URL: address, Credentials: transcript.SiteCredentials(data)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var where []string
+	for _, d := range report.Differences {
+		where = append(where, d.Where)
+	}
+	if strings.Join(where, ", ") != "body /id, body /error/data" || report.Agrees() {
+		t.Errorf("differences at %v", where)
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	_, data := site(t)
+	for name, c := range map[string]struct{ cases, url, says string }{
+		"no JSON":       {"{", "http://127.0.0.1:1", ":1:"},
+		"no id":         {`{"request":{"method":"GET","path":"/"}}`, "http://127.0.0.1:1", "id is missing"},
+		"id of no area": {`{"id":"x","request":{"method":"GET","path":"/"}}`, "http://127.0.0.1:1", "AREA/NAME"},
+		"relative path": {`{"id":"a/b","request":{"method":"GET","path":"x"}}`, "http://127.0.0.1:1", "starts with /"},
+		"nothing":       {"\n", "http://127.0.0.1:1", "no cases"},
+		"no address":    {someCases, "127.0.0.1", "http://"},
+		"no site there": {someCases, "http://127.0.0.1:1", "asking the site"},
+	} {
+		err := transcript.MakeRecordings(t.Context(), transcript.RecordOptions{URL: c.url, Cases: write(t, c.cases), Out: t.TempDir(), Credentials: transcript.SiteCredentials(data)})
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		}
+	}
+}
+
+func TestCredentialsFromEnvironmentAndFile(t *testing.T) {
+	env := transcript.EnvironmentCredentials(func(name string) (string, bool) {
+		v, ok := map[string]string{"BRIDGECHECK_PASSWORD_AGENT_2": "p", "BRIDGECHECK_TOKEN_AGENT_2": "t"}[name]
+		return v, ok
+	})
+	if c, ok := env("agent-2"); !ok || c.Password != "p" || c.Tokens[""] != "t" {
+		t.Errorf("from the environment: %+v %v", c, ok)
+	}
+	if _, ok := env("nobody"); ok {
+		t.Error("an account that the environment does not name is known")
+	}
+	file, err := transcript.FileCredentials(write(t, `{"agent":{"password":"p","tokens":{"scoped":"t"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := file("agent"); !ok || c.Password != "p" || c.Tokens["scoped"] != "t" {
+		t.Errorf("from the file: %+v %v", c, ok)
+	}
+	if _, err := transcript.FileCredentials(write(t, `{"agent":{"pasword":"p"}}`)); err == nil || !strings.Contains(err.Error(), "pasword") {
+		t.Errorf("a wrong member: %v", err)
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	f.Add([]byte(`{"id":"a/b","request":{"method":"GET","path":"/"},"response":{"status":200,"headers":{},"body":"x"}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, err := transcript.ParseRecord(line)
+		if err == nil {
+			transcript.Compare(r, transcript.Answer{Status: r.Response.Status, Body: line}, "127.0.0.1:1")
+		}
+	})
+}
