@@ -18,11 +18,10 @@ import (
 // The checks of list that need a site of a certain size.
 var _ = Area("list", func(b *Bridge) {
 	b.Check("list/page-size", func(ctx SpecContext) {
-		caller := b.As(Agent)
-		if len(b.mustShow(Agent)) <= b.PageSize {
-			caller = b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1))
+		list := b.steadyList(ctx)
+		if len(list.Tools()) <= b.PageSize {
+			list = b.allTools(ctx, b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1)))
 		}
-		list := b.allTools(ctx, caller)
 		for _, page := range list.Pages {
 			Expect(page).To(HoldAtMost(b.PageSize))
 		}
@@ -33,7 +32,7 @@ var _ = Area("list", func(b *Bridge) {
 
 	b.Check("list/page-boundary-exact", func(ctx SpecContext) {
 		n := b.PageSize
-		if list := b.allTools(ctx, b.As(Agent)); len(list.Pages) > 1 {
+		if list := b.steadyList(ctx); len(list.Pages) > 1 {
 			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
 		}
 		for _, c := range []struct {
@@ -50,7 +49,7 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/empty-site", func(ctx SpecContext) {
-		b.As(Agent).List(ctx).MustSucceed()
+		b.steadyList(ctx)
 
 		Expect(b.serve(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
 		hidden := manyMethods("system.hidden.", 2)
@@ -60,7 +59,7 @@ var _ = Area("list", func(b *Bridge) {
 
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
 		for _, who := range []Identity{Agent, Discoverer} {
-			list := b.allTools(ctx, b.As(who))
+			list := b.As(who).MustListAll(ctx)
 			for _, page := range list.Pages {
 				Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
 			}
@@ -76,13 +75,13 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/change-between-pages", func(ctx SpecContext) {
-		methods := manyMethods("content.changing.", 2*b.PageSize+1)
-		caller := b.serve(ctx, methods)
+		b.steadyList(ctx)
+		caller := b.serve(ctx, manyMethods("content.changing.", 2*b.PageSize+1))
 		first := caller.List(ctx).MustSucceed()
 		if first.NextCursor() == "" {
 			NotTestable("all tools came on one page: it needs two")
 		}
-		observer := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+		observer := b.newcomer()
 		observer.List(ctx) // after the caller, so that what it remembers is no older
 		removed := first.Tools()[0].Name()
 		site := b.Drupal.Site().Clone()
@@ -97,7 +96,7 @@ var _ = Area("list", func(b *Bridge) {
 // serve puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer shows
 // the old ones, and gives a caller whom it has never seen, with the agent's permissions.
 func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
-	caller := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+	caller := b.newcomer()
 	old := b.Visible(caller.who)
 	site := b.Drupal.Site().Clone()
 	site.Methods = methods

@@ -19,13 +19,17 @@ import (
 
 var _ = Area("mapping", func(b *Bridge) {
 	b.Check("mapping/name-is-id", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
-			Expect(page).To(HoldTools("the id of a method of the site as `name`", func(t Tool) string {
-				if _, ok := b.Drupal.Site().Method(t.Name()); ok || t.Name() == "" {
-					return ""
+		list := b.allTools(ctx, b.As(Agent))
+		for _, page := range list.Pages {
+			Expect(page).To(HoldTools("the id of its method as `name`", func(t Tool) string {
+				if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
+					return "no such id"
 				}
-				return "no such id"
+				return ""
 			}))
+		}
+		for _, m := range b.mustShow(Agent) {
+			Expect(list).To(NameRight(m))
 		}
 	})
 
@@ -37,7 +41,7 @@ var _ = Area("mapping", func(b *Bridge) {
 		b.expire()
 		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
 		for _, m := range b.colliding() {
-			name := b.nameOf(list, m)
+			name := nameOf(list, m)
 			if name == "" {
 				continue // list/pages-cover-all-once judges that
 			}
@@ -70,7 +74,7 @@ var _ = Area("mapping", func(b *Bridge) {
 
 	b.Check("mapping/description-is-usage", func(ctx SpecContext) {
 		b.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, t Tool) string {
-			if m.Usage == "" || t["description"] == m.Usage {
+			if m.Usage == "" || t["description"] == nil || t["description"] == m.Usage {
 				return ""
 			}
 			return memberOf(t, "description") + fmt.Sprintf(" in place of %q", m.Usage)
@@ -260,10 +264,7 @@ var _ = Area("mapping", func(b *Bridge) {
 			if !m.ByPosition {
 				return ""
 			}
-			schema := t.Input()
-			if schema["type"] != "object" {
-				return "the type " + exact.Short(schema["type"])
-			}
+			schema := t.Input() // its type is mapping/input-object's to judge
 			if properties, there := schema["properties"]; there && t.properties() == nil {
 				return "the properties " + exact.Short(properties)
 			}
@@ -297,14 +298,16 @@ var _ = Area("mapping", func(b *Bridge) {
 })
 
 // eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
-// mapping/name-is-id, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
+// mapping/name-is-id, those that share a name to list/names-unique, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
 // translate; where nothing is left, the check is not testable.
 func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, t Tool) string) {
 	judged := 0
-	for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+	list := b.allTools(ctx, b.As(Agent))
+	twice := repeated(list.Names())
+	for _, page := range list.Pages {
 		Expect(page).To(HoldTools(expected, func(t Tool) string {
 			m := b.methodOf(t.Name())
-			if m == nil || !translatable(b, m) {
+			if m == nil || !translatable(b, m) || contains(twice, t.Name()) {
 				return ""
 			}
 			judged++
@@ -368,7 +371,7 @@ func (b *Bridge) colliding() []*fixtures.Method {
 }
 
 // nameOf finds the name under which a method is listed by its usage; "" where it is not, or where others share it.
-func (b *Bridge) nameOf(list Listing, m *fixtures.Method) string {
+func nameOf(list Listing, m *fixtures.Method) string {
 	name := ""
 	for _, t := range list.Tools() {
 		if t["description"] == m.Usage && m.Usage != "" {
@@ -379,6 +382,16 @@ func (b *Bridge) nameOf(list Listing, m *fixtures.Method) string {
 		}
 	}
 	return name
+}
+
+// NameRight matches a listing in which the tool that describes itself as the method does bears the method's id.
+func NameRight(m *fixtures.Method) OmegaMatcher {
+	return &listingMatcher{expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), judge: func(l Listing) string {
+		if name := nameOf(l, m); name != "" && name != m.ID {
+			return fmt.Sprintf("%q", name)
+		}
+		return ""
+	}}
 }
 
 func describedAs(v any, there bool) string {

@@ -9,28 +9,36 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	"bridgecheck/fixtures"
 	"bridgecheck/suites/exact"
 )
 
-// ListSame matches a listing of equal tools in the same order as another.
+// ListSame matches a listing of tools of the same names in the same order as another.
 func ListSame(other Listing) types.GomegaMatcher {
 	return &listingMatcher{expected: "the same tools in the same order as the time before", judge: func(l Listing) string {
-		return otherTools(other.Tools(), l.Tools())
+		return otherNames(other.Names(), l.Names())
 	}}
 }
 
-// CoverOnce matches a listing that ends and holds no tool twice, and each of the names.
-func CoverOnce(names []string) types.GomegaMatcher {
+// Cover matches a listing that ends, holds no tool twice, and lacks none of the methods. One that is there under
+// another name is not missing, and two tools of one name are not one twice: the area mapping and list/names-unique
+// judge those.
+func Cover(b *Bridge, methods []*fixtures.Method) types.GomegaMatcher {
 	return &listingMatcher{expected: "every visible tool exactly once, and an end", judge: func(l Listing) string {
 		if l.Fault != "" {
 			_, got := splitMismatch(l.Fault)
 			return got
 		}
-		shown := l.Names()
-		if twice := repeated(shown); len(twice) > 0 {
+		if twice := doubled(l.Tools()); len(twice) > 0 {
 			return "twice: " + fewOf(twice)
 		}
-		if missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return contains(shown, n) }); len(missing) > 0 {
+		var missing []string
+		for _, m := range methods {
+			if _, ok := l.Find(b.ToolName(m.ID)); !ok && nameOf(l, m) == "" {
+				missing = append(missing, b.ToolName(m.ID))
+			}
+		}
+		if len(missing) > 0 {
 			return "no " + fewOf(missing)
 		}
 		return ""
@@ -147,27 +155,37 @@ func ShowPage(page *Answer) types.GomegaMatcher {
 		if a.Status != http.StatusOK {
 			return a.Outcome()
 		}
-		return otherTools(page.Tools(), a.Tools())
+		return otherNames(namesOn(page), namesOn(a))
 	})
 }
 
-// otherTools says where two lists of tools differ; "" when they are equal.
-func otherTools(want, got []Tool) string {
-	for i := range want {
-		switch {
-		case i == len(got):
-			return fmt.Sprintf("%d tools in place of %d", len(got), len(want))
-		case want[i].Name() != got[i].Name():
-			return fmt.Sprintf("%q in place of %q at position %d", got[i].Name(), want[i].Name(), i+1)
-		}
-		if d := exact.Diff(map[string]any(want[i]), map[string]any(got[i])); d != "" {
-			return fmt.Sprintf("another %q: %s", got[i].Name(), d)
+func namesOn(page *Answer) []string { return Listing{Pages: []*Answer{page}}.Names() }
+
+// otherNames says where two lists of names differ; "" when they are equal.
+func otherNames(want, got []string) string {
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			return fmt.Sprintf("%q in place of %q at position %d", got[i], want[i], i+1)
 		}
 	}
-	if len(got) > len(want) {
+	if len(got) != len(want) {
 		return fmt.Sprintf("%d tools in place of %d", len(got), len(want))
 	}
 	return ""
+}
+
+// doubled lists the names of tools that stand there twice, equal in all.
+func doubled(tools []Tool) []string {
+	first := map[string]Tool{}
+	var twice []string
+	for _, t := range tools {
+		other, seen := first[t.Name()]
+		if seen && exact.Equal(map[string]any(other), map[string]any(t)) {
+			twice = append(twice, t.Name())
+		}
+		first[t.Name()] = t
+	}
+	return twice
 }
 
 // repeated lists the names that stand more than once.

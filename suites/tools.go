@@ -13,8 +13,11 @@ import (
 	"bridgecheck/suites/exact"
 )
 
-// maxPages bounds how far cursors are followed: a list that never ends is a fault, not a hang.
-const maxPages = 3000
+// Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.
+const (
+	maxPages      = 3000
+	maxEmptyPages = 20
+)
 
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
 type Listing struct {
@@ -58,8 +61,12 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	page := c.List(ctx)
 	l := Listing{Pages: []*Answer{page}}
 	seen := map[string]bool{}
+	empty := 0
 	for {
 		cursor := page.NextCursor()
+		if len(page.Tools()) == 0 {
+			empty++
+		}
 		switch {
 		case page.Status != http.StatusOK:
 			l.Fault = mismatch(page.Subject(), "a page of tools", page.Outcome())
@@ -69,7 +76,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 		case seen[cursor]:
 			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
 			return l
-		case len(l.Pages) == maxPages:
+		case len(l.Pages) == maxPages || empty == maxEmptyPages:
 			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", maxPages))
 			return l
 		}
