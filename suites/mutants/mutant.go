@@ -7,10 +7,10 @@ package mutants
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,15 +46,11 @@ type Mutant struct {
 	Server   func(*http.Server)                             // other settings of the server that it runs on
 	Claims   string                                         // changes to the capabilities, as --capabilities takes them
 	Site     string                                         // built-in site behind it; "" is default
+	Setup    string                                         // of the reference that it differs from; "" is attribute
 }
 
 // Clauses is the list of a mutant's meant clauses.
 func Clauses(ids ...string) []string { return ids }
-
-// Claimed are the capabilities that the reference bridge has and that have checks.
-func Claimed() []string {
-	return append(slices.Clone(suites.DefaultCapabilities), "cursor-base64-offset")
-}
 
 // TTL is how long a bridge on a stand may show a changed site's old state, on the stand's own clock.
 const TTL = time.Second
@@ -84,6 +80,10 @@ func Serve(m Mutant) (*Stand, error) {
 	if err != nil {
 		return nil, err
 	}
+	setup := m.setup()
+	if setup.Site != nil {
+		setup.Site(site)
+	}
 	s := &Stand{}
 	if s.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: s.Now}); err != nil {
 		return nil, fmt.Errorf("start the mock Drupal: %w", err)
@@ -93,6 +93,7 @@ func Serve(m Mutant) (*Stand, error) {
 	}
 	options := bridge.Options{Drupal: s.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL,
 		UpstreamTimeout: UpstreamTimeout, Now: s.Now, Logger: slog.New(slog.DiscardHandler)}
+	setup.Bridge(&options)
 	if m.Upstream != nil {
 		options.Transport = m.Upstream(&http.Transport{MaxIdleConnsPerHost: 256})
 	}
@@ -121,7 +122,7 @@ func Serve(m Mutant) (*Stand, error) {
 }
 
 func serve(at net.Listener, h http.Handler, settings func(*http.Server)) *http.Server {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: silent()}
 	if settings != nil {
 		settings(server)
 	}
@@ -153,21 +154,16 @@ func Judge(ctx context.Context, m Mutant, o suites.Options) (*reports.Report, er
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
 	defer stand.Close()
-	if o.Capabilities, err = suites.Claim(Claimed(), m.Claims); err != nil {
+	setup := m.setup()
+	if o.Capabilities, err = suites.Claim(setup.Claimed, m.Claims); err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	if setup.Settings != nil {
+		setup.Settings(&o)
 	}
 	o.Drupal, o.DiscoveryTTL, o.UpstreamTimeout, o.Advance = stand.Drupal, TTL, UpstreamTimeout, stand.Advance
 	return suites.Run(ctx, suites.Target{URL: stand.URL, Name: m.Name}, o)
 }
 
-// Failing lists the clauses that a report shows as not kept: failures, warnings and errors.
-func Failing(r *reports.Report) []string {
-	ids := []string{}
-	for _, result := range r.Results {
-		switch result.Verdict {
-		case reports.Fail, reports.Warn, reports.Error:
-			ids = append(ids, result.ID)
-		}
-	}
-	return ids
-}
+// silent is where the servers' own complaints go: broken connections are what they are here for.
+func silent() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) }

@@ -252,3 +252,42 @@ func strictArguments() front {
 		}
 	})
 }
+
+// broad shows whoever may discover what the service account sees, and says so where running is denied.
+func broad(next http.Handler) http.Handler {
+	return broadSaying(http.StatusForbidden, "access_denied", "You may not run %q.")(next)
+}
+
+// broadSaying is broad with its own words for a tool that is shown and denied.
+func broadSaying(status int, code, words string) front {
+	return func(next http.Handler) http.Handler {
+		return showingAll(toToolViews)(denying(status, code, words)(next))
+	}
+}
+
+// broadListOnly is broad in list and not in describe.
+func broadListOnly(next http.Handler) http.Handler {
+	return showingAll(toList)(denying(http.StatusForbidden, "access_denied", "You may not run %q.")(next))
+}
+
+// showingAll answers those who may discover as if the service account had asked.
+func showingAll(matches func(*http.Request) bool) front {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if matches(r) && answer(next, listing(r), nil).Status == http.StatusOK {
+			r.Header.Set("Authorization", signedAs("service"))
+		}
+		return false
+	})
+}
+
+// denying refuses, in words that hold the tool's name, what the service account could run and the caller not.
+func denying(status int, code, words string) front {
+	return onInvoke(func(x *exchange) {
+		if x.Status != http.StatusNotFound {
+			return
+		}
+		if _, ok := x.as("service").tool(x.invoked()); ok {
+			x.Refuse(status, code, fmt.Sprintf(words, x.invoked()))
+		}
+	})
+}

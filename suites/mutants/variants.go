@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/invoke"
 )
 
 // Variants lists the correct bridges that differ from the reference wherever the contract leaves room. A run against
@@ -95,8 +99,8 @@ var listVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "sorted-by-name", Why: "any order is right that stays", Front: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
-	{Name: "sorted-by-title-backwards", Why: "any order is right that stays", Front: relisted(func(a, b tool) int {
+	{Name: "sorted-by-name", Why: "any order is right that stays", Warns: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
+	{Name: "sorted-by-title-backwards", Why: "any order is right that stays", Warns: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int {
 		return cmp.Or(-cmp.Compare(fmt.Sprint(a["title"]), fmt.Sprint(b["title"])), cmp.Compare(a["name"].(string), b["name"].(string)))
 	})},
 	{Name: "describe-says-more", Why: "describe may hold more than list", Front: onDescribed(func(_ *exchange, t tool) any {
@@ -107,6 +111,9 @@ var listVariants = []Mutant{
 
 // How tools are written.
 var toolVariants = []Mutant{
+	{Name: "naming-underscore", Why: "names of letters, digits, _ and - alone", Claims: "naming-underscore", Options: underscoring},
+	{Name: "exposure-patterns", Why: "patterns in place of the attribute", Claims: "exposure-patterns,-discovery-permission", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
+	{Name: "output-refused", Why: "results are held to their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
 	{Name: "properties-left-out", Why: "a method without parameters may leave properties out", Front: onInput(func(s map[string]any) {
 		if p, ok := s["properties"].(map[string]any); ok && len(p) == 0 {
 			delete(s, "properties")
@@ -190,13 +197,13 @@ var refusalVariants = []Mutant{
 		}
 	})},
 	{Name: "huge-body-cut-off", Why: "64 MiB may close the connection", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if r.ContentLength > 32<<20 || r.ContentLength < 0 && toInvoke(r) {
+		if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {
 			panic(http.ErrAbortHandler)
 		}
 		return false
 	})},
 	{Name: "huge-body-400", Why: "64 MiB may be a 400", Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if r.ContentLength <= 32<<20 {
+		if !toInvoke(r) || r.ContentLength >= 0 && r.ContentLength <= 32<<20 {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -240,6 +247,7 @@ var accessVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
+	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad", Front: broad},
 	{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Upstream: onDiscovery(func(index map[string]any) {
 		index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 	})},

@@ -187,17 +187,17 @@ func onDeniedName(matches func(*http.Request) bool, change func(x *exchange, t t
 		if x.Status != http.StatusNotFound {
 			return
 		}
-		if t, ok := x.asAdmin().tool(x.named()); ok {
+		if t, ok := x.as("admin").tool(x.named()); ok {
 			change(x, t)
 		}
 	})
 }
 
-// asAdmin is the same exchange with the administrator's credentials.
-func (x *exchange) asAdmin() *exchange {
+// as is the same exchange with the credentials of a built-in account.
+func (x *exchange) as(user string) *exchange {
 	other := *x
 	other.Request = x.Request.Clone(x.Request.Context())
-	other.Request.Header.Set("Authorization", signedAs("admin"))
+	other.Request.Header.Set("Authorization", signedAs(user))
 	return &other
 }
 

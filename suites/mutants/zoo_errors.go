@@ -54,7 +54,7 @@ var errorMutants = []Mutant{
 	{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError inside a good answer", Front: onCode("execution_error", func(x *exchange) {
 		x.Set(http.StatusOK, map[string]any{"result": map[string]any{"isError": true, "message": x.errorMessage()}})
 	})},
-	{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500", "invoke/error-data-kept"), Origin: Imagined, Why: "a JSON-RPC code other than -32603 is the caller's fault",
+	{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "a JSON-RPC code other than -32603 is the caller's fault",
 		Upstream: onReplyError(func(e map[string]any) {
 			if code := fmt.Sprint(e["code"]); code != "-32603" && code != "-32600" && code != "-32601" {
 				e["code"] = -32602
@@ -297,9 +297,25 @@ func nthCallTwice(n int64) upstream {
 // cachedResults gives a caller the first result of each call again.
 func cachedResults() front {
 	results := newTable[[]byte]()
-	return onInvoke(func(x *exchange) {
-		if x.Status == http.StatusOK && x.Method == http.MethodPost {
-			x.Body = results.keep(caller(x.Request)+"\x00"+string(x.Sent), x.Body)
-		}
-	})
+	return func(next http.Handler) http.Handler {
+		keep := onInvoke(func(x *exchange) {
+			if x.Status == http.StatusOK {
+				results.put(caller(x.Request)+"\x00"+string(x.Sent), x.Body)
+			}
+		})(next)
+		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if !toInvoke(r) || r.Method != http.MethodPost || r.ContentLength > maxKept {
+				return false
+			}
+			body := drain(r)
+			fill(r, body)
+			kept, ok := results.get(caller(r) + "\x00" + string(body))
+			if ok {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Cache-Control", "no-store")
+				w.Write(kept) //nolint:errcheck // the caller has gone
+			}
+			return ok
+		})(keep)
+	}
 }

@@ -98,7 +98,6 @@ var httpMutants = []Mutant{
 	})},
 
 	{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all wait for", Front: oneBodyAtATime()},
-	{Name: "waits-for-ever", Breaks: Clauses("http/slow-client"), Origin: Peer, Why: "no time-out for headers or bodies", Server: func(s *http.Server) { s.ReadHeaderTimeout, s.ReadTimeout = 0, 0 }},
 }
 
 // asGet takes another verb for GET.

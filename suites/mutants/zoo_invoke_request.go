@@ -115,7 +115,7 @@ var invokeRequestMutants = []Mutant{
 		}
 	})},
 
-	{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/invalid-arguments-named", "errors/precedence"), Origin: Module,
+	{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Module,
 		Why: "the site's own refusal comes out as a failure", Wired: unchecked(func([]violation) bool { return true })},
 	{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("type"))},
 	{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("enum"))},
@@ -124,7 +124,7 @@ var invokeRequestMutants = []Mutant{
 	{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("minimum", "maximum"))},
 	{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
-	{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/invalid-arguments-named"), Origin: Imagined,
+	{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Received == "nothing" }))},
 	{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Front: onCode("invalid_params", func(x *exchange) {
 		if len(x.violations()) > 0 {
@@ -300,11 +300,11 @@ func asPost(method string) front {
 	})
 }
 
-// spoiledByHuge refuses the request after one whose body announced more than 32 MiB.
+// spoiledByHuge refuses the request after one whose body announced more than 32 MiB, or did not say how much.
 func spoiledByHuge() front {
 	var spoiled atomic.Bool
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if r.ContentLength > 32<<20 {
+		if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {
 			spoiled.Store(true)
 			return false
 		}

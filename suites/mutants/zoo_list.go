@@ -103,7 +103,7 @@ var listMutants = []Mutant{
 		})},
 	{Name: "description-missing-when-empty", Breaks: Clauses("list/tool-required-members"), Origin: Peer,
 		Front: onTool(func(t tool) {
-			if t["description"] == "" || t["description"] == t["name"] {
+			if t["description"] == "" || t["description"] == t["title"] {
 				delete(t, "description")
 			}
 		})},
@@ -249,6 +249,7 @@ var listMutants = []Mutant{
 				attributes["mcpTool"] = map[string]any{}
 			}
 		})},
+	{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a tool that went shifts all that follow", Front: relisted(func(tool, tool) int { return 0 })},
 	{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller"), Origin: Imagined, Front: cursorKeepsTools()},
 }
 

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"fmt"
 	"html"
 	"net/http"
@@ -9,11 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bridgecheck/bridge"
+	"bridgecheck/bridge/filter"
 )
 
 var mappingMutants = []Mutant{
-	{Name: "name-lower-cased", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Imagined,
-		Why: "ids with capitals are listed in lower case; both spellings are taken", Front: renamed(strings.ToLower)},
+	{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Imagined,
+		Why: "underscores come out as hyphens; both spellings are taken", Front: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
 	{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
 		Why: "as clients like it, but not what the bridge claims", Front: renamed(func(id string) string { return strings.ReplaceAll(id, ".", "_") })},
 	{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
@@ -24,7 +28,14 @@ var mappingMutants = []Mutant{
 		})},
 	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique"), Origin: Imagined,
 		Claims: "naming-underscore", Front: renamed(underscored)},
-	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Claims: "naming-underscore"},
+	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined, Claims: "naming-underscore",
+		Why: "both spellings are taken, the wrong one is listed", Front: alias(underscored)},
+	{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Claims: "naming-underscore",
+		Why: "describe takes the id alone", Options: underscoring, Front: onAnswer(toDescribe, func(x *exchange) {
+			if strings.Contains(x.described(), "_") && x.Status == http.StatusOK {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+			}
+		})},
 
 	{Name: "description-escaped", Breaks: Clauses("mapping/description-is-usage"), Origin: Module,
 		Front: onDescription(html.EscapeString)},
@@ -59,8 +70,8 @@ var mappingMutants = []Mutant{
 				t["title"] = t["description"]
 			}
 		})},
-	{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute", "describe/equals-list"), Origin: Imagined,
-		Why: "describe gives it still, so only the list is wrong",
+	{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
+		Why: "describe gives it still: only the list is wrong",
 		Front: onList(func(p *page) {
 			for _, t := range p.Tools {
 				if p.Cursor != "" {
@@ -138,9 +149,9 @@ var mappingMutants = []Mutant{
 				s["properties"] = []any{}
 			}
 		})},
-	{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "mapping/properties-complete", "schema/input-valid"), Origin: Module,
+	{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "schema/input-valid"), Origin: Module,
 		Front: onProperty(func(p map[string]any) { walk(p, emptyAsList) })},
-	{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "mapping/output-schema", "schema/output-valid"), Origin: Module,
+	{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "schema/output-valid"), Origin: Module,
 		Front: onTool(func(t tool) { walk(t["outputSchema"], emptyAsList) })},
 
 	{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional one",
@@ -170,13 +181,10 @@ var mappingMutants = []Mutant{
 				p["type"] = "number"
 			}
 		})},
-	{Name: "bounds-rounded", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "bounds pass through a float64",
+	{Name: "default-through-float64", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
-			for _, bound := range []string{"minimum", "maximum"} {
-				if v, ok := p[bound]; ok {
-					n, _ := strconv.ParseFloat(fmt.Sprint(v), 32)
-					p[bound] = int64(n)
-				}
+			if v, ok := p["default"]; ok {
+				p["default"] = rounded(v)
 			}
 		})},
 
@@ -231,7 +239,7 @@ var mappingMutants = []Mutant{
 			}
 		})},
 
-	{Name: "factory-schema-empty", Breaks: Clauses("mapping/factory-params", "mapping/properties-complete"), Origin: Peer,
+	{Name: "factory-schema-empty", Breaks: Clauses("mapping/factory-params"), Origin: Peer,
 		Front: onFactory(func(p map[string]any) {
 			d := p["description"]
 			clear(p)
@@ -263,34 +271,52 @@ var mappingMutants = []Mutant{
 
 // renamed shows every tool under another name and takes that name back, beside the right one.
 func renamed(to func(id string) string) front {
-	ids := newTable[string]()
 	rename := onTool(func(t tool) {
 		if id, ok := t["name"].(string); ok {
-			ids.keep(to(id), id)
 			t["name"] = to(id)
 		}
 	})
+	return func(next http.Handler) http.Handler { return rename(alias(to)(next)) }
+}
+
+// alias takes every tool's other name beside the right one.
+func alias(to func(id string) string) front {
+	ids := newTable[string]()
+	known := func(x *exchange, name string) string {
+		if _, ok := ids.get(name); !ok {
+			for _, id := range x.as("admin").names() {
+				ids.keep(to(id), id)
+			}
+		}
+		if id, ok := ids.get(name); ok {
+			return id
+		}
+		return name
+	}
 	return func(next http.Handler) http.Handler {
-		return rename(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case toDescribe(r):
-				if id, ok := ids.get(r.URL.Query().Get("name")); ok {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			x := &exchange{Request: r, next: next}
+			query := r.URL.Query()
+			switch name := query.Get("name"); {
+			case toDescribe(r) && name != "" && len(query["name"]) == 1:
+				if id := known(x, name); id != name {
 					r.URL.RawQuery = url.Values{"name": {id}}.Encode()
 				}
 			case toInvoke(r) && r.ContentLength < maxKept:
 				body := drain(r)
-				if call := decode(body); call != nil {
-					if id, ok := ids.get(fmt.Sprint(call["name"])); ok {
-						call["name"] = id
-						body = encode(call)
+				if name, ok := decode(body)["name"].(string); ok && name != "" {
+					if id := known(x, name); id != name {
+						body = bytes.Replace(body, encode(name), encode(id), 1)
 					}
 				}
 				fill(r, body)
 			}
 			next.ServeHTTP(w, r)
-		}))
+		})
 	}
 }
+
+func underscoring(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
 
 func underscored(id string) string {
 	return regexp.MustCompile(`[^A-Za-z0-9_-]`).ReplaceAllString(id, "_")

@@ -1,0 +1,73 @@
+package mutants
+
+import (
+	"encoding/json"
+	"slices"
+
+	"bridgecheck/bridge"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/translate"
+	"bridgecheck/fixtures"
+	"bridgecheck/suites"
+)
+
+// The call rate of a reference that limits it: enough for every check but the one of the limit itself.
+const (
+	callsAtOnce    = 1000
+	callsPerSecond = 500
+)
+
+// Setup is one way in which the reference bridge is set up and judged.
+type Setup struct {
+	Name     string
+	Bridge   func(*bridge.Options)
+	Site     func(*fixtures.Site) // changes the default site; nil: as it is
+	Claimed  []string
+	Settings func(*suites.Options) // what the suites are told beside the capabilities; nil: nothing
+}
+
+// Setups are those in which the reference bridge is judged: with all that it has over a site that shows the McpTool
+// attribute, and with patterns over a site that has nothing but the jsonrpc module.
+func Setups() []Setup {
+	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "drupal-types", "custom-types",
+		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages"})
+	everything := func(o *bridge.Options) {
+		o.Output = invoke.OutputRefuse
+		o.Types = map[string]translate.FieldType{"geofield": {Schema: json.RawMessage(
+			`{"type":"object","properties":{"lat":{"type":"number"},"lon":{"type":"number"}},"required":["lat","lon"]}`)}}
+	}
+	invalidate := &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}
+	return []Setup{
+		{
+			Name:     "attribute",
+			Claimed:  attribute,
+			Bridge:   everything,
+			Settings: func(o *suites.Options) { o.Invalidate = invalidate },
+		},
+		{
+			Name: "patterns",
+			Claimed: append(slices.DeleteFunc(slices.Clone(attribute), func(c string) bool {
+				return slices.Contains([]string{"exposure-attribute", "discovery-permission", "naming-id"}, c)
+			}), "exposure-patterns", "naming-underscore", "rate-limit"),
+			Bridge: func(o *bridge.Options) {
+				everything(o)
+				o.Naming = "underscore"
+				o.RatePerSec, o.RateBurst = callsPerSecond, callsAtOnce
+			},
+			Site:     func(site *fixtures.Site) { site.Extensions = false },
+			Settings: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate, callsAtOnce },
+		},
+	}
+}
+
+// setup is the one that a mutant differs from.
+func (m Mutant) setup() Setup {
+	all := Setups()
+	if i := slices.IndexFunc(all, func(s Setup) bool { return s.Name == m.Setup }); i >= 0 {
+		return all[i]
+	}
+	return all[0]
+}
+
+// Claimed are the capabilities of the reference bridge in its first setup.
+func Claimed() []string { return Setups()[0].Claimed }

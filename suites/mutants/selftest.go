@@ -1,0 +1,101 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
+)
+
+// All lists the whole zoo and all correct variants.
+func All() []Mutant { return append(Zoo(), Variants()...) }
+
+// JudgeRow runs the suites against one mutant in this process and sums the report up. Ginkgo runs one tree at a time in
+// a process, so mutants side by side need processes of their own.
+func JudgeRow(ctx context.Context, m Mutant, o suites.Options) Row {
+	if len(o.Only) == 0 && !slices.ContainsFunc(m.Breaks, costly) {
+		o.Skip = append(slices.Clone(o.Skip), "load/*")
+	}
+	report, err := Judge(ctx, m, o)
+	var dead *suites.UnreachableError
+	switch {
+	case errors.As(err, &dead):
+		return Row{Name: m.Name, Correct: len(m.Breaks) == 0, Meant: m.Breaks, Fell: []string{}, Problem: err.Error()}
+	case err != nil:
+		return Row{Name: m.Name, Correct: len(m.Breaks) == 0, Meant: m.Breaks, Fell: []string{}, Problem: "harness: " + err.Error()}
+	}
+	return rowOf(m, report)
+}
+
+// Worker judges one mutant, usually in another process.
+type Worker func(ctx context.Context, m Mutant) (Row, error)
+
+// costly tells which clauses take seconds: they judge the mutants that are about them, and the reference.
+func costly(id string) bool { return strings.HasPrefix(id, "load/") }
+
+// Selftest has all the mutants judged, so many at a time, and gives the matrix in their order. progress is told of each
+// row as it comes; nil: nobody. An error of a worker ends the whole.
+func Selftest(ctx context.Context, all []Mutant, parallel int, judge Worker, progress func(Row)) (Matrix, error) {
+	contract, err := ledger.Load()
+	if err != nil {
+		return Matrix{}, err
+	}
+	start := time.Now()
+	rows := make([]Row, len(all))
+	done := make(chan Row)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for row := range done {
+			if progress != nil {
+				progress(row)
+			}
+		}
+	}()
+	for i, m := range all {
+		group.Go(func() error {
+			row, err := judge(ctx, m)
+			if err != nil {
+				return fmt.Errorf("judge %s: %w", m.Name, err)
+			}
+			rows[i] = row
+			done <- row
+			return nil
+		})
+	}
+	err = group.Wait()
+	close(done)
+	<-told
+	if err != nil {
+		return Matrix{}, err
+	}
+	matrix := newMatrix(rows, claimedClauses(contract, rows))
+	matrix.DurationMS = time.Since(start).Milliseconds()
+	return matrix, nil
+}
+
+// claimedClauses lists the clauses that at least one of the judged bridges was held to.
+func claimedClauses(contract *ledger.Ledger, rows []Row) []ledger.Clause {
+	judged := map[string]bool{}
+	for _, r := range rows {
+		for _, id := range r.Judged {
+			judged[id] = true
+		}
+	}
+	var clauses []ledger.Clause
+	for _, c := range contract.Clauses {
+		if judged[c.ID] {
+			clauses = append(clauses, c)
+		}
+	}
+	return clauses
+}
