@@ -2,9 +2,11 @@ package suites
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -160,7 +162,7 @@ func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
 	}
 	return Meet(expected, func(a *Answer) string {
 		data, _ := a.ErrorData().(map[string]any)
-		if fmt.Sprint(data["jsonrpc_code"]) != fmt.Sprint(e.Code) {
+		if exact.Diff(json.Number(strconv.Itoa(e.Code)), data["jsonrpc_code"]) != "" {
 			return "error.data " + exact.Short(a.ErrorData())
 		}
 		kept, there := data["jsonrpc_data"]
