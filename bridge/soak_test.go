@@ -1,0 +1,172 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// soakCalls is how many calls TestSoak makes: BRIDGE_SOAK_CALLS, or few enough for every run of the tests.
+func soakCalls(t *testing.T) int {
+	n, err := strconv.Atoi(os.Getenv("BRIDGE_SOAK_CALLS"))
+	switch {
+	case os.Getenv("BRIDGE_SOAK_CALLS") == "":
+		return 4_000
+	case err != nil || n < 1:
+		t.Fatalf("BRIDGE_SOAK_CALLS is %q; it must be a number of calls", os.Getenv("BRIDGE_SOAK_CALLS"))
+	}
+	return n
+}
+
+// soakFaults are armed all the time, each hitting a few calls in a hundred.
+var soakFaults = []mockdrupal.Fault{
+	{Kind: mockdrupal.FaultStatus, Status: 500}, {Kind: mockdrupal.FaultHTML}, {Kind: mockdrupal.FaultReset},
+	{Kind: mockdrupal.FaultReset, Run: true}, {Kind: mockdrupal.FaultCut, Run: true}, {Kind: mockdrupal.FaultGarbage},
+	{Kind: mockdrupal.FaultWrongID, Run: true}, {Kind: mockdrupal.FaultEmpty}, {Kind: mockdrupal.FaultNeither},
+	{Kind: mockdrupal.FaultDelay, Delay: 20 * time.Millisecond},
+}
+
+// soak is what a soak found out; all but calls, answered and refused must stay 0.
+type soak struct {
+	calls, answered, refused, duplicates, crossTalk, lost, leaked atomic.Int64
+}
+
+// One soak shows what no single check can: whatever the site does to the calls, none runs twice, none gets another's
+// answer, none is lost, and nothing of the site or of a credential shows.
+func TestSoak(t *testing.T) {
+	n := soakCalls(t)
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site = site.Clone()
+	site.Methods = append(site.Methods, fixtures.Method{
+		ID: "soak.echo", Usage: "Gives its token back", MCP: &fixtures.Tool{},
+		Params:    []fixtures.Param{{Name: "token", Schema: fixtures.Raw(`{"type":"string"}`), Required: true}},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
+	})
+	const chunk = 2_000
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{JournalLimit: 2 * chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := httptest.NewServer(drupal)
+	defer behind.Close()
+	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	front := httptest.NewServer(b)
+	defer front.Close()
+	front.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
+
+	var s soak
+	s.round(t, front, drupal, 0, chunk) // warm, without faults
+	for i, f := range soakFaults {
+		f.Route, f.Method, f.Probability, f.Seed = "jsonrpc", "soak.*", 0.03, uint64(i)
+		if _, err := drupal.Arm(f); err != nil {
+			t.Fatalf("%s: %v", f.Kind, err)
+		}
+	}
+	goroutines, heap := settled()
+	for from := chunk; from < n; from += chunk {
+		s.round(t, front, drupal, from, min(chunk, n-from))
+	}
+	grownGoroutines, grownHeap := settled()
+	t.Logf("%d calls, %d answered, %d refused: %d duplicate executions, %d cross-talk, %d lost answers, %d leaked secrets; goroutines %d → %d, heap %d → %d KiB",
+		s.calls.Load(), s.answered.Load(), s.refused.Load(), s.duplicates.Load(), s.crossTalk.Load(), s.lost.Load(), s.leaked.Load(),
+		goroutines, grownGoroutines, heap>>10, grownHeap>>10)
+	if s.duplicates.Load()+s.crossTalk.Load()+s.lost.Load()+s.leaked.Load() > 0 || s.answered.Load() == 0 || s.refused.Load() == 0 {
+		t.Error("the soak found faults, or nothing at all")
+	}
+	if grownGoroutines > goroutines+100 || grownHeap > heap+64<<20 {
+		t.Error("something grows")
+	}
+}
+
+// round makes calls from 32 callers at once and then holds the site's journal against them.
+func (s *soak) round(t *testing.T, front *httptest.Server, drupal *mockdrupal.Drupal, from, n int) {
+	drupal.Journal().Clear()
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range 32 {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				s.call(t, front, []string{"agent", "agent2", "admin"}[i%3], fmt.Sprintf("token-%d", from+int(i)))
+			}
+		})
+	}
+	wg.Wait()
+	runs := map[string]int{}
+	for _, e := range drupal.Journal().Entries(0) {
+		for _, c := range e.Calls {
+			if c.Ran && c.Method == "soak.echo" {
+				runs[string(c.Params)]++
+			}
+		}
+	}
+	for _, count := range runs {
+		if count > 1 {
+			s.duplicates.Add(int64(count - 1))
+		}
+	}
+}
+
+func (s *soak) call(t *testing.T, front *httptest.Server, user, token string) {
+	s.calls.Add(1)
+	req, err := http.NewRequest("POST", front.URL+"/mcp/tools/invoke", strings.NewReader(`{"name":"soak.echo","arguments":{"token":"`+token+`"}}`))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	req.SetBasicAuth(user, user+"-pass")
+	req.Header.Set("Content-Type", "application/json")
+	res, err := front.Client().Do(req)
+	if err != nil {
+		s.lost.Add(1)
+		return
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	var answer struct {
+		Result struct{ Token string }
+		Error  struct{ Code, Message string }
+	}
+	switch {
+	case err != nil || json.Unmarshal(body, &answer) != nil || res.StatusCode != 200 && answer.Error.Code == "":
+		s.lost.Add(1)
+	case res.StatusCode != 200:
+		s.refused.Add(1)
+	case answer.Result.Token != token:
+		s.crossTalk.Add(1)
+	default:
+		s.answered.Add(1)
+	}
+	if shown := string(body) + fmt.Sprint(res.Header); strings.Contains(shown, "-pass") || strings.Contains(shown, "CANARY") || strings.Contains(shown, "<html") {
+		s.leaked.Add(1)
+	}
+}
+
+// settled counts goroutines and live heap once the garbage is gone.
+func settled() (goroutines int, heap uint64) {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return runtime.NumGoroutine(), m.HeapAlloc
+}
