@@ -1,85 +1,157 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
-	"strconv"
-	"time"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"bridgecheck/bridge"
 )
 
-// bridgeEnvironment says which flag of `bridge` each variable stands in for, so that the command is a bridge that
-// `run --exec` can start. A bare number is seconds where the flag is a duration.
-var bridgeEnvironment = []struct{ variable, flag string }{
-	{"DRUPAL_URL", "drupal"},
-	{"BRIDGE_LISTEN", "listen"},
-	{"BRIDGE_PAGE_SIZE", "page-size"},
-	{"BRIDGE_DISCOVERY_TTL", "discovery-ttl"},
-	{"BRIDGE_PERMISSION_TTL", "permission-ttl"},
-	{"BRIDGE_UPSTREAM_TIMEOUT", "upstream-timeout"},
+// bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.
+type bridgeFlags struct {
+	config string
+	check  bool
 }
 
 func newBridge() *cobra.Command {
-	var (
-		addr string
-		o    bridge.Options
-	)
+	f := &bridgeFlags{}
 	cmd := &cobra.Command{
 		Use:   "bridge",
 		Short: "Serve the reference bridge alone",
 		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET /mcp/tools/describe
-and POST /mcp/tools/invoke. Callers sign in with the credentials that they have on the site.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd, os.Getenv); err != nil {
-				return err
-			}
-			if o.Drupal == "" {
-				return usagef("which site? give its address by --drupal or DRUPAL_URL, for example --drupal http://127.0.0.1:8080")
-			}
-			o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-			b, err := bridge.New(o)
-			if err != nil {
-				return usageError(err)
-			}
-			defer b.Close()
-			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				return cannotListen("listen", addr, err)
-			}
-			server := &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second}
-			go server.Serve(l) // ends with Shutdown or Close
-			return serveUntilInterrupted(cmd, server, "http://"+l.Addr().String())
-		},
+and POST /mcp/tools/invoke. Callers sign in with the credentials that they have on the site.
+
+Every setting is a key of the configuration file by its name with _ for -, a flag, and an environment variable where
+one is named. Flags go before the environment, and that before the file. Secrets are taken from the environment or
+from files of their own only. SIGHUP reads the configuration again; one that is wrong changes nothing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Drupal, "drupal", "", "base `URL` of the site (DRUPAL_URL)")
-	flags.StringVar(&addr, "listen", "127.0.0.1:8081", "`HOST:PORT` to listen on; port 0 takes a free one (BRIDGE_LISTEN)")
-	flags.IntVar(&o.PageSize, "page-size", 0, "tools on a page of the list; 0: 50 (BRIDGE_PAGE_SIZE)")
-	flags.DurationVar(&o.DiscoveryTTL, "discovery-ttl", 0, "how long the site's tools are taken to be the same; 0: 300s (BRIDGE_DISCOVERY_TTL)")
-	flags.DurationVar(&o.PermissionTTL, "permission-ttl", 0, "how long a caller's permissions are; 0: 60s (BRIDGE_PERMISSION_TTL)")
-	flags.DurationVar(&o.UpstreamTimeout, "upstream-timeout", 0, "for one request to the site; 0: 30s (BRIDGE_UPSTREAM_TIMEOUT)")
+	flags.StringVar(&f.config, "config", "", "YAML `file` of settings")
+	flags.BoolVar(&f.check, "check-config", false, "tell whether the settings are valid, and serve nothing")
+	for _, s := range bridge.Settings() {
+		if s.Secret {
+			continue
+		}
+		help := s.Help
+		if s.Default != "" {
+			help += " (default " + s.Default + ")"
+		}
+		if s.Env != "" {
+			help += " (" + s.Env + ")"
+		}
+		if isSwitch(s) {
+			flags.Bool(s.Flag(), false, help)
+		} else {
+			flags.String(s.Flag(), "", help)
+		}
+	}
 	return cmd
 }
 
-// fromEnvironment gives the flags that were not set on the command line the values of their variables.
-func fromEnvironment(cmd *cobra.Command, getenv func(string) string) error {
-	for _, e := range bridgeEnvironment {
-		value := getenv(e.variable)
-		flag := cmd.Flags().Lookup(e.flag)
-		if value == "" || flag.Changed {
-			continue
-		}
-		if _, err := strconv.Atoi(value); err == nil && flag.Value.Type() == "duration" {
-			value += "s"
-		}
-		if err := flag.Value.Set(value); err != nil {
-			return usagef("%s is %q, which --%s does not take: %v", e.variable, getenv(e.variable), e.flag, err)
+// isSwitch tells whether a setting is on or off, so that its flag needs no value.
+func isSwitch(s bridge.Setting) bool {
+	var o bridge.Options
+	return s.Set(&o, "true") == nil && s.Set(&o, "neither") != nil
+}
+
+// options reads all that is set, wherever it is set.
+func (f *bridgeFlags) options(cmd *cobra.Command) (bridge.Options, error) {
+	var o bridge.Options
+	if f.config != "" {
+		var err error
+		if o, err = bridge.LoadConfig(f.config); err != nil {
+			return o, usageError(err)
 		}
 	}
-	return nil
+	if err := o.FromEnv(os.Getenv); err != nil {
+		return o, usageError(err)
+	}
+	for _, s := range bridge.Settings() {
+		flag := cmd.Flags().Lookup(s.Flag())
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		if err := s.Set(&o, flag.Value.String()); err != nil {
+			return o, usageError(err)
+		}
+	}
+	if o.Drupal == "" {
+		return o, usagef("which site? give its address by --drupal, DRUPAL_URL or the configuration, for example --drupal http://127.0.0.1:8080")
+	}
+	o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	if err := o.Check(); err != nil {
+		return o, usageError(err)
+	}
+	return o, nil
+}
+
+func (f *bridgeFlags) serve(cmd *cobra.Command) error {
+	o, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	if f.check {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "the settings are valid")
+		return err
+	}
+	b, err := bridge.New(o)
+	if err != nil {
+		return usageError(err)
+	}
+	defer b.Close()
+	server, err := o.Server(b)
+	if err != nil {
+		return usageError(err)
+	}
+	addr := cmp.Or(o.Listen, "127.0.0.1:8081")
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return cannotListen("listen", addr, err)
+	}
+	stop := f.reloadOnHangup(cmd, b, o.Logger)
+	defer stop()
+	scheme := "http"
+	if server.TLSConfig != nil {
+		scheme = "https"
+	}
+	if err := sayListening(cmd, scheme+"://"+l.Addr().String()); err != nil {
+		return err
+	}
+	return bridge.Serve(cmd.Context(), server, l)
+}
+
+// reloadOnHangup reads all settings again on every SIGHUP until stop is called.
+func (f *bridgeFlags) reloadOnHangup(cmd *cobra.Command, b *bridge.Bridge, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-hangup:
+			case <-ctx.Done():
+				return
+			}
+			o, err := f.options(cmd)
+			if err == nil {
+				err = b.Reload(o)
+			}
+			if err != nil {
+				log.Error("the settings stay as they were", "error", err)
+				continue
+			}
+			log.Info("the settings were read again")
+		}
+	}()
+	return cancel
 }

@@ -29,7 +29,12 @@ The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127
 			if err != nil {
 				return cannotListen("listen", addr, err)
 			}
-			return serveUntilInterrupted(cmd, server, server.URL)
+			defer server.Close()
+			if err := sayListening(cmd, server.URL); err != nil {
+				return err
+			}
+			<-cmd.Context().Done()
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&addr, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -24,32 +22,18 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// server is what a serving command has started: the mock's own or net/http's.
-type server interface {
-	Shutdown(context.Context) error
-	Close() error
+// sayListening prints the address that a serving command got.
+func sayListening(cmd *cobra.Command, url string) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", reachable(url))
+	return err
 }
 
-// serveUntilInterrupted prints the address that the server got and waits for Ctrl-C. What is under way then has a
-// second to end.
-func serveUntilInterrupted(cmd *cobra.Command, s server, url string) error {
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", reachable(url)); err != nil {
-		return err
-	}
-	<-cmd.Context().Done()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if s.Shutdown(ctx) != nil {
-		return s.Close()
-	}
-	return nil
-}
-
-// reachable is how a client on this machine reaches a server that listens on every address.
+// reachable is how a client on this machine reaches a server that may listen on every address.
 func reachable(base string) string {
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(base, "http://"))
+	scheme, addr, _ := strings.Cut(base, "://")
+	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
 		return base
 	}
-	return "http://" + net.JoinHostPort("127.0.0.1", port)
+	return scheme + "://" + net.JoinHostPort("127.0.0.1", port)
 }
