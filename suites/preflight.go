@@ -38,7 +38,7 @@ func (b *Bridge) preflight(ctx context.Context) error {
 		}
 		seen = append(seen, describe, invoke)
 	}
-	if b.Drupal == nil && list.IsError() && list.Code() != "" {
+	if b.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
