@@ -1,0 +1,98 @@
+package filter
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"bridgecheck/bridge/fault"
+)
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		include, exclude []string
+		in, out          []string
+	}{
+		{DefaultInclude, DefaultExclude,
+			[]string{"content.get", "content.a.b", "search.x", "taxonomy.terms", "media.list"},
+			[]string{"system.cache_clear", "user.login", "node.delete", "content.admin.purge", "content", "xcontent.get", "Content.get", ""}},
+		{[]string{"*"}, []string{"*.delete"}, []string{"a", "a.b", "a\nb", "a.delete.b"}, []string{"a.delete", "a.b.delete"}},
+		{[]string{"a.[bc]", "d+e", "f?"}, nil, []string{"a.[bc]", "d+e", "f?"}, []string{"a.b", "dde", "f", "fx"}},
+		{nil, nil, nil, []string{"a", ""}},
+		{[]string{"a.*"}, []string{"a.*"}, nil, []string{"a.b"}},
+	} {
+		p, err := NewPatterns(c.include, c.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range c.in {
+			if !p.Match(id) {
+				t.Errorf("%v but %v: %q is out", c.include, c.exclude, id)
+			}
+		}
+		for _, id := range c.out {
+			if p.Match(id) {
+				t.Errorf("%v but %v: %q is in", c.include, c.exclude, id)
+			}
+		}
+	}
+}
+
+// Underscored names are distinct, portable and short, and do not depend on the order of the ids.
+func TestUnderscoredNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOfDistinct(rapid.OneOf(rapid.StringMatching(`[ab._ -]{1,4}`), rapid.String(), rapid.StringMatching(`[a.]{70,80}`)),
+			func(s string) string { return s }).Draw(t, "ids")
+		names := NamingUnderscore.Names(ids)
+		seen := map[string]bool{}
+		for i, name := range names {
+			if seen[name] {
+				t.Fatalf("%q and another id are both called %q: %q", ids[i], name, ids)
+			}
+			seen[name] = true
+			if len(name) > maxName || underscored(name) != name {
+				t.Fatalf("the name %q of %q is not portable", name, ids[i])
+			}
+		}
+		reversed := slices.Clone(ids)
+		slices.Reverse(reversed)
+		again := NamingUnderscore.Names(reversed)
+		slices.Reverse(again)
+		if !slices.Equal(names, again) {
+			t.Fatalf("names depend on the order: %q and %q", names, again)
+		}
+	})
+}
+
+func TestLimitsForgetNoCallerTooEarly(t *testing.T) {
+	now := time.Unix(0, 0)
+	l, err := NewLimits(2, 3, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, bob := [32]byte{1}, [32]byte{2}
+	for range 3 {
+		if err := l.Allow(ann, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 { // refused calls cost nothing further
+		err := l.Allow(ann, "x")
+		if !fault.Is(err, fault.RateLimited) || fault.From(err).RetryAfter != 500*time.Millisecond {
+			t.Fatalf("error = %v", err)
+		}
+	}
+	if l.Allow(bob, "x") != nil || l.Allow(ann, "y") != nil {
+		t.Error("another caller, or another tool, is limited too")
+	}
+	now = now.Add(500 * time.Millisecond)
+	if l.Allow(ann, "x") != nil || l.Allow(ann, "x") == nil {
+		t.Error("after half a second there is one call, not none or two")
+	}
+	var none *Limits
+	if none.Allow(ann, "x") != nil {
+		t.Error("no limit limits")
+	}
+}
