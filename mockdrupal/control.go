@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +67,29 @@ func (d *Drupal) ControlHandler(token string) http.Handler {
 		req.Body = http.MaxBytesReader(w, req.Body, maxControl)
 		r.ServeHTTP(w, req)
 	})
+}
+
+// ListenControl serves the control plane on an address of its own, until the server is closed. Without a token it takes
+// an address of this machine only. It fails when the address cannot be had.
+func (d *Drupal) ListenControl(address, token string) (*http.Server, net.Addr, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it wants HOST:PORT", address)
+	}
+	if ip, err := netip.ParseAddr(host); token == "" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, nil, fmt.Errorf("the control plane on %s needs a token: without one it listens on 127.0.0.1 only", address)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the control plane cannot listen on %s: %w", address, err)
+	}
+	server := &http.Server{Handler: d.ControlHandler(token), ReadHeaderTimeout: time.Minute}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			d.log.Error("the control plane ended", "err", err)
+		}
+	}()
+	return server, listener.Addr(), nil
 }
 
 // rawText is a result that is not JSON.

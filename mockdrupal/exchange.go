@@ -34,6 +34,11 @@ func (x *exchange) begun(rt *route) {
 		return
 	}
 	x.note(func(e *Entry) { e.Route = rt.name })
+	if x.d.behind != nil {
+		x.caller = named(x.r)
+		x.note(func(e *Entry) { e.User, e.Scheme = x.caller.user.Name, x.caller.scheme })
+		return
+	}
 	x.rejected = x.identify(rt.schemes(x.state.site))
 	x.note(func(e *Entry) { e.User, e.Scheme = x.caller.name(), x.caller.scheme })
 }

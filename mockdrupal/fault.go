@@ -35,10 +35,9 @@ type Fault struct {
 
 // faults are the armed ones, in the order in which they were armed.
 type faults struct {
-	mu     sync.Mutex
-	last   int64
-	armed  []*armedFault
-	active bool
+	mu    sync.Mutex
+	last  int64
+	armed []*armedFault
 }
 
 // armedFault is a fault in force.
@@ -136,6 +135,12 @@ func (d *Drupal) checkFault(f Fault) error {
 		return fmt.Errorf("%s needs a delay", f.Kind)
 	case kind.early && f.Method != "":
 		return fmt.Errorf("%s acts before the request is read, so it cannot depend on a method", f.Kind)
+	}
+	if d.behind != nil {
+		if f.Kind == FaultStale {
+			return fmt.Errorf("%s needs to know the site: a proxy does not", f.Kind)
+		}
+		return nil
 	}
 	if f.User != "" {
 		if _, ok := d.Site().User(f.User); !ok {

@@ -82,6 +82,9 @@ func (d *Drupal) find(x *exchange) (*route, map[string]string) {
 
 // dispatch answers the request as a well-behaved site.
 func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
+	if x.d.behind != nil {
+		return x.forward()
+	}
 	if !isKnownVerb(x.r.Method) {
 		return notImplemented()
 	}

@@ -50,6 +50,7 @@ type Drupal struct {
 	oauth   oauth
 	conns   connections
 	gate    atomic.Pointer[gate] // of the server that listens, if any
+	behind  *realSite            // answers in place of the mock's own site; nil: the mock does
 	log     *slog.Logger
 
 	mu     sync.Mutex // serialises changes of the site

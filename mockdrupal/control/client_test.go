@@ -159,3 +159,25 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 		t.Errorf("the clock shows %v after an hour from %v: %v", now, before, err)
 	}
 }
+
+func TestControlPlaneOnAnAddressOfItsOwn(t *testing.T) {
+	d, err := mockdrupal.New(&fixtures.Site{Title: "Empty"}, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.ListenControl("0.0.0.0:0", ""); err == nil || !strings.Contains(err.Error(), "token") {
+		t.Errorf("a public address without a token: %v", err)
+	}
+	server, address, err := d.ListenControl("127.0.0.1:0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	c, err := control.New("http://"+address.String(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site, err := c.Site(t.Context()); err != nil || site.Title != "Empty" {
+		t.Errorf("site %+v, %v", site, err)
+	}
+}

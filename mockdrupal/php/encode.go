@@ -1,16 +1,20 @@
 package php
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"unicode/utf8"
 )
 
-// What json_encode refuses; its caller in PHP sees FALSE.
-var (
-	ErrInfNaN = errors.New("Inf and NaN cannot be JSON encoded")
-	ErrDepth  = errors.New("Maximum stack depth exceeded")
+// EncodeError is why json_encode refuses a value, in PHP's words; its caller in PHP sees FALSE.
+type EncodeError string
+
+func (e EncodeError) Error() string { return string(e) }
+
+// What json_encode refuses.
+const (
+	ErrInfNaN EncodeError = "Inf and NaN cannot be JSON encoded"
+	ErrDepth  EncodeError = "Maximum stack depth exceeded"
 )
 
 // Encode writes the value as Drupal's Json::encode does, with <, >, ', & and " as \u00XX, / as \/ and all beyond ASCII

@@ -3,7 +3,9 @@ package transcript
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
@@ -47,6 +49,23 @@ type QuirkUse struct {
 
 // Agrees tells whether every record agrees.
 func (r *Report) Agrees() bool { return r.Summary.Differ == 0 }
+
+// Write prints the report for people: agreement by area, the quirks that it took, and every difference.
+func (r *Report) Write(w io.Writer) error {
+	var b strings.Builder
+	for _, a := range r.Areas {
+		fmt.Fprintf(&b, "%-20s %4d of %4d agree\n", a.Name, a.Agree, a.Records)
+		for _, q := range a.Quirks {
+			fmt.Fprintf(&b, "    %s agrees with the quirk %s\n", q.Record, q.Quirk)
+		}
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintf(&b, "DIFFERS %s\n", d)
+	}
+	fmt.Fprintf(&b, "%d of %d records agree\n", r.Summary.Agree, r.Summary.Records)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
 // Verify replays recordings against the mock, or against the site at URL, and reports where the answers differ. Where a
 // record disagrees with the mock its sequence is tried again with each quirk. It fails when the recordings cannot be

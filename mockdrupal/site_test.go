@@ -1,0 +1,206 @@
+package mockdrupal_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
+)
+
+const agentBasic = "Basic YWdlbnQ6YWdlbnQtcGFzcw=="
+
+func TestFrozenMethodsGoOnStepByStep(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	s.Freeze("test.whoami")
+	done := make(chan string, 2)
+	for range 2 {
+		go func() {
+			_, body := call(t, s, "agent", whoami)
+			done <- body
+		}()
+	}
+	waitUntil(t, func() bool { return s.Waiting() == 2 }, "two calls wait")
+	if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.count"}`); !strings.Contains(body, `"result":1`) {
+		t.Errorf("another method waits too: %s", body)
+	}
+	if n := s.Step(1); n != 1 {
+		t.Errorf("%d calls went on, want 1", n)
+	}
+	<-done
+	if n := s.Waiting(); n != 1 {
+		t.Errorf("%d calls wait, want 1", n)
+	}
+	s.Freeze("")
+	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
+		t.Errorf("after thawing: %s", body)
+	}
+}
+
+func TestSlowMethodsFollowTheSitesClock(t *testing.T) {
+	site := smallSite()
+	site.Methods[3].Behaviour.Sleep = time.Hour
+	s := start(t, site, mockdrupal.Options{})
+	done := make(chan string, 1)
+	go func() {
+		_, body := call(t, s, "agent", whoami)
+		done <- body
+	}()
+	waitUntil(t, func() bool { return s.Waiting() == 1 }, "the call sleeps")
+	s.Advance(time.Hour)
+	if body := <-done; !strings.Contains(body, `"name":"agent"`) {
+		t.Errorf("an hour later: %s", body)
+	}
+}
+
+// waitUntil looks again and again until it is so; a test that never gets there fails.
+func waitUntil(t *testing.T, so func() bool, what string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(5 * time.Second); !so(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came that %s", what)
+		}
+	}
+}
+
+func TestJournalFiltersAndForgets(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{JournalLimit: 3})
+	call(t, s, "agent", whoami)
+	call(t, s, "agent", `[{"jsonrpc":"2.0","id":"a","method":"test.count"},{"jsonrpc":"2.0","method":"test.echo","params":{"x":1.0}}]`)
+	call(t, s, "", whoami)
+	j := s.Journal()
+	for _, c := range []struct {
+		name   string
+		filter mockdrupal.Filter
+		want   int
+	}{
+		{"all", mockdrupal.Filter{}, 3},
+		{"after", mockdrupal.Filter{After: 1}, 2},
+		{"user", mockdrupal.Filter{User: "agent"}, 2},
+		{"anonymous", mockdrupal.Filter{User: fixtures.Anonymous}, 1},
+		{"method", mockdrupal.Filter{Method: "test.e*"}, 1},
+		{"status", mockdrupal.Filter{Status: 401}, 1},
+		{"ran", mockdrupal.Filter{Ran: true}, 2},
+		{"limit", mockdrupal.Filter{Limit: 1}, 1},
+	} {
+		if got := len(j.Select(c.filter)); got != c.want {
+			t.Errorf("%s: %d entries, want %d", c.name, got, c.want)
+		}
+	}
+	batch := j.Select(mockdrupal.Filter{Method: "test.e*"})[0]
+	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
+		t.Errorf("calls of the batch: %+v", batch.Calls)
+	}
+	if batch.End.Before(batch.Start) || batch.BytesOut == 0 || batch.Conn == 0 || batch.User != "agent" || batch.Scheme != "basic" {
+		t.Errorf("entry %+v", batch)
+	}
+	call(t, s, "agent", whoami)
+	if first := j.Entries(0)[0].Seq; first != 2 || j.Dropped() != 1 {
+		t.Errorf("the journal begins with %d and dropped %d, want 2 and 1", first, j.Dropped())
+	}
+	j.Clear()
+	if len(j.Entries(0)) != 0 || j.Last() != 4 {
+		t.Errorf("after clearing: %d entries, last %d", len(j.Entries(0)), j.Last())
+	}
+}
+
+func get(t *testing.T, s *mockdrupal.Server, query string) string {
+	t.Helper()
+	_, body := do(t, "GET", s.URL+"/jsonrpc?query="+url.QueryEscape(query), "", "Authorization", agentBasic)
+	return body
+}
+
+func TestQuirksChangeWhatTheyName(t *testing.T) {
+	site := smallSite()
+	site.Methods = append(site.Methods, fixtures.Method{ID: "test.types", Usage: "Types", Params: []fixtures.Param{{Name: "n", Schema: fixtures.Raw(`{"type":"number"}`)}},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Types}})
+	s := start(t, site, mockdrupal.Options{})
+	for _, c := range []struct {
+		quirk         string
+		ask           func() string
+		without, with string
+	}{
+		{mockdrupal.QuirkEmptyOnEncodeError, func() string {
+			_, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.types","params":{"n":1e400}}`)
+			return body
+		}, "Inf and NaN", ""},
+		{mockdrupal.QuirkStickyGet, func() string { get(t, s, "nope"); return get(t, s, whoami) }, `"name":"agent"`, "invalid input data"},
+	} {
+		if body := c.ask(); !strings.Contains(body, c.without) {
+			t.Errorf("without %s: %s", c.quirk, body)
+		}
+		if err := s.SetQuirk(c.quirk, true); err != nil {
+			t.Fatal(err)
+		}
+		if body := c.ask(); !strings.Contains(body, c.with) || c.with == "" && body != "" {
+			t.Errorf("with %s: %s", c.quirk, body)
+		}
+	}
+	s.ClearCaches()
+	if body := get(t, s, whoami); !strings.Contains(body, `"name":"agent"`) {
+		t.Errorf("after clearing the caches: %s", body)
+	}
+	if got := s.ActiveQuirks(); len(got) != len(mockdrupal.Quirks()) {
+		t.Errorf("active quirks %v", got)
+	}
+	if err := s.SetQuirk("odd", true); err == nil || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("an unknown quirk: %v", err)
+	}
+	if _, err := mockdrupal.New(site, mockdrupal.Options{Quirks: []string{"odd"}}); err == nil {
+		t.Error("a mock starts with an unknown quirk")
+	}
+}
+
+func TestPatchIsWholeOrNothing(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	blocked := true
+	if err := s.Patch(mockdrupal.Patch{
+		Users: map[string]mockdrupal.UserPatch{"agent": {Blocked: &blocked}},
+		Roles: map[string]mockdrupal.RolePatch{"nobody": {Grant: []string{"access content"}}},
+	}); err == nil {
+		t.Fatal("a patch of an unknown role is taken")
+	}
+	if status, _ := call(t, s, "agent", whoami); status != 200 {
+		t.Errorf("half of the bad patch was applied: %d", status)
+	}
+	if err := s.Patch(mockdrupal.Patch{
+		Roles:   map[string]mockdrupal.RolePatch{"agent": {Grant: []string{"administer site configuration"}}},
+		Methods: map[string]mockdrupal.MethodPatch{"test.echo": {Access: &[]string{"access content"}}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
+		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
+			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
+		}
+	}
+}
+
+func TestTheModulesFaceStandsBesideTheSite(t *testing.T) {
+	site := smallSite()
+	site.Auth.MCP = []string{"cookie", "bearer"}
+	for _, c := range []struct{ version, verb, path, body, holds string }{
+		{module.V13, "GET", "/mcp/tools/list", "", `{"tools":[{"name":"test.echo","description":"Echoes","inputSchema":{"type":"object","properties":[]}`},
+		{module.V13, "GET", "/mcp/tools/describe?name=test.echo", "", `{"tool":{"name":"test.echo"`},
+		{module.V13, "POST", "/mcp/tools/invoke", `{"name":"test.echo","arguments":{"a":1}}`, `{"result":{"a":1}}`},
+		{module.V14, "POST", "/mcp/tools/test.echo", `{"jsonrpc":"2.0","id":1,"method":"test.whoami"}`, `"name":"agent"`},
+		{module.V14, "POST", "/mcp/tools/invoke", `{}`, "Page not found"},
+	} {
+		face, err := module.Face(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, site, mockdrupal.Options{Faces: []mockdrupal.Face{face}})
+		if _, body := do(t, c.verb, s.URL+c.path, c.body, "Authorization", "Bearer agent-token"); !strings.Contains(body, c.holds) {
+			t.Errorf("%s %s %s: %s, want %s", c.version, c.verb, c.path, body, c.holds)
+		}
+	}
+	if _, err := module.Face("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
+		t.Errorf("an unknown version: %v", err)
+	}
+}
