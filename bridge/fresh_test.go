@@ -309,3 +309,29 @@ func TestLazySchemasAreFetchedWhenNeeded(t *testing.T) {
 		t.Error("the list does not show the new schemas under a new version")
 	}
 }
+
+func TestTheSiteIsAskedForNewsOnly(t *testing.T) {
+	s := newSite(t)
+	var unchanged atomic.Int64
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") == `"v1"` {
+			unchanged.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("ETag", `"v1"`)
+		io.WriteString(w, `{"data":[`+echo+`]}`)
+	}
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+	first := list(t, front, "agent")
+	for range 2 {
+		c.advance(61 * time.Second)
+		if r := list(t, front, "agent"); r.Body != first.Body || r.Header.Get("Warning") != "" {
+			t.Errorf("%d %v %s", r.Status, r.Header, r.Body)
+		}
+	}
+	if list(t, front, "other"); unchanged.Load() != 2 || s.discoveries.Load() != 4 {
+		t.Errorf("%d of %d discoveries were for news", unchanged.Load(), s.discoveries.Load())
+	}
+}

@@ -34,7 +34,8 @@ type Tool struct {
 
 // NewTool makes a tool of a definition.
 func NewTool(d Definition) *Tool {
-	return &Tool{Definition: d, described: encode(d), input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
+	described := encode(&d)
+	return &Tool{Definition: d, described: described, input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
 }
 
 // envelope is what describe puts around a tool.
@@ -62,20 +63,26 @@ func compiled(doc json.RawMessage) func() (*schema.Schema, error) {
 	})
 }
 
-// encode writes the described form. Members that a tool lacks are left out: clients refuse null and [] there.
-func encode(d Definition) []byte {
-	b := make([]byte, 0, 128+len(d.Description)+len(d.InputSchema)+len(d.OutputSchema)+len(d.Annotations))
+// encode writes the described form. Members that a tool lacks are left out: clients refuse null and [] there. The
+// definition's schemas become parts of it, so that a large catalog holds them once.
+func encode(d *Definition) []byte {
+	b := make([]byte, 0, 128+len(d.Name)+len(d.Title)+len(d.Description)+len(d.InputSchema)+len(d.OutputSchema)+len(d.Annotations))
 	b = jsondoc.AppendString(append(b, envelope+`{"name":`...), d.Name)
 	if d.Title != "" {
 		b = jsondoc.AppendString(append(b, `,"title":`...), d.Title)
 	}
 	b = jsondoc.AppendString(append(b, `,"description":`...), d.Description)
-	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
-	if d.OutputSchema != nil {
-		b = append(append(b, `,"outputSchema":`...), d.OutputSchema...)
-	}
-	if d.Annotations != nil {
-		b = append(append(b, `,"annotations":`...), d.Annotations...)
+	for _, part := range []struct {
+		name string
+		doc  *json.RawMessage
+	}{{"inputSchema", &d.InputSchema}, {"outputSchema", &d.OutputSchema}, {"annotations", &d.Annotations}} {
+		if *part.doc == nil {
+			continue
+		}
+		b = append(append(append(b, `,"`...), part.name...), `":`...)
+		from := len(b)
+		b = append(b, *part.doc...)
+		*part.doc = json.RawMessage(b[from:len(b):len(b)])
 	}
 	return append(b, '}', '}')
 }

@@ -5,8 +5,10 @@
 package httpapi
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,20 +72,48 @@ func (a *API) serve(path string, m methods) http.Handler {
 		start := time.Now()
 		h := w.Header()
 		h["X-Content-Type-Options"] = nosniff
-		if id := r.Header.Get("X-Request-ID"); id != "" && len(id) <= 128 {
-			h.Set("X-Request-ID", id)
-		}
+		identify(h, r.Header)
 		status := http.StatusOK
-		if err := a.answer(w, r, m, allow); err != nil {
-			status = a.refuse(w, r, err)
+		err := a.answer(w, r, m, allow)
+		if err != nil {
+			status = a.refuse(w, err)
 		}
+		took := time.Since(start)
+		a.log(r, status, took, err)
 		if a.Observe != nil {
-			a.Observe(path, status, time.Since(start))
+			a.Observe(path, status, took)
 		}
 	})
 }
 
 var nosniff = []string{"nosniff"}
+
+// requestID is what a request may call itself.
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
+
+// identify gives a request a name, by which it is found in the log and goes on to the site. A caller gets its own back;
+// one that the bridge made up stays out of the answer, where it would make equal refusals differ.
+func identify(answer, request http.Header) {
+	const name = "X-Request-Id"
+	if id := request.Get(name); requestID.MatchString(id) {
+		answer[name] = []string{id}
+		return
+	}
+	request[name] = []string{rand.Text()}
+}
+
+// log tells what became of a request: for whoever debugs, or who has to know that the bridge or the site failed.
+func (a *API) log(r *http.Request, status int, took time.Duration, err error) {
+	level := slog.LevelDebug
+	if status >= 500 {
+		level = slog.LevelWarn
+	}
+	if !a.Logger.Enabled(r.Context(), level) {
+		return
+	}
+	a.Logger.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
+		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
+}
 
 func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
 	method := r.Method

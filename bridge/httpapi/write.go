@@ -34,10 +34,9 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 }
 
 // refuse sends the envelope and gives the status that went out.
-func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) int {
+func (a *API) refuse(w http.ResponseWriter, err error) int {
 	f := fault.From(err)
 	status := f.Status()
-	a.log(r, f, status)
 	h := w.Header()
 	h["Cache-Control"] = noStore
 	if f.Code == fault.AuthRequired {
@@ -62,16 +61,6 @@ func challenge(f *fault.Error) []string {
 		return f.Challenge
 	}
 	return []string{`Basic realm="Drupal"`}
-}
-
-// log tells the operator what the caller was told, and why. What a caller may provoke at will is not worth a warning.
-func (a *API) log(r *http.Request, f *fault.Error, status int) {
-	if status < 500 {
-		a.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "status", status, "error", f)
-		return
-	}
-	a.Logger.WarnContext(r.Context(), "request failed", "path", r.URL.Path, "status", status,
-		"request_id", r.Header.Get("X-Request-ID"), "traceparent", r.Header.Get("Traceparent"), "error", f)
 }
 
 // markStale tells that the answer is older than it should be.

@@ -26,9 +26,12 @@ var errorMap = []mapping{
 	{(*upstream.RPCError).Denied, fault.AccessDenied, "The site denies this caller the tool %t.", true},
 	{hasCode(upstream.CodeMethodNotFound), fault.ToolNotFound, `There is no tool named "%t".`, true},
 	{(*upstream.RPCError).SchemaViolation, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", true},
+	{missesParameter, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", true},
 	{hasCode(upstream.CodeInvalidParams), fault.InvalidParams, "The site refused the arguments of %t: %m", true},
 	{func(*upstream.RPCError) bool { return true }, fault.ExecutionError, "The tool %t failed: %m", false},
 }
+
+func missesParameter(e *upstream.RPCError) bool { return parameterOf(e) != "" }
 
 func hasCode(code int) func(*upstream.RPCError) bool {
 	return func(e *upstream.RPCError) bool { return e.Code == code }

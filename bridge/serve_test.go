@@ -1,0 +1,66 @@
+package bridge_test
+
+import (
+	"bytes"
+	"encoding/pem"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"bridgecheck/bridge"
+)
+
+func TestTheSitesCertificateIsChecked(t *testing.T) {
+	s := &site{methods: []string{echo}}
+	s.Server = httptest.NewTLSServer(s)
+	t.Cleanup(s.Close)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := list(t, start(t, s, func(o *bridge.Options) { o.UpstreamCA = file }), "agent"); r.Status != 200 {
+		t.Errorf("with the authority's file: %d %s", r.Status, r.Body)
+	}
+	if r := list(t, start(t, s), "agent"); r.Status != 502 || r.Code() != "upstream_error" {
+		t.Errorf("without: %d %s", r.Status, r.Body)
+	}
+}
+
+func TestTheLogJoinsBothSidesAndKeepsSecrets(t *testing.T) {
+	s := newSite(t, echo)
+	var mu sync.Mutex
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(writer(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	front := start(t, s, func(o *bridge.Options) { o.Logger = logger })
+	r := send(t, front, "agent", "GET", "/mcp/tools/list", "", "X-Request-Id", "abc-1", "Traceparent", "00-trace", "Cookie", "SESSx=canary")
+	if r.Header.Get("X-Request-Id") != "abc-1" {
+		t.Errorf("headers %v", r.Header)
+	}
+	s.Close()
+	call(t, front, "agent", "content.echo", "{}")
+	mu.Lock()
+	defer mu.Unlock()
+	for _, has := range []string{`"request_id":"abc-1"`, `"traceparent":"00-trace"`, `"level":"WARN"`} {
+		if !strings.Contains(log.String(), has) {
+			t.Errorf("the log lacks %s:\n%s", has, &log)
+		}
+	}
+	for _, secret := range []string{"agent-pass", "YWdlbnQ6", "canary"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log shows %s:\n%s", secret, &log)
+		}
+	}
+}
+
+// writer makes an io.Writer of a function.
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
