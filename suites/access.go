@@ -132,11 +132,11 @@ var _ = Area("access", func(b *Bridge) {
 		}
 		site.Roles[i].Permissions = append(site.Roles[i].Permissions, fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
 		anonymous := b.As(Anonymous)
-		lists := func() bool { return anonymous.List(ctx).Status == http.StatusOK }
-		before := lists()
-		DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return lists() == before }) })
+		lists := func(ctx SpecContext) bool { return anonymous.List(ctx).Status == http.StatusOK }
+		before := lists(ctx)
+		DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return lists(ctx) == before }) })
 		b.Replace(site)
-		b.Await(ctx, lists)
+		b.Await(ctx, func() bool { return lists(ctx) })
 
 		Expect(anonymous.List(ctx)).To(BeTools())
 		listing := anonymous.MustListAll(ctx)
