@@ -127,6 +127,9 @@ func rewriteIn(p place, v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value)
 }
 
 func escapePointer(token string) string {
+	if !strings.ContainsAny(token, "~/") {
+		return token
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
