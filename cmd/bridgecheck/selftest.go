@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
+	"bridgecheck/suites/mutants"
+)
+
+// selftestFlags are what selftest can be told.
+type selftestFlags struct {
+	mutant   string
+	json     bool
+	markdown bool
+	golden   string
+}
+
+func newSelftest() *cobra.Command {
+	var f selftestFlags
+	cmd := &cobra.Command{
+		Use:   "selftest",
+		Short: "Judge the checks: every broken bridge must fail, every correct one must pass",
+		Long: `selftest runs the suites against deliberately broken bridges, each of which must fail the clauses meant for it,
+and against correct bridges that differ from the reference, which must fail nothing. It prints what needs attention.
+
+Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct bridge was blamed,
+and all fell as the golden sets say · 1 not so · 4 no verdict.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return selftest(cmd, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
+	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix as a page of the documentation")
+	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory in place of comparing with them")
+	addJSON(cmd, &f.json)
+	return cmd
+}
+
+func selftest(cmd *cobra.Command, f selftestFlags) error {
+	if f.mutant != "" {
+		return selftestOne(cmd, f)
+	}
+	done, all := 0, mutants.All()
+	matrix, err := mutants.Selftest(cmd.Context(), all, runtime.NumCPU(), judgeInProcess, func(row mutants.Row) {
+		done++
+		fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d\033[K", done, len(all))
+	})
+	fmt.Fprintln(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	return printMatrix(cmd, f, matrix)
+}
+
+func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) error {
+	out := cmd.OutOrStdout()
+	var err error
+	switch {
+	case f.json:
+		err = writeJSON(out, matrix)
+	case f.markdown:
+		err = matrix.WriteMarkdown(out)
+	default:
+		err = matrix.WriteText(out)
+	}
+	if err != nil {
+		return err
+	}
+	if f.golden != "" {
+		return matrix.WriteGolden(f.golden)
+	}
+	golden, err := mutants.Golden()
+	if err != nil {
+		return err
+	}
+	drift := matrix.Drift(golden)
+	for _, line := range drift {
+		fmt.Fprintln(cmd.ErrOrStderr(), line)
+	}
+	if len(drift) > 0 || !matrix.Good() {
+		return exitCode(1)
+	}
+	return nil
+}
+
+// selftestOne judges one mutant in this process.
+func selftestOne(cmd *cobra.Command, f selftestFlags) error {
+	m, ok := mutants.Find(f.mutant)
+	if !ok {
+		var names []string
+		for _, m := range mutants.All() {
+			names = append(names, m.Name)
+		}
+		return usagef("there is no mutant %q; did you mean %s?", f.mutant, ledger.Nearest(f.mutant, names))
+	}
+	row := mutants.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), row)
+	}
+	w := newTable(cmd.OutOrStdout())
+	w.row("meant", strings.Join(row.Meant, " "))
+	w.row("fell", strings.Join(row.Fell, " "))
+	w.row("missed", strings.Join(row.Missed(), " "))
+	w.row("stray", strings.Join(row.Stray(), " "))
+	if row.Problem != "" {
+		w.row("problem", row.Problem)
+	}
+	return w.Flush()
+}
+
+// judgeInProcess judges a mutant in a process of its own, for Ginkgo runs one tree at a time.
+func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return mutants.Row{}, err
+	}
+	cmd := exec.CommandContext(ctx, self, "selftest", "--mutant", m.Name, "--json")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return mutants.Row{}, fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	var row mutants.Row
+	if err := json.Unmarshal(out, &row); err != nil {
+		return mutants.Row{}, fmt.Errorf("read the verdict: %w", err)
+	}
+	return row, nil
+}
