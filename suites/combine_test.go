@@ -10,11 +10,11 @@ func TestCombineKeepsTheGravestVerdict(t *testing.T) {
 	for name, c := range map[string]struct{ first, second, want reports.Verdict }{
 		"judged in one, not applicable in the other": {reports.Pass, reports.NotApplicable, reports.Pass},
 		"judged in one, not testable in the other":   {reports.NotTestable, reports.Pass, reports.Pass},
-		"failed in one":                              {reports.Pass, reports.Fail, reports.Fail},
-		"failed in the first":                        {reports.Fail, reports.Pass, reports.Fail},
-		"warned in one":                              {reports.Pass, reports.Warn, reports.Warn},
-		"judged in none":                             {reports.NotApplicable, reports.NotTestable, reports.NotTestable},
-		"broken in one":                              {reports.Error, reports.Fail, reports.Error},
+		"failed in one":       {reports.Pass, reports.Fail, reports.Fail},
+		"failed in the first": {reports.Fail, reports.Pass, reports.Fail},
+		"warned in one":       {reports.Pass, reports.Warn, reports.Warn},
+		"judged in none":      {reports.NotApplicable, reports.NotTestable, reports.NotTestable},
+		"broken in one":       {reports.Error, reports.Fail, reports.Error},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(v reports.Verdict, capability string) *reports.Report {

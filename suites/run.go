@@ -151,18 +151,20 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 }
 
-// sentence is a failure's message as one line. Of a matcher's message and the explanation before it, the one in the
-// form of mismatch speaks; the other follows in brackets where it is short.
+// sentence is a failure's message as one line: the line in the form of mismatch where there is one, with the short
+// explanation before it in brackets; else all of it.
 func sentence(message string) string {
-	explanation, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	rest = strings.TrimSpace(rest)
-	if expected, _ := splitMismatch(explanation); expected != "" || rest == "" {
-		return explanation
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	for i, line := range lines {
+		if expected, _ := splitMismatch(line); expected == "" {
+			continue
+		}
+		if i > 0 && !strings.HasPrefix(lines[i-1], "Timed out") {
+			return fmt.Sprintf("%s (%s)", strings.TrimSpace(line), strings.TrimSpace(lines[i-1]))
+		}
+		return strings.TrimSpace(line)
 	}
-	if expected, _ := splitMismatch(rest); expected != "" {
-		return fmt.Sprintf("%s (%s)", rest, explanation)
-	}
-	return explanation + ": " + oneLine(rest)
+	return oneLine(message)
 }
 
 // verdict reads a finished spec. A SHOULD or MAY that is not kept is a warning.

@@ -40,6 +40,10 @@ var simpleFields = []fieldCase{
 	{"type.multiple", "one", []string{`"a"`}, []string{`["a"]`}},
 }
 
+// untranslatable are the methods of the site `poisoned` that the clause names: null schema, list annotations, cyclic or
+// remote $ref, absurd size.
+var untranslatable = []string{"bad.null_schema", "bad.list_annotations", "bad.cyclic_ref", "bad.self_ref", "bad.remote_ref", "bad.file_ref", "bad.deep"}
+
 var _ = Area("translate", func(b *Bridge) {
 	b.Check("translate/entity-reference", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
@@ -136,6 +140,9 @@ var _ = Area("translate", func(b *Bridge) {
 			Expect(b.As(Agent).Describe(ctx, name)).To(BeTheTool(name), "a good tool beside bad ones")
 		}
 		for _, tool := range listing.Tools() {
+			if !slices.ContainsFunc(untranslatable, func(id string) bool { return b.ToolName(id) == tool.Name() }) {
+				continue // schema/input-valid and its like judge what is merely wrong
+			}
 			Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())
 		}
 	})
