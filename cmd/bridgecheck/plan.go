@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"bridgecheck/suites"
 	"bridgecheck/suites/config"
 	"bridgecheck/suites/ledger"
+	"bridgecheck/suites/mutants"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -20,7 +22,14 @@ type plan struct {
 	readyTimeout     time.Duration
 	reportDir        string
 	baseline         *baseline.File // nil: none
-	options          suites.Options
+	legs             []leg
+}
+
+// leg is one pass over the checks. The reference bridge is judged in each of its setups, any other bridge once.
+type leg struct {
+	setup   string // of the reference bridge; "" for another bridge
+	options suites.Options
+	checks  []ledger.Clause // that the pass judges
 }
 
 // plan settles what the run does. Every mistake that can be told without touching the target is told here.
@@ -57,16 +66,41 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
-	claimed := suites.DefaultCapabilities
+	setups := []mutants.Setup{{Claimed: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
-		claimed = referenceCapabilities
+		setups = mutants.Setups()
 	}
-	o, err := file.Options(cmd.Context(), suites.Options{Capabilities: claimed, Tool: thisTool()})
+	for i, setup := range setups {
+		l, err := f.leg(cmd, file, setup)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && l.options.Only == nil {
+			l.options.Skip = append(slices.Clone(l.options.Skip), "load") // takes seconds, and has been judged by then
+		}
+		if l.checks, err = suites.Checks(l.options); err != nil {
+			return nil, err
+		}
+		p.legs = append(p.legs, l)
+	}
+	if tls := p.legs[0].options.TLS; tls != nil && tls.InsecureSkipVerify {
+		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
+	}
+	return p, nil
+}
+
+// leg settles one pass. What a flag says goes before the configuration, and that before the setup.
+func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setup) (leg, error) {
+	o := suites.Options{Capabilities: setup.Claimed, Tool: thisTool()}
+	if setup.Settings != nil {
+		setup.Settings(&o)
+	}
+	o, err := file.Options(cmd.Context(), o)
 	if err != nil {
-		return nil, usageError(err)
+		return leg{}, usageError(err)
 	}
 	if o.Capabilities, err = suites.Claim(o.Capabilities, f.capabilities); err != nil {
-		return nil, err
+		return leg{}, err
 	}
 	o.PageSize = pick(cmd, "page-size", f.pageSize, o.PageSize)
 	o.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.DiscoveryTTL)
@@ -80,11 +114,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if f.skip != nil {
 		o.Skip = f.skip
 	}
-	if o.TLS != nil && o.TLS.InsecureSkipVerify {
-		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
-	}
-	p.options = o
-	return p, nil
+	return leg{setup: setup.Name, options: o}, nil
 }
 
 // check refuses flags that contradict each other or mean nothing.

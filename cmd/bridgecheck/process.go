@@ -43,7 +43,7 @@ type process struct {
 }
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
-func (s *stage) execute(ctx context.Context, plan *plan) error {
+func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error {
 	drupal, err := s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"))
 	if err != nil {
 		return err
@@ -52,12 +52,12 @@ func (s *stage) execute(ctx context.Context, plan *plan) error {
 	if err != nil {
 		return err
 	}
-	s.discoveryTTL = cmp.Or(plan.options.DiscoveryTTL, execDiscoveryTTL)
-	s.upstreamTimeout = cmp.Or(plan.options.UpstreamTimeout, execUpstreamTimeout)
+	s.discoveryTTL = cmp.Or(o.DiscoveryTTL, execDiscoveryTTL)
+	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
 	ttl := seconds(s.discoveryTTL)
 	p, err := start(plan.exec, filepath.Join(plan.reportDir, "bridge.log"),
 		"DRUPAL_URL="+drupal, "BRIDGE_LISTEN="+listen, "BRIDGE_DISCOVERY_TTL="+ttl, "BRIDGE_PERMISSION_TTL="+ttl,
-		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", plan.options.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 	if err != nil {
 		return err
 	}

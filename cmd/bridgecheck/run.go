@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,17 +82,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	checks, err := suites.Checks(p.options)
-	if err != nil {
-		return err
-	}
 	if f.list {
-		return listChecks(cmd.OutOrStdout(), checks, f.json)
+		return listChecks(cmd.OutOrStdout(), p.checks(), f.json)
 	}
 	if err := prepare(p.reportDir); err != nil {
 		return err
 	}
-	report, err := f.judge(cmd, p, len(checks))
+	report, err := f.judge(cmd, p)
 	if err != nil {
 		return err
 	}
@@ -110,27 +107,48 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// judge sets the target up, runs the suites against it and takes it down.
-func (f *runFlags) judge(cmd *cobra.Command, p *plan, checks int) (*reports.Report, error) {
-	stage, err := p.stage(cmd.Context())
+// judge runs every pass of the plan and makes one report of them.
+func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
+	console := reports.NewConsole(os.Stderr, os.Getenv)
+	done, total := 0, 0
+	for _, l := range p.legs {
+		total += len(l.checks)
+	}
+	progress := func(r reports.Result) {
+		done++
+		console.Progress(done, total, r)
+	}
+	if f.quiet {
+		progress = nil
+	}
+	var passes []*reports.Report
+	for _, l := range p.legs {
+		l.options.Progress = progress
+		report, err := p.pass(cmd, l)
+		console.ClearProgress()
+		if err != nil {
+			return nil, err
+		}
+		passes = append(passes, report)
+		if report.CutShort != "" {
+			break
+		}
+	}
+	return suites.Combine(passes...), nil
+}
+
+// pass sets the target up, runs the suites against it and takes it down.
+func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
+	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.close()
-	o := p.options
+	o := l.options
 	o.Drupal, o.Advance = stage.drupal, stage.advance
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
-	console := reports.NewConsole(os.Stderr, os.Getenv)
-	if !f.quiet {
-		done := 0
-		o.Progress = func(r reports.Result) {
-			done++
-			console.Progress(done, checks, r)
-		}
-	}
 	report, err := suites.Run(cmd.Context(), stage.target, o)
-	console.ClearProgress()
 	if stage.bridge != nil && stage.bridge.ended() != "" {
 		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.tail())
 	}
@@ -198,6 +216,19 @@ func prepare(dir string) error {
 
 func unwritable(dir string, err error) error {
 	return usagef("the report directory %s cannot be written: %s; give another by --report-dir", dir, reason(err))
+}
+
+// checks lists what the passes of the plan judge, each clause once.
+func (p *plan) checks() []ledger.Clause {
+	var all []ledger.Clause
+	for _, l := range p.legs {
+		for _, c := range l.checks {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 func listChecks(out io.Writer, checks []ledger.Clause, asJSON bool) error {

@@ -12,11 +12,6 @@ import (
 	"bridgecheck/suites/mutants"
 )
 
-// referenceCapabilities are what the reference bridge has.
-var referenceCapabilities = slices.Concat(suites.DefaultCapabilities, []string{
-	"cursor-base64-offset", "auth-bearer", "eager-validation", "discovery-cache", "permission-ttl",
-})
-
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
 type stage struct {
 	target  suites.Target
@@ -36,14 +31,14 @@ func (s *stage) close() {
 }
 
 // stage sets up what the plan asks for. When it fails nothing is left running.
-func (p *plan) stage(ctx context.Context) (*stage, error) {
+func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	s := &stage{target: p.target}
 	var err error
 	switch {
 	case p.exec != "":
-		err = s.execute(ctx, p)
+		err = s.execute(ctx, p, l.options)
 	case p.target.URL == "":
-		err = s.inProcess(p)
+		err = s.inProcess(l)
 	case p.mockListen != "":
 		_, err = s.mock(p.mockListen)
 	}
@@ -74,13 +69,13 @@ func (s *stage) mock(addr string) (string, error) {
 }
 
 // inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
-func (s *stage) inProcess(p *plan) error {
-	stand, err := mutants.Serve(mutants.Mutant{Options: func(o *bridge.Options) { o.PageSize = p.options.PageSize }})
+func (s *stage) inProcess(l leg) error {
+	stand, err := mutants.Serve(mutants.Mutant{Setup: l.setup, Options: func(o *bridge.Options) { o.PageSize = l.options.PageSize }})
 	if err != nil {
 		return err
 	}
 	s.stops = append(s.stops, stand.Close)
-	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: p.options.Tool.Version}
+	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.advance = stand.Drupal, stand.Advance
 	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, mutants.UpstreamTimeout
 	return nil
