@@ -240,8 +240,12 @@ func translatable(b *Bridge, m *fixtures.Method) bool {
 
 // methodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
 func (b *Bridge) methodOf(name string) *fixtures.Method {
-	var found *fixtures.Method
 	site := b.Drupal.Site()
+	if !b.Claims("naming-underscore") {
+		m, _ := site.Method(name)
+		return m
+	}
+	var found *fixtures.Method
 	for i := range site.Methods {
 		if b.ToolName(site.Methods[i].ID) == name {
 			if found != nil {

@@ -35,26 +35,25 @@ var _ = Area("list", func(b *Bridge) {
 		if list := b.steadyList(ctx); len(list.Pages) > 1 {
 			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
 		}
-		for _, c := range []struct {
-			tools int
-			pages []int
-		}{
-			{n, []int{n}},
-			{2 * n, []int{n, n}},
-			{n + 1, []int{n, 1}},
-		} {
-			caller := b.serve(ctx, manyMethods(fmt.Sprintf("content.exactly_%d.", c.tools), c.tools))
-			Expect(b.allTools(ctx, caller)).To(HavePagesOf(c.pages...))
+		b.Replace(b.Drupal.Site())
+		for what, pages := range map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}} {
+			tools := 0
+			for _, size := range pages {
+				tools += size
+			}
+			caller := b.present(ctx, manyMethods("content."+what+".", tools))
+			Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...), what)
 		}
 	})
 
 	b.Check("list/empty-site", func(ctx SpecContext) {
 		b.steadyList(ctx)
 
-		Expect(b.serve(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
+		b.Replace(b.Drupal.Site())
+		Expect(b.present(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
 		hidden := manyMethods("system.hidden.", 2)
 		hidden[0].MCP, hidden[1].MCP = nil, nil
-		Expect(b.serve(ctx, hidden).List(ctx)).To(BeNoTools(), "on a site without a tool")
+		Expect(b.present(ctx, hidden).List(ctx)).To(BeNoTools(), "on a site without a tool")
 	})
 
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
@@ -86,21 +85,34 @@ var _ = Area("list", func(b *Bridge) {
 		removed := first.Tools()[0].Name()
 		site := b.Drupal.Site().Clone()
 		site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return b.ToolName(m.ID) == removed })
-		b.ChangeSite(ctx, site, func() bool { return !showsAny(observer.List(ctx), []string{removed}) })
+		b.Drupal.mock.SetSite(site)
+		if !b.Await(ctx, func() bool { return !showsAny(observer.List(ctx), []string{removed}) }) {
+			NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
+		}
 
 		rest := caller.follow(ctx, first)
 		Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
 	})
 })
 
-// serve puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer shows
-// the old ones, and gives a caller whom it has never seen, with the agent's permissions.
+// serve puts these methods in place of the site's for the rest of the running check: see present.
 func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
+	b.Replace(b.Drupal.Site())
+	return b.present(ctx, methods)
+}
+
+// present puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer
+// shows the old ones, and gives a caller whom it has never seen, with the agent's permissions. Replace must have seen
+// to it that the old site comes back.
+func (b *Bridge) present(ctx context.Context, methods []fixtures.Method) Client {
 	caller := b.newcomer()
 	old := b.Visible(caller.who)
 	site := b.Drupal.Site().Clone()
 	site.Methods = methods
-	b.ChangeSite(ctx, site, func() bool { return !showsAny(caller.List(ctx), old) })
+	b.Drupal.mock.SetSite(site)
+	if !b.Await(ctx, func() bool { return !showsAny(caller.List(ctx), old) }) {
+		NotTestable(fmt.Sprintf("the bridge still shows the old site %v after it changed (fresh/ttl-expiry judges that)", b.patience()))
+	}
 	return caller
 }
 

@@ -51,7 +51,7 @@ func splitMismatch(message string) (expected, got string) {
 	if !ok {
 		return "", ""
 	}
-	i := strings.LastIndex(rest, ", got ")
+	i := strings.Index(rest, ", got ") // the first: what was got may hold a message of this form itself
 	if i < 0 {
 		return "", ""
 	}

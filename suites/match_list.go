@@ -34,7 +34,7 @@ func Cover(b *Bridge, methods []*fixtures.Method) types.GomegaMatcher {
 		}
 		var missing []string
 		for _, m := range methods {
-			if _, ok := l.Find(b.ToolName(m.ID)); !ok && nameOf(l, m) == "" {
+			if _, ok := l.Find(b.ToolName(m.ID)); !ok && b.nameOf(l, m) == "" {
 				missing = append(missing, b.ToolName(m.ID))
 			}
 		}
