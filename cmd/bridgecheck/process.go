@@ -44,7 +44,7 @@ type process struct {
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
 func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error {
-	drupal, err := s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"))
+	drupal, err := s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
 	if err != nil {
 		return err
 	}

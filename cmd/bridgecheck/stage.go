@@ -40,7 +40,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":
-		_, err = s.mock(p.mockListen)
+		_, err = s.mock(p.mockListen, l.options)
 	}
 	if err != nil {
 		s.close()
@@ -49,12 +49,14 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	return s, nil
 }
 
-// mock serves the default site at addr and returns its URL.
-func (s *stage) mock(addr string) (string, error) {
+// mock serves the default site at addr and returns its URL. Before a bridge that goes by patterns the site shows nothing
+// but what the jsonrpc module shows.
+func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		return "", err
 	}
+	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
 	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
 	if err != nil {
 		return "", err
