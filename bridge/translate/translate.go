@@ -95,7 +95,7 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 		if r, ok := s.Get("required"); ok && r.IsTrue() {
 			p.Required = true // Draft 3, and Drupal: it belongs to the one above
 		}
-		s = rebase(t.mend(s, notes), "#/properties/"+pointerToken(p.Name))
+		s = schema.Rebase(t.mend(s, notes), "#/properties/"+pointerToken(p.Name))
 		if p.Description != "" {
 			s = s.With("description", jsondoc.NewString(p.Description))
 		}
@@ -118,17 +118,6 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 		members = append(members, jsondoc.Member{Name: "required", Value: jsondoc.NewArray(required...)})
 	}
 	return jsondoc.NewObject(members...)
-}
-
-// rebase moves local references of a schema that becomes part of a larger one. An anchor needs no moving.
-func rebase(v jsondoc.Value, base string) jsondoc.Value {
-	return schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value {
-		ref := text(v, "$ref")
-		if ref == "#" || strings.HasPrefix(ref, "#/") {
-			return v.With("$ref", jsondoc.NewString(base+ref[1:]))
-		}
-		return v
-	})
 }
 
 // pointerToken writes a name as a token of a JSON pointer in a URI fragment.
