@@ -1,55 +1,111 @@
 package main
 
 import (
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
 )
 
+// controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
+const controlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
+
+// mockFlags is all that `mock` can be told.
+type mockFlags struct {
+	listen, site, control, withModule string
+	quirks                            []string
+	flood                             bool
+}
+
 func newMock() *cobra.Command {
-	var (
-		addr, site string
-		quirks     []string
-	)
+	f := &mockFlags{}
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "Serve the mock Drupal alone",
 		Long: `mock serves a Drupal site's JSON-RPC face: /jsonrpc, /jsonrpc/methods, users, roles and permissions.
-The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127.0.0.1:8080/jsonrpc/methods`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			site, err := openSite(site)
-			if err != nil {
-				return err
-			}
-			drupal, err := mockdrupal.New(site, mockdrupal.Options{Quirks: quirks})
-			if err != nil {
-				return usageError(err)
-			}
-			server, err := drupal.Listen(addr)
-			if err != nil {
-				return cannotListen("listen", addr, err)
-			}
-			defer server.Close()
-			if err := sayListening(cmd, server.URL); err != nil {
-				return err
-			}
-			<-cmd.Context().Done()
-			return nil
-		},
+The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127.0.0.1:8080/jsonrpc/methods
+
+--control serves the control plane, which changes the site, arms faults and reads the journal, on an address of its
+own. Where that is not on this machine alone, callers need the token that ` + controlTokenEnv + ` holds. With a token
+and without --control it lies below /-/mock/ on the site's own address.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
-	cmd.Flags().StringVar(&addr, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
-	cmd.Flags().StringVar(&site, "site", "default", "site `FILE|NAME`; `bridgecheck fixtures list` lists the built-in ones")
-	cmd.Flags().StringSliceVar(&quirks, "quirk", nil, "fault of the recorded site to have, by `name`; repeatable")
-	cmd.AddCommand(&cobra.Command{
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	flags.StringVar(&f.site, "site", "default", "site `FILE|NAME`; bridgecheck fixtures list names the built-in ones")
+	flags.StringVar(&f.control, "control", "", "`HOST:PORT` for the control plane")
+	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4")
+	flags.StringSliceVar(&f.quirks, "quirk", nil, "fault of the recorded site to have, by `name`; repeatable")
+	flags.BoolVar(&f.flood, "flood", false, "lock an account after five failed logins, as a real site does")
+	cmd.AddCommand(newQuirks(), newMockVerify(), newMockRecord())
+	return cmd
+}
+
+func (f *mockFlags) serve(cmd *cobra.Command) error {
+	site, err := openSite(f.site)
+	if err != nil {
+		return err
+	}
+	token := os.Getenv(controlTokenEnv)
+	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood}
+	if f.control == "" {
+		o.ControlToken = token
+	}
+	if f.withModule != "" {
+		face, err := module.Face(f.withModule)
+		if err != nil {
+			return usageError(err)
+		}
+		o.Faces = append(o.Faces, face)
+	}
+	drupal, err := mockdrupal.New(site, o)
+	if err != nil {
+		return usageError(err)
+	}
+	if f.control != "" {
+		control, addr, err := drupal.ListenControl(f.control, token)
+		if err != nil {
+			return usageError(err)
+		}
+		defer control.Close()
+		cmd.PrintErrf("the control plane is at %s\n", reachable("http://"+addr.String()+mockdrupal.ControlPrefix))
+	}
+	server, err := drupal.Listen(f.listen)
+	if err != nil {
+		return cannotListen("listen", f.listen, err)
+	}
+	defer server.Close()
+	if err := sayListening(cmd, server.URL); err != nil {
+		return err
+	}
+	<-cmd.Context().Done()
+	return nil
+}
+
+func newQuirks() *cobra.Command {
+	return &cobra.Command{
 		Use:   "quirks",
 		Short: "List the faults of the recorded site that --quirk turns on",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			w := newTable(cmd.OutOrStdout())
+			t := newTable(cmd.OutOrStdout())
 			for _, q := range mockdrupal.Quirks() {
-				w.row(q.Name, q.Text)
+				t.row(q.Name, strings.ReplaceAll(q.Text, "\n", " "))
 			}
-			return w.Flush()
+			return t.Flush()
 		},
-	})
-	return cmd
+	}
+}
+
+// refuseMissing tells which flags a command cannot do without.
+func refuseMissing(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if !cmd.Flags().Changed(name) {
+			flag := cmd.Flags().Lookup(name)
+			return usagef("%s needs --%s: %s", cmd.CommandPath(), name, strings.ReplaceAll(flag.Usage, "`", ""))
+		}
+	}
+	return nil
 }
