@@ -70,7 +70,7 @@ func HaveOnce(name string) types.GomegaMatcher {
 
 // HavePagesOf matches a listing of exactly these many tools a page.
 func HavePagesOf(sizes ...int) types.GomegaMatcher {
-	return &listingMatcher{expected: "pages of " + numbers(sizes) + " tools", judge: func(l Listing) string {
+	return &listingMatcher{expected: "pages of " + pageSizes(sizes) + " tools", judge: func(l Listing) string {
 		got := make([]int, len(l.Pages))
 		for i, p := range l.Pages {
 			got[i] = len(p.Tools())
@@ -78,7 +78,7 @@ func HavePagesOf(sizes ...int) types.GomegaMatcher {
 		if slices.Equal(got, sizes) {
 			return ""
 		}
-		return numbers(got)
+		return pageSizes(got)
 	}}
 }
 
@@ -214,8 +214,8 @@ func fewOf(names []string) string {
 	return text
 }
 
-// numbers writes page sizes for a message.
-func numbers(sizes []int) string {
+// pageSizes writes page sizes for a message.
+func pageSizes(sizes []int) string {
 	words := make([]string, 0, 8)
 	for _, n := range sizes[:min(8, len(sizes))] {
 		words = append(words, fmt.Sprint(n))
