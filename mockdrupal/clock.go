@@ -31,9 +31,6 @@ func newClock(base func() time.Time) *clock {
 	return &clock{base: base, changed: make(chan struct{})}
 }
 
-// wall is real time, for the journal: whoever owns or moves the site's clock does not rewrite history.
-func (c *clock) wall() time.Time { return time.Now() }
-
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal/php"
@@ -66,7 +67,7 @@ func (x *exchange) sketches() []Call {
 // begin opens the journal's entry. Nothing of the body is read yet.
 func (d *Drupal) begin(r *http.Request) *exchange {
 	x := &exchange{d: d, r: r, verb: verb(r), state: d.state.Load(), path: drupalPath(r)}
-	x.entry = &Entry{Start: d.clock.wall(), Conn: d.conns.number(r), HTTPMethod: r.Method, Path: r.URL.Path,
+	x.entry = &Entry{Start: time.Now(), Conn: d.conns.number(r), HTTPMethod: r.Method, Path: r.URL.Path,
 		RawQuery: r.URL.RawQuery, Header: r.Header}
 	d.journal.begin(x.entry)
 	return x
@@ -99,6 +100,9 @@ const maxRequest = 64 << 20
 func (x *exchange) readBody() error {
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxRequest))
 	x.body = body
+	if strings.HasPrefix(x.r.Header.Get("Content-Type"), "multipart/form-data") {
+		x.body = nil // PHP takes such a body apart itself; Drupal sees none of it
+	}
 	x.note(func(e *Entry) {
 		e.Body, e.BodyBytes = body[:min(len(body), MaxBody)], int64(len(body))
 	})

@@ -12,8 +12,8 @@ import (
 
 // Entry is one request that reached the site.
 type Entry struct {
-	Seq        int64       `json:"seq"` // 1, 2, 3, … in the order of arrival
-	Start      time.Time   `json:"start"`
+	Seq        int64       `json:"seq"`    // 1, 2, 3, … in the order of arrival
+	Start      time.Time   `json:"start"`  // real time, wherever the site's clock stands
 	End        time.Time   `json:"end"`    // zero while the request is under way
 	User       string      `json:"user"`   // the account's name; "" when anonymous or refused
 	Scheme     string      `json:"scheme"` // basic, bearer, cookie, or "" when no credentials were taken

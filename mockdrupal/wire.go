@@ -108,7 +108,7 @@ func (v *delivery) drop() {
 	v.handled = true
 	conn, _, err := v.hijack()
 	if err != nil {
-		v.x.d.journal.finish(v.x.entry, v.x.d.clock.wall())
+		v.x.d.journal.finish(v.x.entry, time.Now())
 		panic(http.ErrAbortHandler) // HTTP/2, or headers are out: the server ends the stream
 	}
 	conn.Close()
@@ -173,7 +173,10 @@ func (d *Drupal) Listen(address string) (*Server, error) {
 	s.gate.keepAlives = s.http.SetKeepAlivesEnabled
 	s.gate.keepAlive = s.http.SetKeepAlivesEnabled
 	d.gate.Store(s.gate)
-	go func() { s.done <- s.http.Serve(s.gate) }()
+	go func() {
+		s.done <- s.http.Serve(s.gate)
+		close(s.done)
+	}()
 	return s, nil
 }
 
