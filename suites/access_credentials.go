@@ -50,31 +50,39 @@ var _ = Area("access", func(b *Bridge) {
 		}
 		me := b.mustFind(callers[0], fixtures.WhoAmI)[0]
 		special := b.DeniedTool(callers[1], callers[0])
+		b.mustGiveResults(ctx)
+		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
+		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteMethods, Delay: 20 * time.Millisecond})
 		const atATime = 64
 		talks := make([]talk, atATime)
 		atOnce(atATime, func(i int) { // while nothing is cached
-			talks[i] = b.converse(ctx, callers[i%len(callers)], me, special, i)
+			talks[i] = b.converse(ctx, callers[i%len(callers)], me, special, i/len(callers))
 		})
-		quiet := map[Identity]talk{}
-		for _, who := range callers {
-			quiet[who] = b.converse(ctx, who, me, special, atATime)
-			quiet[who].list.MustSucceed()
+		for turn := range 3 * len(callers) {
+			talks = append(talks, b.converse(ctx, callers[turn%len(callers)], me, special, turn/len(callers)))
 		}
-		for turn := range 2 * len(callers) {
-			talks = append(talks, b.converse(ctx, callers[turn%len(callers)], me, special, atATime+1+turn))
+		alone := map[Identity]talk{}
+		for _, who := range callers {
+			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
+			Expect(alone[who].list).To(ShowOnly(b.Visible(who)))
 		}
 		for _, t := range talks {
-			alone := quiet[t.who]
-			Expect(t.list).To(ShowTheSameTools(alone.list))
-			Expect(t.described).To(EqualAnswer(alone.described))
-			Expect(t.special).To(BeAnsweredAs(alone.special))
-			Expect(t.unknown).To(SpeakOfNoOther(t.name))
-			Expect(t.me).To(GiveResult(b.identityOf(t.who)))
-		}
-		for _, t := range quiet {
-			Expect(t.list).To(ShowOnly(b.Visible(t.who)))
-			Expect(t.me).To(GiveResult(b.identityOf(t.who)))
+			for _, heard := range []struct {
+				answer *Answer
+				own    OmegaMatcher
+			}{
+				{t.list, ShowTheSameTools(alone[t.who].list)},
+				{t.described, EqualAnswer(alone[t.who].described)},
+				{t.special, BeAnsweredAs(alone[t.who].special)},
+				{t.unknown, SpeakOfNoOther(t.name)},
+				{t.me, SpeakOfCaller(t.who, callers)},
+			} {
+				if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
+					continue // not asked, or lost in the crowd, which load/concurrent-exact judges
+				}
+				Expect(heard.answer).To(heard.own)
+			}
 		}
 	})
 
@@ -90,8 +98,7 @@ var _ = Area("access", func(b *Bridge) {
 			b.As(who).Invoke(ctx, denied, Args{})
 			Expect(b.callersBut(who)).To(BeEmpty(), "calls to the site for %s: expected none of another account, got some", who)
 			if r.Status == http.StatusOK {
-				Expect(r).To(HaveRun(me.ID, 1))
-				Expect(r).To(GiveResult(b.identityOf(who)))
+				Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), "%s: expected the method to run on the site, got no run", r.Subject())
 			}
 			if !b.Claims("visibility-broad") {
 				Expect(b.discoverers()).NotTo(ContainElement(string(Service)), "discovery for %s: expected no service account, got requests of one", who)
@@ -119,12 +126,12 @@ var _ = Area("access", func(b *Bridge) {
 			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})} {
 			Expect(a).NotTo(HoldSecret(secrets))
 		}
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
 		Expect(b.As(Agent).Invoke(ctx, known, Args{})).NotTo(HoldSecret(secrets), "while the site resets connections")
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
 		creds, _ := b.credentialsOf(stranger)
 		Expect(b.As(stranger).List(ctx)).NotTo(HoldSecret(append(secrets, creds.secrets()...)), "while the site resets connections")
-		b.Drupal.mock.DisarmAll()
+		disarm()
 		b.recovered(ctx, known)
 	})
 
@@ -132,6 +139,8 @@ var _ = Area("access", func(b *Bridge) {
 		wide, narrow := b.Drupal.newTokens(b.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
 		one, two := b.With("the wide token", Credentials{Token: wide}), b.With("the narrow token", Credentials{Token: narrow})
 		special := b.DeniedTool(Discoverer, Agent)
+		b.As(Agent).Describe(ctx, special).MustSucceed()
+		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 		for range 2 { // each after the other, with and without something cached
 			full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
 			Expect(full).To(ContainElement(special), "list with the wide token: expected %q in it", special)
@@ -140,7 +149,7 @@ var _ = Area("access", func(b *Bridge) {
 				Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
 			}
 			Expect(one.Describe(ctx, special)).To(BeTheTool(special))
-			Expect(one.Invoke(ctx, special, Args{})).To(HaveResult())
+			Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
 			b.Drupal.Mark()
 			r := two.Invoke(ctx, special, Args{})
 			Expect(r).To(BeRefusedWith(401, 403, 404))
@@ -275,28 +284,28 @@ func (d *Drupal) newTokens(all, few []string) (wide, narrow string) {
 	return wide, narrow
 }
 
-// talk is what one caller heard on all endpoints.
+// talk is what one caller heard; what was not asked is nil.
 type talk struct {
 	who                                   Identity
 	name                                  string // of the tool that does not exist
 	list, described, special, unknown, me *Answer
 }
 
-// converse asks as one caller for the list, for a tool that all see, for one that some may run, for a tool that nobody
-// else asks for, and for who they are; which of it, when there is a crowd, and in which order n decides.
+// converse asks as one caller for the list, for who they are, and for one of three that n picks: a tool that all see, one
+// that some may run, one that nobody else asks for.
 func (b *Bridge) converse(ctx context.Context, who Identity, me sample, special string, n int) talk {
 	c := b.As(who)
 	t := talk{who: who, name: fmt.Sprintf("no.such.%d.tool", n)}
-	asks := []func(){
-		func() { t.list = b.accepted(ctx, func() *Answer { return c.List(ctx) }) },
-		func() { t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) }) },
-		func() { t.special = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, special, Args{}) }) },
-		func() { t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) }) },
-		func() { t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) }) },
+	t.list = b.accepted(ctx, func() *Answer { return c.List(ctx) })
+	switch n % 3 {
+	case 0:
+		t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) })
+	case 1:
+		t.special = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, special, Args{}) })
+	case 2:
+		t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) })
 	}
-	for i := range asks {
-		asks[(i+n)%len(asks)]()
-	}
+	t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
 	return t
 }
 
@@ -332,13 +341,26 @@ func BeAnsweredAs(alone *Answer) OmegaMatcher {
 	})
 }
 
+// SpeakOfCaller matches the answer to a caller who asked who they are: a success that names them, and no other of all.
+func SpeakOfCaller(who Identity, all []Identity) OmegaMatcher {
+	return Meet("a result that names "+who.String(), func(a *Answer) string {
+		for _, name := range all {
+			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
+			if a.IsError() || word.Match(a.Body) != (name == who) {
+				return a.Outcome()
+			}
+		}
+		return ""
+	})
+}
+
 var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
 
 // SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
 func SpeakOfNoOther(own string) OmegaMatcher {
-	return Meet("404 that speaks of no tool but "+own, func(a *Answer) string {
+	return Meet("a refusal that speaks of no tool but "+own, func(a *Answer) string {
 		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
-		if a.Status != http.StatusNotFound || len(others) > 0 {
+		if !a.IsError() || len(others) > 0 {
 			return a.Outcome()
 		}
 		return ""

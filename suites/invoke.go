@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,15 +19,17 @@ import (
 // What comes back of a method, and what reaches it.
 var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/answers-result", func(ctx SpecContext) {
-		plain := slices.DeleteFunc(b.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
-		if len(plain) == 0 {
-			NotTestable("the site " + b.Drupal.Site().Name + " has no tool with a plain text as its result")
-		}
-		for _, tool := range plain {
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
-		}
 		for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+			if len(tool.Arguments) > 0 {
+				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+			}
+		}
+		for _, tool := range b.plain() {
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			if r.IsError() {
+				continue // invoke/empty-arguments judges that
+			}
+			Expect(r).To(HoldInResult(tool.Behaviour.Value))
 		}
 	})
 
@@ -51,16 +54,19 @@ var _ = Area("invoke", func(b *Bridge) {
 			if len(tool.Params) == 0 {
 				b.Drupal.Mark()
 				r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
-				Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+				if !r.IsError() { // invoke/empty-arguments judges that
+					Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+				}
 				break
 			}
 		}
 	})
 
 	b.Check("invoke/result-exact", func(ctx SpecContext) {
+		b.mustGiveResults(ctx)
 		for _, tool := range b.mustFind(Agent, fixtures.Value) {
-			if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) {
-				continue // invoke/null-result and invoke/output-matches-schema judge those
+			if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
+				continue // invoke/null-result and invoke/output-matches-schema judge the first two
 			}
 			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
 		}
@@ -70,6 +76,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		if b.Drupal.Site().NullFails {
 			NotTestable("on the site " + b.Drupal.Site().Name + " a method that gives null fails")
 		}
+		b.mustGiveResults(ctx)
 		judged := 0
 		for _, tool := range b.samples(Agent, fixtures.Value) {
 			if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
@@ -88,7 +95,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			if call.Arguments != nil && string(call.Arguments) != "{}" {
 				NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
 			}
-			Expect(b.make(ctx, call)).To(HaveResult())
+			Expect(b.make(ctx, call)).To(BeSuccess())
 			return
 		}
 		judged := 0
@@ -97,7 +104,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(HaveResult())
+			Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess())
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
@@ -105,7 +112,11 @@ var _ = Area("invoke", func(b *Bridge) {
 	})
 
 	b.Check("invoke/output-matches-schema", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		b.mustGiveResults(ctx)
+		broken := b.failing()[0]
+		if r := b.As(Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
+			NotTestable("a method that fails is not answered with 500 execution_error either (invoke/execution-error-500 judges that)")
+		}
 		judged := 0
 		for _, tool := range b.samples(Agent, fixtures.Value) {
 			value := tool.Behaviour.Value
@@ -157,10 +168,7 @@ var forwarded = []struct{ what, value string }{
 // takerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
 // parameters.
 func (b *Bridge) takerOf(listed Listing, value string) (tool sample, parameter string, ok bool) {
-	v, err := exact.Parse([]byte(value))
-	if err != nil {
-		panic(fmt.Sprintf("a check sends a value that is no JSON: %v", err))
-	}
+	v := must(exact.Parse([]byte(value)))
 	for _, s := range b.samples(Agent, fixtures.Echo) {
 		shown, listed := listed.Find(s.Name)
 		if !listed || len(s.Arguments) > 0 {
@@ -177,6 +185,75 @@ func (b *Bridge) takerOf(listed Listing, value string) (tool sample, parameter s
 		}
 	}
 	return sample{}, "", false
+}
+
+// plain lists the agent's tools whose result is a text in which nothing can get lost.
+func (b *Bridge) plain() []sample {
+	plain := slices.DeleteFunc(b.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
+	if len(plain) == 0 {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool with a plain text as its result")
+	}
+	return plain
+}
+
+// mustGiveResults is the twin of all that looks into results: a plain one comes back, in whatever form.
+func (b *Bridge) mustGiveResults(ctx context.Context) {
+	tool := b.plain()[0]
+	judge := HoldInResult(tool.Behaviour.Value)
+	r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	if ok, err := judge.Match(r); err != nil || !ok {
+		NotTestable("a plain result does not come back (invoke/answers-result judges that): " + judge.FailureMessage(r))
+	}
+}
+
+// HoldInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
+func HoldInResult(text fixtures.Raw) OmegaMatcher {
+	want := fmt.Sprint(must(exact.Parse(text)))
+	return Meet("200 with `result`, and "+string(text)+" in it", func(a *Answer) string {
+		result, there := a.Member("result")
+		if a.Status != http.StatusOK || !there || !slices.ContainsFunc(texts(result), func(s string) bool { return strings.Contains(s, want) }) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// must is for documents that a check or the site file spells out.
+func must(v any, err error) any {
+	if err != nil {
+		panic(fmt.Sprintf("a check's own document is no JSON: %v", err))
+	}
+	return v
+}
+
+// beyondPHP tells whether an integer in the value is larger than any that PHP, and so a real site, can give.
+func beyondPHP(value fixtures.Raw) bool {
+	v, err := exact.Parse(value)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(numbersIn(v), func(n json.Number) bool {
+		_, err := n.Int64()
+		return err != nil && !strings.ContainsAny(string(n), ".eE")
+	})
+}
+
+// numbersIn are all numbers in a document.
+func numbersIn(v any) []json.Number {
+	var all []json.Number
+	switch v := v.(type) {
+	case json.Number:
+		return []json.Number{v}
+	case map[string]any:
+		for _, member := range v {
+			all = append(all, numbersIn(member)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, numbersIn(item)...)
+		}
+	}
+	return all
 }
 
 // fits tells whether a value keeps a schema; none takes everything.
@@ -207,10 +284,7 @@ func isPlain(value fixtures.Raw) bool {
 
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(method string, sent []byte) OmegaMatcher {
-	want, err := exact.Parse(sent)
-	if err != nil {
-		panic(fmt.Sprintf("a check sends arguments that are no JSON: %v", err))
-	}
+	want := must(exact.Parse(sent))
 	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string {
 		calls := a.bridge.Drupal.Calls(method)
 		if len(calls) == 0 {
@@ -227,7 +301,7 @@ func HaveForwarded(method string, sent []byte) OmegaMatcher {
 		if d := exact.Diff(want, got); d != "" {
 			return "others " + d
 		}
-		if a.Status != http.StatusOK {
+		if a.IsError() {
 			return a.Outcome()
 		}
 		return ""

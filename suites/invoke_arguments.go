@@ -34,10 +34,7 @@ var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/invalid-arguments-named", func(ctx SpecContext) {
 		judged := 0
 		for _, tool := range b.strictTools(ctx) {
-			for _, broken := range tool.invalid {
-				if !strings.HasPrefix(broken.what, "type ") || strings.Count(broken.what, "/") != 1 {
-					continue
-				}
+			for _, broken := range tool.wrongTypes() {
 				r := b.As(Agent).Invoke(ctx, tool.Name, broken.value)
 				if r.Status != 400 {
 					continue // invoke/invalid-arguments-400 judges that
@@ -88,12 +85,22 @@ func (b *Bridge) strictTools(ctx SpecContext) []strictTool {
 	return tools
 }
 
-// allBroken are arguments of which every parameter with a wrong type among the invalid ones is wrong.
+// wrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
+func (t strictTool) wrongTypes() []breakage {
+	var wrong []breakage
+	for _, b := range t.invalid {
+		if strings.HasPrefix(b.what, "type ") && strings.Count(b.what, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].parameter != b.parameter) {
+			wrong = append(wrong, b)
+		}
+	}
+	return wrong
+}
+
+// allBroken are arguments in which every parameter that can have a wrong type has one.
 func (t strictTool) allBroken() (arguments map[string]any, names []string) {
 	arguments = maps.Clone(t.valid)
-	for _, broken := range t.invalid {
-		object, ok := broken.value.(map[string]any)
-		if ok && strings.HasPrefix(broken.what, "type ") && strings.Count(broken.what, "/") == 1 && !slices.Contains(names, broken.parameter) {
+	for _, broken := range t.wrongTypes() {
+		if object, ok := broken.value.(map[string]any); ok {
 			arguments[broken.parameter] = object[broken.parameter]
 			names = append(names, broken.parameter)
 		}

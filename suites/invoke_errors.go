@@ -28,6 +28,9 @@ const (
 var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/hidden-404", func(ctx SpecContext) {
 		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+		if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
+			NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
+		}
 
 		for _, hidden := range b.HiddenMethods() {
 			b.Drupal.Mark()

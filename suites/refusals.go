@@ -24,7 +24,6 @@ const (
 	malformedDoc cause = "a body that is no JSON"
 	brokenRule   cause = "arguments that break the inputSchema"
 	failedMethod cause = "a method that failed"
-	brokenSite   cause = "a site that answers nonsense"
 	other        cause = "" // stands alone
 )
 
@@ -83,7 +82,7 @@ var refusals = []refusal{
 	{"describe with credentials of nobody", badSignIn, Anonymous, "", DescribePath, "name=" + noSuchTool, "", asNobody, nil},
 	{"describe by one who may not discover", noDiscovery, Outsider, "", DescribePath, "name=" + noSuchTool, "", nil, nil},
 
-	{"invoke with an empty body", malformedDoc, Agent, "POST", InvokePath, "", " ", nil, nil},
+	{"invoke with an empty body", other, Agent, "POST", InvokePath, "", " ", nil, nil},
 	{"invoke with words", malformedDoc, Agent, "POST", InvokePath, "", "hello", nil, nil},
 	{"invoke cut short", malformedDoc, Agent, "POST", InvokePath, "", `{"name":"` + noSuchTool, nil, nil},
 	{"invoke with a list", other, Agent, "POST", InvokePath, "", `[]`, nil, nil},
@@ -110,9 +109,9 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", brokenRule, Agent, "POST", InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", failedMethod, Agent, "POST", InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", failedMethod, Agent, "POST", InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
-	{"invoke while the site sends a page", brokenSite, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: 503}},
-	{"invoke while the site resets connections", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Kind: mockdrupal.FaultReset}},
-	{"invoke while the site sends garbage", brokenSite, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
+	{"invoke while the site sends a page", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultHTML, Status: 503}},
+	{"invoke while the site resets connections", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultReset}},
+	{"invoke while the site sends garbage", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
 }
 
 // asked is an answer to one of the refusals.
@@ -152,7 +151,6 @@ func (b *Bridge) askAll(ctx context.Context) []asked {
 		}
 		disarm := func() {}
 		if r.fault != nil {
-			r.fault.Route = mockdrupal.RouteJSONRPC
 			disarm = b.Drupal.Arm(*r.fault)
 		}
 		all = append(all, asked{r, b.As(r.who).Send(ctx, q)})
@@ -194,8 +192,8 @@ func (b *Bridge) stand(ctx context.Context) stands {
 			s["{picky}"], s["{text}"] = tool.Name, tool.Params[0].Name
 		case kind == fixtures.Fail && tool.fails().Code < -32603 && len(tool.Arguments) == 0:
 			s["{failing}"] = tool.Name
-		case kind == fixtures.Echo && len(tool.Arguments) > 0:
-			s["{strict}"] = tool.Name
+		case kind == fixtures.Echo && len(tool.Arguments) == 1 && len(tool.Params) == 1 && strings.Contains(string(tool.Params[0].Resolved()), `"type":"string"`):
+			s["{strict}"], s["{words}"] = tool.Name, tool.Params[0].Name
 		case len(tool.Access) > 0 && len(tool.Arguments) == 0 && !hasSample(discoverable, tool.ID):
 			s["{denied}"] = tool.Name
 		}
