@@ -131,13 +131,19 @@ type collector struct {
 	results  map[string]reports.Result
 }
 
+// result is what the ledger says of a clause, before anything is judged.
+func result(clause ledger.Clause) reports.Result {
+	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From,
+		Capability: requires(clause), Why: clause.Why, Remedy: clause.Fix}
+}
+
 func (c *collector) collect(spec types.SpecReport) {
 	clause, ok := c.bridge.contract.Clause(spec.LeafNodeText)
 	if !ok {
 		return
 	}
-	r := reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From,
-		Capability: requires(clause), DurationMS: ms(spec.RunTime)}
+	r := result(clause)
+	r.DurationMS = ms(spec.RunTime)
 	r.Verdict, r.Message = verdict(clause, spec)
 	r.Message = c.bridge.redact.text(sentence(r.Message))
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
@@ -202,9 +208,8 @@ func (c *collector) inOrder() []reports.Result {
 	for _, clause := range c.bridge.contract.Clauses {
 		r, ok := c.results[clause.ID]
 		if !ok && c.bridge.judged[clause.ID] && c.bridge.selected(clause.ID) {
-			r = reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From, Capability: requires(clause),
-				Verdict: reports.NotTestable, Message: "the run ended before this was judged", Evidence: []reports.Exchange{}}
-			ok = true
+			r, ok = result(clause), true
+			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was judged", []reports.Exchange{}
 		}
 		if ok {
 			results = append(results, r)

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"bridgecheck/suites"
 	"bridgecheck/suites/ledger"
+	"bridgecheck/suites/mutants"
 )
 
 // clauseView is a clause as `checks --json` prints it.
@@ -104,6 +106,16 @@ func explainClause(out io.Writer, id string, asJSON bool) error {
 		return writeJSON(out, v)
 	}
 	fmt.Fprintf(out, "%s  %s\n\n%s\n\n", v.ID, v.Level, v.Text)
+	fmt.Fprintf(out, "why: %s\n", v.Why)
+	for _, part := range []struct{ name, text string }{{"right", v.Right}, {"wrong", v.Wrong}, {"to mend it", v.Fix}} {
+		if part.text != "" {
+			fmt.Fprintf(out, "%s: %s\n", part.name, part.text)
+		}
+	}
+	if killers := mutants.Killing(v.ID); len(killers) > 0 {
+		fmt.Fprintf(out, "proved by the mutants: %s\n", strings.Join(killers, ", "))
+	}
+	fmt.Fprintln(out)
 	w := newTable(out)
 	w.row("source", v.From)
 	w.row("applies to", "bridges that claim "+capability(v.Clause))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,6 +18,9 @@ import (
 
 //go:embed contract.yaml
 var contract []byte
+
+//go:embed reasons.yaml
+var reasons []byte
 
 // Wire says what a check of a clause has to see.
 type Wire string
@@ -36,6 +40,16 @@ type Clause struct {
 	Needs string        `yaml:"needs" json:"needs,omitempty"` // capability; empty: every bridge
 	From  string        `yaml:"from" json:"from"`
 	Text  string        `yaml:"text" json:"text"`
+
+	Reason `yaml:"-"`
+}
+
+// Reason tells people about a clause. Only Why is never empty.
+type Reason struct {
+	Why   string `yaml:"why" json:"why"`               // what goes wrong for whom
+	Right string `yaml:"right" json:"right,omitempty"` // an exchange that keeps the clause
+	Wrong string `yaml:"wrong" json:"wrong,omitempty"` // an exchange that breaks it
+	Fix   string `yaml:"fix" json:"fix,omitempty"`     // how the usual cause is mended, in PHP, Node or Go
 }
 
 // Capability is something that a bridge may claim.
@@ -53,8 +67,36 @@ type Ledger struct {
 	byID         map[string]int
 }
 
-// Load reads the embedded contract. An error means a defect of this build.
-func Load() (*Ledger, error) { return parse(contract) }
+// Load gives the embedded contract, which is read once and never changed. An error means a defect of this build.
+func Load() (*Ledger, error) { return load() }
+
+var load = sync.OnceValues(func() (*Ledger, error) {
+	l, err := parse(contract)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.explain(reasons)
+})
+
+// explain gives every clause its reason.
+func (l *Ledger) explain(data []byte) error {
+	var all map[string]Reason
+	if err := yaml.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("read the ledger's reasons: %w", err)
+	}
+	for i, c := range l.Clauses {
+		reason, ok := all[c.ID]
+		if !ok || reason.Why == "" {
+			return fmt.Errorf("read the ledger's reasons: %s has none", c.ID)
+		}
+		l.Clauses[i].Reason = reason
+		delete(all, c.ID)
+	}
+	for id := range all {
+		return fmt.Errorf("read the ledger's reasons: %s is no clause; the nearest is %s", id, l.Nearest(id))
+	}
+	return nil
+}
 
 func parse(data []byte) (*Ledger, error) {
 	var doc yaml.Node
