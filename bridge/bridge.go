@@ -5,9 +5,13 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
+
+	"bridgecheck/bridge/upstream"
 )
 
 // Bridge serves one site's methods as tools. It is an http.Handler, ready as soon as it is made.
@@ -58,6 +62,7 @@ func (b *Bridge) Reload(o Options) error {
 	old := b.core
 	b.core = c
 	b.mu.Unlock()
+	old.mcp.Drain() // or its streams would keep it alive
 	b.retiring.Go(func() {
 		old.active.Wait()
 		old.close()
@@ -72,4 +77,24 @@ func (b *Bridge) Close() {
 	b.mu.Unlock()
 	c.close()
 	b.retiring.Wait()
+}
+
+// ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
+// account that the site refuses is an error at once.
+func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password upstream.Secret) error {
+	h := http.Header{}
+	if user != "" {
+		r := http.Request{Header: h}
+		r.SetBasicAuth(user, string(password))
+	}
+	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(h)
+	if err != nil {
+		return err
+	}
+	b.mu.RLock()
+	c := b.core
+	c.active.Add(1)
+	b.mu.RUnlock()
+	defer c.active.Done()
+	return c.mcp.ServeStdio(ctx, in, out, who)
 }

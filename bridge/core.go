@@ -13,6 +13,7 @@ import (
 	"bridgecheck/bridge/filter"
 	"bridgecheck/bridge/httpapi"
 	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/mcp"
 	"bridgecheck/bridge/metrics"
 	"bridgecheck/bridge/translate"
 	"bridgecheck/bridge/upstream"
@@ -24,6 +25,7 @@ type core struct {
 	handler   http.Handler
 	discovery *discovery.Engine
 	site      *upstream.Client
+	mcp       *mcp.Server
 	active    sync.WaitGroup
 }
 
@@ -64,20 +66,29 @@ func newCore(o Options) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
+	invoker := &invoke.Invoker{
+		Discovery: c.discovery, Site: c.site, Limits: limits, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+	}
+	c.mcp, err = mcp.New(mcp.Options{
+		Callers: o.callers(), Discovery: c.discovery, Invoker: invoker, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
+	})
+	if err != nil {
+		return nil, err
+	}
 	api := &httpapi.API{
 		Callers:   o.callers(),
 		Discovery: c.discovery,
-		Invoker: &invoke.Invoker{
-			Discovery: c.discovery, Site: c.site, Limits: limits, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
-		},
-		Ready: c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Invoker:   invoker,
+		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
 		Logger: o.Logger, Observe: m.Request,
 	}
-	c.handler = api.Handler(m.Handler(), nil)
+	c.handler = api.Handler(m.Handler(), c.mcp)
 	return c, nil
 }
 
 func (c *core) close() {
+	c.mcp.Drain()
 	c.discovery.Close()
 	c.site.Close()
 }

@@ -63,6 +63,7 @@ type Options struct {
 	MaxBody       int64
 	BodyTimeout   time.Duration
 	HeaderTimeout time.Duration
+	SessionIdle   time.Duration
 	TLSCert       string
 	TLSKey        string
 

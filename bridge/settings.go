@@ -88,6 +88,7 @@ func Settings() []Setting {
 		number("max_body", "", "4194304", "longest request body, in bytes", func(o *Options) *int64 { return &o.MaxBody }),
 		duration("body_timeout", "", "10s", "how long a request's body may take to arrive", func(o *Options) *time.Duration { return &o.BodyTimeout }),
 		duration("header_timeout", "", "5s", "how long a request's header may take to arrive", func(o *Options) *time.Duration { return &o.HeaderTimeout }),
+		duration("session_idle", "", "1h", "how long an MCP session may go unused", func(o *Options) *time.Duration { return &o.SessionIdle }),
 		textSetting("tls_cert", "BRIDGE_TLS_CERT", "", "file of the bridge's own certificate (PEM); with tls_key the bridge speaks https", func(o *Options) *string { return &o.TLSCert }),
 		textSetting("tls_key", "BRIDGE_TLS_KEY", "", "file of its key (PEM)", func(o *Options) *string { return &o.TLSKey }),
 	}

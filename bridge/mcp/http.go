@@ -1,0 +1,345 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// The members of _meta that every request of the stateless revision carries.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+)
+
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+)
+
+// ServeHTTP speaks Streamable HTTP.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	status := s.serve(&exchange{s: s, w: w, r: r})
+	if s.o.Observe != nil {
+		s.o.Observe("/mcp", status, time.Since(start))
+	}
+}
+
+// exchange is one HTTP request and the way to answer it. Its methods that answer give the status that went out.
+type exchange struct {
+	s   *Server
+	w   http.ResponseWriter
+	r   *http.Request
+	who upstream.Caller
+}
+
+func (s *Server) serve(x *exchange) int {
+	if !trusted(x.r) {
+		return x.refuse(http.StatusForbidden, nil, refuse(codeRefused, "Requests from other web sites are not answered."))
+	}
+	var err error
+	if x.who, err = s.o.Callers.From(x.r.Header); err != nil {
+		return x.protocol(nil, protocol(fault.From(err)))
+	}
+	switch x.r.Method {
+	case http.MethodPost:
+		return s.post(x)
+	case http.MethodGet, http.MethodDelete:
+		if Revision(x.r.Header.Get(versionHeader)) != July2026 {
+			return s.withSession(x, message{}, func(sess *session) int { return s.manage(x, sess) })
+		}
+	}
+	x.w.Header().Set("Allow", "POST, GET, DELETE")
+	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
+}
+
+// trusted tells whether the request may be answered: not one from a page of another host, and not one from a page whose
+// host's name was made to point at this machine.
+func trusted(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+		return false
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return !isLoopback(local) || isLoopbackName(u.Hostname())
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+func isLoopbackName(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// post answers a message.
+func (s *Server) post(x *exchange) int {
+	if kind, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return x.refuse(http.StatusUnsupportedMediaType, nil, refuse(codeInvalidRequest, "The body must be sent as application/json."))
+	}
+	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
+		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
+	}
+	body, status := x.body()
+	if status != 0 {
+		return x.refuse(status, nil, refuse(codeInvalidRequest, "The body is too long, or did not arrive in time."))
+	}
+	m, wrong := read(body)
+	if wrong != nil {
+		return x.refuse(http.StatusBadRequest, m.id, wrong)
+	}
+	switch version := Revision(x.r.Header.Get(versionHeader)); {
+	case version == July2026 || m.version() != "":
+		return s.stateless(x, m, version)
+	case version != "" && !slices.Contains(revisions, version):
+		return x.refuse(http.StatusBadRequest, m.id, unsupported(version))
+	case m.method == "initialize" && m.id != nil:
+		return s.initialize(x, m)
+	}
+	return s.withSession(x, m, func(sess *session) int { return s.inSession(x, sess, m) })
+}
+
+// stateless answers a message of the revision without sessions.
+func (s *Server) stateless(x *exchange, m message, version Revision) int {
+	if m.id == nil {
+		if method := x.r.Header.Get("Mcp-Method"); method != "" && method != m.method {
+			return x.refuse(http.StatusBadRequest, nil, mismatch("Mcp-Method", method, m.method))
+		}
+		return x.accept()
+	}
+	own, capable := m.meta.Get(metaCapabilities)
+	switch {
+	case m.version() == "":
+		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion))
+	case m.version() != version:
+		return x.refuse(http.StatusBadRequest, m.id, mismatch(versionHeader, string(version), string(m.version())))
+	case version != July2026:
+		return x.refuse(http.StatusBadRequest, m.id, unsupported(version))
+	case !capable || own.Kind != "object":
+		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities))
+	}
+	if wrong := agree(x.r.Header, m); wrong != nil {
+		return x.refuse(http.StatusBadRequest, m.id, wrong)
+	}
+	if m.method == "subscriptions/listen" {
+		sub, wrong := subscriptionOf(m)
+		if wrong == nil {
+			_, wrong = s.view(x.r.Context(), x.who) // who may see nothing has nothing to listen for
+		}
+		if wrong != nil {
+			return x.stateless(m.id, wrong)
+		}
+		st := &stream{w: x.w}
+		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
+		return http.StatusOK
+	}
+	return s.respond(x, x.r.Context(), request{message: m, revision: July2026, who: x.who, header: x.r.Header})
+}
+
+// unsupported is the error for a revision that is not spoken.
+func unsupported(version Revision) *protocolError {
+	e := refuse(codeNoVersion, "This server does not speak the revision %q.", clip(string(version)))
+	e.data, _ = json.Marshal(map[string]any{"supported": revisions, "requested": version}) // strings
+	return e
+}
+
+// initialize opens a session. Credentials that the site refuses open none.
+func (s *Server) initialize(x *exchange, m message) int {
+	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refused.cause.Code == fault.AuthRequired {
+		return x.protocol(m.id, refused)
+	}
+	revision, result := s.initialized(m)
+	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Identity).id)
+	return x.result(nil, response(m.id, result))
+}
+
+// withSession goes on with the session that the request names, if it is the caller's.
+func (s *Server) withSession(x *exchange, m message, next func(*session) int) int {
+	id := x.r.Header.Get(sessionHeader)
+	if id == "" {
+		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
+	}
+	sess, ok := s.find(id, x.who.Identity)
+	if !ok {
+		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
+	}
+	return next(sess)
+}
+
+// manage answers GET, which listens for notifications, and DELETE, which ends the session.
+func (s *Server) manage(x *exchange, sess *session) int {
+	if x.r.Method == http.MethodDelete {
+		s.close(sess)
+		x.w.WriteHeader(http.StatusNoContent)
+		return http.StatusNoContent
+	}
+	if !x.accepts("text/event-stream") {
+		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept text/event-stream."))
+	}
+	s.listen(x.r.Context(), x.w, sess, x.who)
+	return http.StatusOK
+}
+
+// inSession answers a message of a session.
+func (s *Server) inSession(x *exchange, sess *session, m message) int {
+	if m.id == nil {
+		if m.method == "notifications/cancelled" {
+			sess.flights.cancel(m)
+		}
+		return x.accept()
+	}
+	ctx, done := sess.flights.start(x.r.Context(), m.id)
+	defer done()
+	return s.respond(x, ctx, request{message: m, revision: sess.revision, who: x.who, session: sess})
+}
+
+// respond runs a request and sends its response: as JSON, or as an event after others where there was something to tell
+// before.
+func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
+	st := &stream{w: x.w}
+	if x.accepts("text/event-stream") {
+		r.notify = st.send
+	}
+	result, wrong := s.answer(ctx, r)
+	switch {
+	case wrong != nil && st.open:
+		st.send(failure(r.id, wrong))
+		return http.StatusOK
+	case wrong != nil && r.revision == July2026:
+		return x.stateless(r.id, wrong)
+	case wrong != nil:
+		return x.protocol(r.id, wrong)
+	case ctx.Err() != nil && x.r.Context().Err() == nil:
+		return x.accept() // cancelled by its client, who wants no answer
+	}
+	return x.result(st, response(r.id, result))
+}
+
+// result sends a response, on the stream where one is open or the client takes nothing else.
+func (x *exchange) result(st *stream, response []byte) int {
+	switch {
+	case st != nil && st.open:
+		st.send(response)
+	case x.accepts("application/json"):
+		x.json(http.StatusOK, response)
+	default:
+		(&stream{w: x.w}).send(response)
+	}
+	return http.StatusOK
+}
+
+// protocol sends an error as the revisions with sessions want it: with 200, but where HTTP itself has something to say.
+func (x *exchange) protocol(id []byte, e *protocolError) int {
+	status := http.StatusOK
+	if e.cause != nil && (e.cause.Code == fault.AuthRequired || e.cause.Code == fault.AccessDenied) {
+		status = e.cause.Status()
+	}
+	return x.refuse(status, id, e)
+}
+
+// statelessStatus are the statuses that the stateless revision gives to errors.
+var statelessStatus = map[int]int{
+	codeNoMethod: http.StatusNotFound, codeInvalidParams: http.StatusBadRequest,
+	codeHeaderMismatch: http.StatusBadRequest, codeNoVersion: http.StatusBadRequest,
+}
+
+// stateless sends an error as the stateless revision wants it.
+func (x *exchange) stateless(id []byte, e *protocolError) int {
+	if status, ok := statelessStatus[e.code]; ok {
+		return x.refuse(status, id, e)
+	}
+	return x.protocol(id, e)
+}
+
+// refuse sends an error with a status.
+func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
+	if e.cause != nil {
+		if e.cause.Code == fault.AuthRequired {
+			x.w.Header()["Www-Authenticate"] = challenge(e.cause)
+		}
+		if e.cause.Cause != nil {
+			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
+		}
+	}
+	x.json(status, failure(id, e))
+	return status
+}
+
+// challenge passes the site's own challenge on.
+func challenge(f *fault.Error) []string {
+	if len(f.Challenge) > 0 {
+		return f.Challenge
+	}
+	return []string{`Basic realm="Drupal"`}
+}
+
+func (x *exchange) json(status int, body []byte) {
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	x.w.Write(body) //nolint:errcheck // the client went away, and nobody is left to tell
+}
+
+func (x *exchange) accept() int {
+	x.w.WriteHeader(http.StatusAccepted)
+	return http.StatusAccepted
+}
+
+// accepts reads the Accept header; without one everything is taken.
+func (x *exchange) accepts(kind string) bool {
+	values := x.r.Header.Values("Accept")
+	if len(values) == 0 {
+		return true
+	}
+	family, _, _ := strings.Cut(kind, "/")
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		name, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case kind, family + "/*", "*/*":
+			return true
+		}
+	}
+	return false
+}
+
+// body reads the message, in bounded size and time; the status says why not.
+func (x *exchange) body() ([]byte, int) {
+	rc := http.NewResponseController(x.w)
+	if rc.SetReadDeadline(time.Now().Add(x.s.o.BodyTime)) == nil {
+		defer rc.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
+	}
+	var buf bytes.Buffer
+	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, x.s.o.MaxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, http.StatusRequestEntityTooLarge
+	case err != nil:
+		x.w.Header().Set("Connection", "close")
+		return nil, http.StatusBadRequest
+	}
+	return buf.Bytes(), 0
+}

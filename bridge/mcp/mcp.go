@@ -1,0 +1,169 @@
+// Package mcp is the bridge's second front: the Model Context Protocol, over Streamable HTTP and stdio, in the revisions
+// 2025-06-18 and 2025-11-25, which have sessions, and 2026-07-28, which has none. It shows the same tools as the plain
+// HTTP front, from the same catalog, and runs them by the same invoke. Its invariant: whatever is answered is decided by
+// the credentials of the request that asks; a session lends nobody's.
+//
+// The protocol is written out here rather than taken from the official SDK, whose server keeps one set of tools for all
+// callers and breaks clauses that the bridge is held to; sdk_test.go lists them, and fails when the SDK no longer does.
+// What is left of MCP for a server that has only tools is small. The SDK's client is what the tests talk with.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"bridgecheck/bridge/discovery"
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/upstream"
+)
+
+// Options are what a server is made of. All but Observe are needed.
+type Options struct {
+	Callers     upstream.Callers
+	Discovery   *discovery.Engine
+	Invoker     *invoke.Invoker
+	MaxBody     int64         // longest message, in bytes
+	BodyTime    time.Duration // how long a message may take to arrive
+	SessionIdle time.Duration // how long a session may go unused
+	Fresh       time.Duration // how long a client may take a list to be the same
+	Now         func() time.Time
+	Logger      *slog.Logger
+	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+}
+
+// Server speaks MCP. It is an http.Handler for one endpoint.
+type Server struct {
+	o        Options
+	forms    forms
+	sessions *otter.Cache[string, *session]
+	info     []byte // Implementation, as JSON
+
+	drained context.Context // ends when streams are to end
+	drain   context.CancelFunc
+}
+
+// maxSessions bounds what open sessions cost; those that were used least recently are ended for new ones.
+const maxSessions = 10_000
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	sessions, err := otter.New(&otter.Options[string, *session]{MaximumSize: maxSessions})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, sessions: sessions}
+	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck", "title": "Drupal tools", "version": version()})
+	s.drained, s.drain = context.WithCancel(context.Background())
+	return s, err
+}
+
+// Drain ends all streams, so that the requests that hold them end. New ones end at once.
+func (s *Server) Drain() { s.drain() }
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// request is one message that asks for something, with who asks and how.
+type request struct {
+	message
+	revision Revision
+	who      upstream.Caller
+	header   http.Header  // of the stateless revision over HTTP; nil otherwise
+	session  *session     // nil in the stateless revision
+	notify   func([]byte) // sends a notification ahead of the response; nil where there is no way
+}
+
+// method answers a request with the JSON of its result.
+type method func(s *Server, ctx context.Context, r request) ([]byte, *protocolError)
+
+// methods are what each era of the protocol has. initialize belongs to the transports, for it makes a session;
+// subscriptions/listen likewise, for it is a stream.
+var (
+	sessionMethods = map[string]method{
+		"ping":       func(*Server, context.Context, request) ([]byte, *protocolError) { return []byte("{}"), nil },
+		"tools/list": (*Server).listTools,
+		"tools/call": (*Server).callTool,
+	}
+	statelessMethods = map[string]method{
+		"server/discover": (*Server).discover,
+		"tools/list":      (*Server).listTools,
+		"tools/call":      (*Server).callTool,
+	}
+)
+
+// answer runs the method of a request.
+func (s *Server) answer(ctx context.Context, r request) ([]byte, *protocolError) {
+	methods := sessionMethods
+	if r.revision == July2026 {
+		methods = statelessMethods
+	}
+	run, ok := methods[r.method]
+	if !ok {
+		return nil, refuse(codeNoMethod, "This server has no method %q.", clip(r.method))
+	}
+	result, err := run(s, ctx, r)
+	if err == nil && r.revision == July2026 {
+		result = complete(result, s.info)
+	}
+	return result, err
+}
+
+// complete marks a result as the stateless revision wants it marked.
+func complete(result, info []byte) []byte {
+	head := append([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), info...)
+	head = append(head, '}')
+	if len(result) > len("{}") {
+		head = append(head, ',')
+	}
+	return append(head, result[1:]...)
+}
+
+// capabilities are what every client is told.
+const capabilities = `{"tools":{"listChanged":true}}`
+
+// initialized is the result of initialize. A client that asks for a revision that is not spoken gets the newest one
+// with sessions, and decides.
+func (s *Server) initialized(m message) (Revision, []byte) {
+	revision := Revision(m.param("protocolVersion"))
+	if revision != June2025 {
+		revision = November2025
+	}
+	b := append([]byte(`{"protocolVersion":"`), revision...)
+	b = append(append(b, `","capabilities":`+capabilities+`,"serverInfo":`...), s.info...)
+	return revision, append(b, '}')
+}
+
+// discover is the result of server/discover.
+func (s *Server) discover(context.Context, request) ([]byte, *protocolError) {
+	spoken, _ := json.Marshal(revisions) // strings
+	b := append([]byte(`{"supportedVersions":`), spoken...)
+	b = append(b, `,"capabilities":`+capabilities+`,`...)
+	return append(s.cacheable(b), '}'), nil
+}
+
+// cacheable says how long a client may keep a result, and for whom.
+func (s *Server) cacheable(b []byte) []byte {
+	b = append(b, `"ttlMs":`...)
+	b = appendInt(b, s.o.Fresh.Milliseconds())
+	return append(b, `,"cacheScope":"private"`...)
+}
+
+// view is what the caller may see.
+func (s *Server) view(ctx context.Context, who upstream.Caller) (discovery.View, *protocolError) {
+	v, err := s.o.Discovery.View(ctx, who)
+	if err != nil {
+		return v, protocol(fault.From(err))
+	}
+	return v, nil
+}

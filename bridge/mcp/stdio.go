@@ -1,0 +1,184 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// maxAtOnce is how many requests of a stdio client are worked on at one time.
+const maxAtOnce = 16
+
+// ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
+// are then answered. A caller whom the site refuses is an error at once, before anything is read.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who upstream.Caller) error {
+	if _, err := s.o.Discovery.View(ctx, who); fault.Is(err, fault.AuthRequired) {
+		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
+	}
+	p := &pipe{s: s, who: who, out: out}
+	p.work.SetLimit(maxAtOnce)
+	p.ctx, p.stop = context.WithCancel(ctx)
+	lines := make(chan []byte)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.lines(in, lines)
+		close(lines)
+	}()
+	for {
+		select {
+		case line, open := <-lines:
+			if !open {
+				p.finish()
+				return <-ended
+			}
+			p.take(line)
+		case <-ctx.Done():
+			p.finish()
+			return nil
+		}
+	}
+}
+
+// pipe is a client on stdio.
+type pipe struct {
+	s   *Server
+	who upstream.Caller
+
+	mu  sync.Mutex // held while a line is written
+	out io.Writer
+
+	ctx     context.Context // ends what lasts: subscriptions
+	stop    context.CancelFunc
+	work    errgroup.Group
+	lasting sync.WaitGroup
+
+	session *session // nil before initialize
+	flights flights  // of the stateless revision
+}
+
+// lines reads messages; empty lines are none.
+func (p *pipe) lines(in io.Reader, to chan<- []byte) error {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, int(p.s.o.MaxBody))
+	for scan.Scan() {
+		line := bytes.TrimSpace(scan.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		select {
+		case to <- bytes.Clone(line):
+		case <-p.ctx.Done():
+			return nil
+		}
+	}
+	if errors.Is(scan.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a message is longer than %d bytes", p.s.o.MaxBody)
+	}
+	return scan.Err()
+}
+
+// finish waits until all is answered, and ends what would last.
+func (p *pipe) finish() {
+	p.work.Wait() //nolint:errcheck // nobody gives an error
+	p.stop()
+	p.lasting.Wait()
+}
+
+func (p *pipe) send(message []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.Write(append(message, '\n')) //nolint:errcheck // the client went away, and stdin will end
+}
+
+// take works on a message, in the background where it may take time.
+func (p *pipe) take(line []byte) {
+	m, wrong := read(line)
+	switch {
+	case wrong != nil:
+		p.send(failure(m.id, wrong))
+	case m.id == nil:
+		p.notice(m)
+	case m.version() != "":
+		p.stateless(m)
+	case m.method == "initialize":
+		revision, result := p.s.initialized(m)
+		p.session = newSession("", revision, p.who.Identity)
+		p.send(response(m.id, result))
+	case p.session == nil && m.method != "ping":
+		p.send(failure(m.id, refuse(codeInvalidRequest, "Send initialize first.")))
+	case p.session == nil:
+		p.run(&p.flights, request{message: m, revision: November2025})
+	default:
+		p.run(&p.session.flights, request{message: m, revision: p.session.revision, session: p.session})
+	}
+}
+
+// notice takes a notification.
+func (p *pipe) notice(m message) {
+	switch m.method {
+	case "notifications/cancelled":
+		p.flights.cancel(m)
+		if p.session != nil {
+			p.session.flights.cancel(m)
+		}
+	case "notifications/initialized":
+		if sess := p.session; sess != nil {
+			p.lasting.Go(func() {
+				p.s.hold(p.ctx, p.who, sess.listed.Load(), func() { p.send(notification(listChanged, nil)) }, func() {})
+			})
+		}
+	}
+}
+
+// stateless takes a request of the revision without sessions.
+func (p *pipe) stateless(m message) {
+	if m.version() != July2026 {
+		p.send(failure(m.id, unsupported(m.version())))
+		return
+	}
+	if own, ok := m.meta.Get(metaCapabilities); !ok || own.Kind != "object" {
+		p.send(failure(m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s, an object.", metaCapabilities)))
+		return
+	}
+	if m.method != "subscriptions/listen" {
+		p.run(&p.flights, request{message: m, revision: July2026})
+		return
+	}
+	sub, wrong := subscriptionOf(m)
+	if wrong != nil {
+		p.send(failure(m.id, wrong))
+		return
+	}
+	ctx, done := p.flights.start(p.ctx, m.id)
+	p.lasting.Go(func() {
+		defer done()
+		p.s.subscribe(ctx, p.send, func() {}, p.who, sub)
+	})
+}
+
+// run answers a request, unless its client cancels it.
+func (p *pipe) run(flights *flights, r request) {
+	r.who, r.notify = p.who, p.send
+	ctx, done := flights.start(context.WithoutCancel(p.ctx), r.id)
+	p.work.Go(func() error {
+		defer done()
+		result, wrong := p.s.answer(ctx, r)
+		switch {
+		case ctx.Err() != nil: // cancelled
+		case wrong != nil:
+			p.send(failure(r.id, wrong))
+		default:
+			p.send(response(r.id, result))
+		}
+		return nil
+	})
+}

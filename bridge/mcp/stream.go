@@ -1,0 +1,144 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/upstream"
+)
+
+// keepAlive is how often a silent stream is written to, so that whoever is between does not take it for dead.
+const keepAlive = 25 * time.Second
+
+// stream writes messages as server-sent events.
+type stream struct {
+	mu   sync.Mutex
+	w    http.ResponseWriter
+	open bool // the headers are out
+}
+
+// send writes one message. A client that is gone is noticed by its context, not here.
+func (s *stream) send(message []byte) {
+	s.write("event: message\ndata: ", message, "\n\n")
+}
+
+// ping sends what every client ignores.
+func (s *stream) ping() { s.write(":", nil, "\n\n") }
+
+func (s *stream) write(before string, message []byte, after string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
+		s.open = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache, no-transform")
+		h.Set("X-Accel-Buffering", "no") // or a proxy would hold messages back
+		s.w.WriteHeader(http.StatusOK)
+	}
+	b := make([]byte, 0, len(before)+len(message)+len(after))
+	b = append(append(append(b, before...), message...), after...)
+	s.w.Write(b)                            //nolint:errcheck // see send
+	http.NewResponseController(s.w).Flush() //nolint:errcheck // a writer that cannot flush has nothing to hold back
+}
+
+// hold waits until ctx ends or the server is drained. It calls tell after each change of the caller's tools, and ping
+// now and then. shown is what the client was last shown; nil: nothing.
+func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.Version, tell, ping func()) {
+	changed := make(chan struct{}, 1)
+	defer s.o.Discovery.Subscribe(who, func(catalog.Changes, *catalog.Catalog) {
+		select {
+		case changed <- struct{}{}:
+		default: // one notification says it for all changes so far
+		}
+	})()
+	if v, refused := s.view(ctx, who); refused == nil && shown != nil && *shown != v.Catalog().Version {
+		tell() // it changed before anybody listened
+	}
+	silence := time.NewTicker(keepAlive)
+	defer silence.Stop()
+	for {
+		select {
+		case <-changed:
+			tell()
+		case <-silence.C:
+			ping()
+		case <-ctx.Done():
+			return
+		case <-s.drained.Done():
+			return
+		}
+	}
+}
+
+// listChanged is the one notification that the server sends unasked.
+const listChanged = "notifications/tools/list_changed"
+
+// listen serves the notifications of a session.
+func (s *Server) listen(ctx context.Context, w http.ResponseWriter, sess *session, who upstream.Caller) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(sess.ctx, cancel)()
+	st := &stream{w: w}
+	defer sess.enter(st)()
+	defer func() { sess.used.Store(s.o.Now().UnixNano()) }()
+	st.ping() // the client learns that the stream stands
+	s.hold(ctx, who, sess.listed.Load(), func() {
+		if sess.newest(st) {
+			st.send(notification(listChanged, nil))
+		}
+	}, st.ping)
+}
+
+// subscription is a subscriptions/listen of the stateless revision.
+type subscription struct {
+	id    []byte // of the request, as it was written
+	tools bool   // the client wants to know of changed tools
+}
+
+func subscriptionOf(m message) (subscription, *protocolError) {
+	wanted, err := object(m.params, "notifications")
+	if err != nil || wanted.Kind == "" {
+		return subscription{}, refuse(codeInvalidParams, "The parameter notifications is missing; it must be an object such as {\"toolsListChanged\": true}.")
+	}
+	tools, _ := wanted.Get("toolsListChanged")
+	return subscription{id: m.id, tools: tools.IsTrue()}, nil
+}
+
+// meta is the _meta of every message of the subscription.
+func (sub subscription) meta() []byte {
+	return append(append([]byte(`"_meta":{"io.modelcontextprotocol/subscriptionId":`), sub.id...), '}')
+}
+
+// acknowledged says which of the wanted notifications will come. It is the first message of the subscription.
+func (sub subscription) acknowledged() []byte {
+	params := append([]byte(`{`), sub.meta()...)
+	params = append(params, `,"notifications":{`...)
+	if sub.tools {
+		params = append(params, `"toolsListChanged":true`...)
+	}
+	return notification("notifications/subscriptions/acknowledged", append(params, '}', '}'))
+}
+
+func (sub subscription) changed() []byte {
+	return notification(listChanged, append(append([]byte(`{`), sub.meta()...), '}'))
+}
+
+// ended is the response that closes the subscription from this side.
+func (sub subscription) ended() []byte {
+	return response(sub.id, append(append([]byte(`{"resultType":"complete",`), sub.meta()...), '}'))
+}
+
+// subscribe serves a subscription. Without anything to tell it ends at once.
+func (s *Server) subscribe(ctx context.Context, send func([]byte), ping func(), who upstream.Caller, sub subscription) {
+	send(sub.acknowledged())
+	if sub.tools {
+		s.hold(ctx, who, nil, func() { send(sub.changed()) }, ping)
+	}
+	if ctx.Err() == nil {
+		send(sub.ended())
+	}
+}
