@@ -110,21 +110,18 @@ func (x *exchange) send(w http.ResponseWriter) {
 // maxKept is the largest body that passes through a mutant's hands; a larger one goes to the bridge as it is.
 const maxKept = 4 << 20
 
+// small tells whether a request says that its body may pass through a mutant's hands.
+func small(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= maxKept }
+
 // onAnswer changes the answers to the requests that match.
 func onAnswer(matches func(*http.Request) bool, change func(x *exchange)) front {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !matches(r) || r.ContentLength > maxKept {
+			if !matches(r) || !small(r) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			body, err := io.ReadAll(io.LimitReader(r.Body, maxKept+1))
-			if err != nil || len(body) > maxKept {
-				r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
-				next.ServeHTTP(w, r)
-				return
-			}
-			x := answer(next, r, body)
+			x := answer(next, r, drain(r))
 			change(x)
 			x.send(w)
 		})

@@ -40,9 +40,18 @@ func onCall(change func(r *http.Request, call map[string]any)) upstream {
 	})
 }
 
+// onParams changes the arguments of every call that has any.
+func onParams(change func(params any) any) upstream {
+	return onCall(func(_ *http.Request, call map[string]any) {
+		if params, ok := call["params"]; ok {
+			call["params"] = change(params)
+		}
+	})
+}
+
 // onArguments changes the arguments of every call, at every level.
 func onArguments(change func(v any) any) upstream {
-	return onCall(func(_ *http.Request, call map[string]any) { call["params"] = mapped(call["params"], change) })
+	return onParams(func(params any) any { return mapped(params, change) })
 }
 
 // onMethods changes the attributes of every method that discovery shows.

@@ -205,7 +205,7 @@ func relisted(compare func(a, b tool) int) front {
 		if x.Status != http.StatusOK {
 			return
 		}
-		var all []any
+		all := []any{}
 		for cursor := ""; ; {
 			p := x.Ask(http.MethodGet, x.Request.URL.Path+"?"+url.Values{"cursor": {cursor}}.Encode(), nil).Object()
 			tools, _ := p["tools"].([]any)

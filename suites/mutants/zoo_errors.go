@@ -304,7 +304,7 @@ func cachedResults() front {
 			}
 		})(next)
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if !toInvoke(r) || r.Method != http.MethodPost || r.ContentLength > maxKept {
+			if !toInvoke(r) || r.Method != http.MethodPost || !small(r) {
 				return false
 			}
 			body := drain(r)

@@ -139,7 +139,7 @@ func oneBodyAtATime() front {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if r.ContentLength < maxKept {
+		if small(r) {
 			fill(r, drain(r))
 		}
 		return false

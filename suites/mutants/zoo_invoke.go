@@ -27,7 +27,7 @@ var invokeMutants = []Mutant{
 		})},
 
 	{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
-		Upstream: onCall(func(_ *http.Request, call map[string]any) { call["params"] = rounded(call["params"]) })},
+		Upstream: onParams(rounded)},
 	{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Upstream: onNestedArguments(func(v any) any {
 		if object, ok := v.(map[string]any); ok && len(object) == 0 {
 			return []any{}
@@ -75,7 +75,7 @@ var invokeMutants = []Mutant{
 		Upstream: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
 	{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Upstream: onNestedArguments(numeric)},
 	{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "what is below the second level is sent as a string of JSON",
-		Upstream: onCall(func(_ *http.Request, call map[string]any) { call["params"] = shallow(call["params"], 3) })},
+		Upstream: onParams(func(params any) any { return shallow(params, 3) })},
 
 	{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Front: onResult(rounded)},
 	{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Front: onResult(func(v any) any { return mapped(v, onStrings(html.EscapeString)) })},
@@ -160,17 +160,17 @@ func onSuccess(change func(result any) any) front {
 	})
 }
 
-// onNested changes the values below the arguments' own level.
+// onNestedArguments changes the values below the arguments' own level.
 func onNestedArguments(change func(v any) any) upstream {
-	return onCall(func(_ *http.Request, call map[string]any) {
-		switch params := call["params"].(type) {
-		case map[string]any:
-			for name, v := range params {
-				params[name] = mapped(v, change)
-			}
-		case []any:
-			call["params"] = mapped(params, change)
+	return onParams(func(params any) any {
+		byName, ok := params.(map[string]any)
+		if !ok {
+			return mapped(params, change)
 		}
+		for name, v := range byName {
+			byName[name] = mapped(v, change)
+		}
+		return byName
 	})
 }
 

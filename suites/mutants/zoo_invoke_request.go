@@ -221,7 +221,7 @@ func onCallBody(change func(x *exchange, call map[string]any)) front {
 // onBody changes the body of an invoke before the bridge reads it.
 func onBody(change func(body []byte) []byte) front {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if toInvoke(r) && r.Method == http.MethodPost && r.ContentLength < maxKept {
+		if toInvoke(r) && r.Method == http.MethodPost && small(r) {
 			fill(r, change(drain(r)))
 		}
 		return false

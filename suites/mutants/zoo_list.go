@@ -107,7 +107,7 @@ var listMutants = []Mutant{
 				delete(t, "description")
 			}
 		})},
-	{Name: "description-null-on-page-two", Breaks: Clauses("list/tool-required-members"), Origin: Imagined,
+	{Name: "description-null-on-page-two", Breaks: Clauses("list/tool-required-members", "describe/equals-list"), Origin: Imagined,
 		Front: onList(func(p *page) {
 			if p.Cursor != "" && len(p.Tools) > 0 {
 				p.Tools[len(p.Tools)-1].(tool)["description"] = nil
@@ -150,7 +150,7 @@ var listMutants = []Mutant{
 				p.Tools = append([]any{before[len(before)-1]}, p.Tools...)
 			}
 		})},
-	{Name: "second-page-skips-first", Breaks: Clauses("list/pages-cover-all-once"), Origin: Imagined,
+	{Name: "second-page-skips-first", Breaks: Clauses("list/pages-cover-all-once", "access/filtered-by-method"), Origin: Imagined,
 		Front: onList(func(p *page) {
 			if offset(p.Cursor) > 0 && len(p.Tools) > 0 {
 				p.Tools = p.Tools[1:]
@@ -202,7 +202,7 @@ var listMutants = []Mutant{
 				p.Tools = p.withCursor("")
 			}
 		})},
-	{Name: "cursor-negative-from-end", Breaks: Clauses("list/cursor-malformed"), Origin: Module,
+	{Name: "cursor-negative-from-end", Breaks: Clauses("list/cursor-malformed", "list/cursor-malformed-400"), Origin: Module,
 		Front: onAnswer(toList, func(x *exchange) {
 			c := x.Request.URL.Query().Get("cursor")
 			if offset(c) < 0 {
@@ -243,14 +243,14 @@ var listMutants = []Mutant{
 				}
 			}
 		})},
-	{Name: "every-method-listed", Breaks: Clauses("list/only-marked-methods"), Origin: Imagined,
+	{Name: "every-method-is-a-tool", Breaks: Clauses("list/only-marked-methods", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
 		Upstream: onMethods(func(_ string, attributes map[string]any) {
 			if attributes["mcpTool"] == nil {
 				attributes["mcpTool"] = map[string]any{}
 			}
 		})},
 	{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a tool that went shifts all that follow", Front: relisted(func(tool, tool) int { return 0 })},
-	{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller"), Origin: Imagined, Front: cursorKeepsTools()},
+	{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages", "access/filtered-by-method"), Origin: Imagined, Front: cursorKeepsTools()},
 }
 
 // alternatingOrder turns every second full listing round.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,23 +17,22 @@ import (
 )
 
 var mappingMutants = []Mutant{
-	{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Imagined,
+	{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "list/pages-cover-all-once"), Origin: Imagined,
 		Why: "underscores come out as hyphens; both spellings are taken", Front: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
-	{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
-		Why: "as clients like it, but not what the bridge claims", Front: renamed(func(id string) string { return strings.ReplaceAll(id, ".", "_") })},
-	{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
-		Front: renamed(func(id string) string { return strings.ReplaceAll(id, ".", "/") })},
-	{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
-		Front: renamed(func(id string) string {
-			return regexp.MustCompile(`^taxonomy\.`).ReplaceAllString(id, "Taxonomy: ")
-		})},
+	{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "list/pages-cover-all-once"), Origin: Peer,
+		Why: "as clients like it, but not what the bridge claims", Front: renamed(taxonomyTo("taxonomy_"))},
+	{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method", "list/pages-cover-all-once"), Origin: Imagined,
+		Front: renamed(taxonomyTo("taxonomy/"))},
+	{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method", "list/pages-cover-all-once"), Origin: Imagined,
+		Front: renamed(taxonomyTo("Taxonomy: "))},
 	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique"), Origin: Imagined,
 		Claims: "naming-underscore", Front: renamed(underscored)},
-	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined, Claims: "naming-underscore",
-		Why: "both spellings are taken, the wrong one is listed", Front: alias(underscored)},
-	{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Claims: "naming-underscore",
+	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "mapping/name-portable", "access/filtered-by-method", "list/pages-cover-all-once"), Origin: Imagined,
+		Claims: "naming-underscore", Why: "all names but a few; both spellings are taken", Options: underscoring,
+		Front: renamed(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
+	{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored", "describe/answers-tool"), Origin: Imagined, Claims: "naming-underscore",
 		Why: "describe takes the id alone", Options: underscoring, Front: onAnswer(toDescribe, func(x *exchange) {
-			if strings.Contains(x.described(), "_") && x.Status == http.StatusOK {
+			if strings.HasPrefix(x.described(), "taxonomy_") && x.Status == http.StatusOK {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
@@ -155,29 +155,34 @@ var mappingMutants = []Mutant{
 		Front: onTool(func(t tool) { walk(t["outputSchema"], emptyAsList) })},
 
 	{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional one",
-		Front: onProperties(func(schema, properties map[string]any) {
-			for name := range properties {
-				if !slices.Contains(required(schema), any(name)) && len(properties) > 2 {
-					delete(properties, name)
-					return
-				}
+		Front: onTool(func(t tool) {
+			schema, _ := t["inputSchema"].(map[string]any)
+			properties, _ := schema["properties"].(map[string]any)
+			if _, optional := properties["page"]; optional && strings.HasPrefix(fmt.Sprint(t["name"]), "content.") {
+				delete(properties, "page")
 			}
 		})},
 	{Name: "parameter-invented", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
-		Front: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{"type": "string"} })},
+		Front: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{} })},
 	{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("enum"))},
 	{Name: "format-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("format"))},
 	{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("minimum", "maximum"))},
 	{Name: "pattern-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("pattern"))},
 	{Name: "default-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("default"))},
 	{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
-	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("properties"))},
+	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+		Front: onProperty(func(p map[string]any) {
+			if p["additionalProperties"] == nil && !fromFactory(p) {
+				delete(p, "properties")
+			}
+		})},
+
 	{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("required"))},
 	{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("enum"))},
 	{Name: "items-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("items"))},
 	{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
-			if p["type"] == "integer" {
+			if p["type"] == "integer" && p["maximum"] != nil {
 				p["type"] = "number"
 			}
 		})},
@@ -212,10 +217,10 @@ var mappingMutants = []Mutant{
 		})},
 
 	{Name: "required-missing", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Front: onInput(without("required"))},
-	{Name: "required-all", Breaks: Clauses("mapping/required-exact"), Origin: Imagined,
+	{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
 		Front: onProperties(func(schema, properties map[string]any) {
 			all := []any{}
-			for name := range properties {
+			for _, name := range slices.Sorted(maps.Keys(properties)) {
 				all = append(all, name)
 			}
 			schema["required"] = all
@@ -302,7 +307,7 @@ func alias(to func(id string) string) front {
 				if id := known(x, name); id != name {
 					r.URL.RawQuery = url.Values{"name": {id}}.Encode()
 				}
-			case toInvoke(r) && r.ContentLength < maxKept:
+			case toInvoke(r) && small(r):
 				body := drain(r)
 				if name, ok := decode(body)["name"].(string); ok && name != "" {
 					if id := known(x, name); id != name {
@@ -314,6 +319,11 @@ func alias(to func(id string) string) front {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// taxonomyTo renames the tools of one module, so that the others show what else is right.
+func taxonomyTo(prefix string) func(string) string {
+	return func(id string) string { return strings.Replace(id, "taxonomy.", prefix, 1) }
 }
 
 func underscoring(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
@@ -359,13 +369,19 @@ func required(schema map[string]any) []any {
 	return names
 }
 
-// onFactory changes the schemas that come from the pagination factory, known by their offset and limit.
+// onFactory changes the schemas that come from the pagination factory.
 func onFactory(change func(property map[string]any)) front {
 	return onProperty(func(p map[string]any) {
-		if inner, ok := p["properties"].(map[string]any); ok && inner["offset"] != nil && inner["limit"] != nil {
+		if fromFactory(p) {
 			change(p)
 		}
 	})
+}
+
+// fromFactory knows the pagination factory's schema by its offset and limit.
+func fromFactory(schema map[string]any) bool {
+	inner, _ := schema["properties"].(map[string]any)
+	return inner["offset"] != nil && inner["limit"] != nil
 }
 
 // onPositional changes the schemas of methods with parameters by position, which the reference names "0", "1", ….

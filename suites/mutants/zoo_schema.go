@@ -7,8 +7,12 @@ var schemaMutants = []Mutant{
 	{Name: "schema-unknown-type", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"id": map[string]any{"type": "int"}} })},
 	{Name: "schema-draft3-required", Breaks: Clauses("schema/input-valid", "mapping/properties-complete"), Origin: Module,
-		Why:   "`required: true` beside a type, as Drupal developers write it",
-		Front: onProperty(func(p map[string]any) { p["required"] = true })},
+		Why: "`required: true` beside a type, as Drupal developers write it",
+		Front: onProperty(func(p map[string]any) {
+			if p["type"] == "string" {
+				p["required"] = true
+			}
+		})},
 	{Name: "schema-negative-length", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) { s["minProperties"] = -1 })},
 	{Name: "schema-broken-pattern", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
