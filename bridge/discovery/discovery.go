@@ -84,7 +84,7 @@ type flight struct {
 
 // New makes an engine. It asks the site nothing before the first caller comes.
 func New(o Options) (*Engine, error) {
-	b, err := newBuilder(o.Rules)
+	b, err := newBuilder(o.Rules, o.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"sync"
@@ -95,6 +96,7 @@ type builder struct {
 	picker picker
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
+	logger *slog.Logger
 }
 
 // translated is a tool with what was said about it; tool is nil when the method is in quarantine.
@@ -103,12 +105,12 @@ type translated struct {
 	diagnostics []translate.Diagnostic
 }
 
-func newBuilder(rules Rules) (*builder, error) {
+func newBuilder(rules Rules, logger *slog.Logger) (*builder, error) {
 	p, err := newPicker(rules)
 	if err != nil {
 		return nil, err
 	}
-	return &builder{rules: rules, picker: p}, nil
+	return &builder{rules: rules, picker: p, logger: logger}, nil
 }
 
 // build gives the set of an answer, with references that take the values of targets. Within one epoch the same answer
@@ -128,7 +130,13 @@ func (b *builder) build(source Source, a Answer, targets map[string][]string, ep
 		if err != nil {
 			return nil, err
 		}
-		return b.assemble(d, targets), nil
+		s := b.assemble(d, targets)
+		for _, note := range s.diagnostics {
+			if note.Quarantined {
+				b.logger.Warn("method left out", "method", note.Method, "problem", note.Problem)
+			}
+		}
+		return s, nil
 	})
 }
 

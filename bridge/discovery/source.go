@@ -82,7 +82,8 @@ func (JSONRPC) Read(a Answer) (Description, error) {
 }
 
 // Module discovers by the MCP module's own /mcp/tools/list, page by page. What it lists is exposed, and whom it
-// refuses may not discover; calls still go to /jsonrpc, where every answer has its id.
+// refuses may not discover, nor call, for nothing is known of their tools. Calls still go to /jsonrpc, where every
+// answer has its id.
 type Module struct{ Site *upstream.Client }
 
 // maxPages bounds a module whose pages never end.
