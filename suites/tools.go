@@ -77,7 +77,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
 			return l
 		case len(l.Pages) == maxPages || empty == maxEmptyPages:
-			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", maxPages))
+			l.Fault = mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", len(l.Pages)))
 			return l
 		}
 		seen[cursor] = true
