@@ -12,17 +12,15 @@ type gate struct {
 	address    net.Addr
 	keepAlives func(bool) // of the server: without them its idle connections end too
 
-	// keepAlive lets go of the connections that no request uses while the gate is shut, or allows them again.
-	keepAlive func(bool)
-
 	mu       sync.Mutex
-	listener net.Listener
+	listener net.Listener // nil while the gate is shut
+	held     *hold        // the port while the gate is shut; nil where it could not be held
 	closed   bool
 	back     chan struct{} // closed when the listener is there again
 }
 
 func newGate(l net.Listener) *gate {
-	return &gate{address: l.Addr(), listener: l, keepAlive: func(bool) {}}
+	return &gate{address: l.Addr(), listener: l, keepAlives: func(bool) {}}
 }
 
 // Accept waits through the times when the gate is shut.
@@ -53,11 +51,14 @@ func (g *gate) Close() error {
 		return nil
 	}
 	g.closed = true
-	if g.listener == nil {
-		close(g.back)
-		return nil
+	if g.listener != nil {
+		return g.listener.Close()
 	}
-	return g.listener.Close()
+	if g.held != nil {
+		g.held.release()
+	}
+	close(g.back)
+	return nil
 }
 
 // Addr is the address that the gate guards.
@@ -65,16 +66,25 @@ func (g *gate) Addr() net.Addr { return g.address }
 
 // shut refuses connections for the time given, then listens on the same address again.
 func (g *gate) shut(d time.Duration) error {
+	if err := g.close(); err != nil {
+		return err
+	}
+	g.keepAlives(false) // not under the lock: a server that closes holds its own and asks for the gate's
+	time.AfterFunc(d, g.open)
+	return nil
+}
+
+func (g *gate) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.listener == nil {
 		return errors.New("the mock is not listening")
 	}
 	err := g.listener.Close()
-	g.keepAlives(false)
 	g.listener, g.back = nil, make(chan struct{})
-	g.keepAlive(false)
-	time.AfterFunc(d, g.open)
+	if tcp, ok := g.address.(*net.TCPAddr); ok {
+		g.held, _ = holdPort(tcp) // where it cannot be held, open asks for it anew
+	}
 	return err
 }
 
@@ -87,7 +97,7 @@ func (g *gate) open() {
 	if g.closed || g.listener != nil {
 		return
 	}
-	l, err := net.Listen("tcp", g.address.String())
+	l, err := g.listen()
 	if err != nil {
 		time.AfterFunc(reopenPause, g.open)
 		return
@@ -95,6 +105,14 @@ func (g *gate) open() {
 	g.listener = l
 	g.keepAlives(true)
 	close(g.back)
+}
+
+func (g *gate) listen() (net.Listener, error) {
+	if h := g.held; h != nil {
+		g.held = nil
+		return h.listen()
+	}
+	return net.Listen("tcp", g.address.String())
 }
 
 // isShut tells whether connections are refused now.

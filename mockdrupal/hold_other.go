@@ -1,0 +1,16 @@
+//go:build !unix
+
+package mockdrupal
+
+import (
+	"errors"
+	"net"
+)
+
+// hold stands for a held port where the system has no way to hold one: the port is merely free for a while.
+type hold struct{}
+
+func holdPort(*net.TCPAddr) (*hold, error) { return nil, errors.ErrUnsupported }
+
+func (*hold) listen() (net.Listener, error) { return nil, errors.ErrUnsupported }
+func (*hold) release()                      {}
