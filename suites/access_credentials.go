@@ -132,7 +132,7 @@ var _ = Area("access", func(b *Bridge) {
 		creds, _ := b.credentialsOf(stranger)
 		Expect(b.As(stranger).List(ctx)).NotTo(HoldSecret(append(secrets, creds.secrets()...)), "while the site resets connections")
 		disarm()
-		b.recovered(ctx, known)
+		b.recovered(ctx, asAgent(known))
 	})
 
 	b.Check("access/per-credential", func(ctx SpecContext) {

@@ -11,27 +11,30 @@ import (
 	"bridgecheck/mockdrupal"
 )
 
-// Drupal is the mock site behind the bridge, as the checks see it. Whatever a check changes through it is undone when
-// the check ends. A nil *Drupal stands for a black-box run and has seen nothing.
-type Drupal struct {
-	mock  *mockdrupal.Drupal
-	since int64 // journal position at which the running check began
-	users atomic.Int64
+// Recorder keeps a journal of what reaches a site, and makes the site misbehave: the mock is one itself, and so is a
+// recording proxy before a real one.
+type Recorder interface {
+	Journal() *mockdrupal.Journal
+	Arm(mockdrupal.Fault) (disarm func(), err error)
 }
 
-// Site is the site as it is served now.
-func (d *Drupal) Site() *fixtures.Site { return d.mock.Site() }
+// Upstream is the wire between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
+// seen nothing.
+type Upstream struct {
+	recorder Recorder
+	since    int64 // journal position at which the running check began
+}
 
 // Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
-func (d *Drupal) Mark() { d.since = d.last() }
+func (u *Upstream) Mark() { u.since = u.last() }
 
 // Journal lists the requests that reached the site since the check began or the last Mark.
-func (d *Drupal) Journal() []mockdrupal.Entry { return d.mock.Journal().Entries(d.since) }
+func (u *Upstream) Journal() []mockdrupal.Entry { return u.recorder.Journal().Entries(u.since) }
 
 // Calls lists the JSON-RPC calls in the journal, of the given methods or of all.
-func (d *Drupal) Calls(methods ...string) []mockdrupal.Call {
+func (u *Upstream) Calls(methods ...string) []mockdrupal.Call {
 	var calls []mockdrupal.Call
-	for _, entry := range d.Journal() {
+	for _, entry := range u.Journal() {
 		for _, call := range entry.Calls {
 			if len(methods) == 0 || slices.Contains(methods, call.Method) {
 				calls = append(calls, call)
@@ -42,9 +45,37 @@ func (d *Drupal) Calls(methods ...string) []mockdrupal.Call {
 }
 
 // Runs lists the calls whose method ran.
-func (d *Drupal) Runs(methods ...string) []mockdrupal.Call {
-	return slices.DeleteFunc(d.Calls(methods...), func(c mockdrupal.Call) bool { return !c.Ran })
+func (u *Upstream) Runs(methods ...string) []mockdrupal.Call {
+	return slices.DeleteFunc(u.Calls(methods...), func(c mockdrupal.Call) bool { return !c.Ran })
 }
+
+// Arm makes the site misbehave for the rest of the running check, or until disarm is called.
+func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
+	disarm, err := u.recorder.Arm(fault)
+	if err != nil {
+		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+	}
+	ginkgo.DeferCleanup(disarm)
+	return disarm
+}
+
+func (u *Upstream) last() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.recorder.Journal().Last()
+}
+
+// Drupal is a wire with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
+// through it is undone when the check ends.
+type Drupal struct {
+	*Upstream
+	mock  *mockdrupal.Drupal
+	users atomic.Int64
+}
+
+// Site is the site as it is served now.
+func (d *Drupal) Site() *fixtures.Site { return d.mock.Site() }
 
 // NewUser creates an account that no bridge has seen yet, with the given permissions, for the running check.
 func (d *Drupal) NewUser(permissions ...string) Identity { return d.NewUsers(1, permissions...)[0] }
@@ -84,21 +115,4 @@ func (d *Drupal) change(alter func(*fixtures.Site)) {
 	site := d.Site().Clone()
 	alter(site)
 	d.mock.SetSite(site)
-}
-
-// Arm makes the site misbehave for the rest of the running check, or until disarm is called.
-func (d *Drupal) Arm(fault mockdrupal.Fault) (disarm func()) {
-	disarm, err := d.mock.Arm(fault)
-	if err != nil {
-		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
-	}
-	ginkgo.DeferCleanup(disarm)
-	return disarm
-}
-
-func (d *Drupal) last() int64 {
-	if d == nil {
-		return 0
-	}
-	return d.mock.Journal().Last()
 }

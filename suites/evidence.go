@@ -2,15 +2,15 @@ package suites
 
 import (
 	"encoding/base64"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"bridgecheck/reports"
+	"bridgecheck/suites/redact"
 )
 
 // How much evidence a result keeps.
@@ -33,15 +33,15 @@ func (b *Bridge) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.exchanges, b.blamed, b.inCheck = nil, nil, true
-	if b.Drupal != nil {
-		b.Drupal.Mark()
+	if b.Upstream != nil {
+		b.Upstream.Mark()
 	}
 }
 
 func (b *Bridge) record(a *Answer, since int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.exchanges = append(b.exchanges, &recorded{a, since, b.Drupal.last()})
+	b.exchanges = append(b.exchanges, &recorded{a, since, b.Upstream.last()})
 }
 
 // blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
@@ -84,32 +84,32 @@ func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
 	a := r.answer
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
-		Request: reports.Message{Method: a.Method, URL: b.redact.text(b.target(a)), Header: b.redact.header(a.Sent)},
+		Request: reports.Message{Method: a.Method, URL: b.redact.Text(b.target(a)), Header: b.shown(a.Sent)},
 	}
 	b.body(&e.Request, []byte(a.shown), limit)
 	if a.Err != nil {
-		e.Error = b.redact.text(a.Err.Error())
+		e.Error = b.redact.Text(a.Err.Error())
 	}
 	if a.Status != 0 {
-		e.Response = &reports.Message{Status: a.Status, Header: b.redact.header(a.Header), DurationMS: ms(a.Took)}
+		e.Response = &reports.Message{Status: a.Status, Header: b.shown(a.Header), DurationMS: ms(a.Took)}
 		b.body(e.Response, a.Body, limit)
 	}
-	if b.Drupal == nil {
+	if b.Upstream == nil {
 		return e
 	}
-	for _, entry := range b.Drupal.mock.Journal().Entries(r.since) {
+	for _, entry := range b.Upstream.recorder.Journal().Entries(r.since) {
 		if entry.Seq > r.until || len(e.Drupal) == keptUpstream {
 			break
 		}
-		up := reports.Upstream{At: entry.Start.UTC(), User: entry.User, HTTP: entry.HTTPMethod + " " + entry.Path,
+		up := reports.Upstream{At: entry.Start.UTC(), User: b.redact.Text(entry.User), HTTP: b.redact.Text(entry.HTTPMethod + " " + entry.Path),
 			Status: entry.Status, Fault: entry.Fault, DurationMS: ms(entry.End.Sub(entry.Start))}
 		if len(entry.Calls) == 0 {
 			e.Drupal = append(e.Drupal, up)
 		}
 		for _, call := range entry.Calls {
-			up.Method, up.Ran, up.Params = call.Method, call.Ran, nil
-			if len(call.Params) <= limit {
-				up.Params = []byte(b.redact.text(string(call.Params)))
+			up.Method, up.Ran, up.Params = b.redact.Text(call.Method), call.Ran, nil
+			if params := []byte(b.redact.Text(string(call.Params))); len(params) <= limit && json.Valid(params) {
+				up.Params = params
 			}
 			e.Drupal = append(e.Drupal, up)
 		}
@@ -127,10 +127,10 @@ func (b *Bridge) body(m *reports.Message, body []byte, limit int) {
 		}
 	}
 	if !utf8.Valid(body) {
-		m.Encoding, m.Body = "base64", base64.StdEncoding.EncodeToString([]byte(b.redact.text(string(body))))
+		m.Encoding, m.Body = "base64", base64.StdEncoding.EncodeToString([]byte(b.redact.Text(string(body))))
 		return
 	}
-	m.Body = b.redact.text(string(body))
+	m.Body = b.redact.Text(string(body))
 }
 
 // lastRune is the tail of b from the last byte that starts a rune.
@@ -150,109 +150,22 @@ func (b *Bridge) target(a *Answer) string {
 	return b.url + a.Path + "?" + a.RawQuery
 }
 
-// curl is a command line that sends the request again. Credentials stand as shell variables.
-func (b *Bridge) curl(a *Answer) string {
-	parts := []string{"curl", "-i"}
-	if a.Method != http.MethodGet {
-		parts = append(parts, "-X", a.Method)
-	}
-	variable := strings.ToUpper(shellName(a.Who.String()))
-	for _, name := range slices.Sorted(mapsKeys(a.Sent)) {
-		for _, value := range a.Sent[name] {
-			scheme, _, _ := strings.Cut(value, " ")
-			switch {
-			case name == "Authorization" && scheme == "Basic":
-				parts = append(parts, "-u", fmt.Sprintf(`"%s:$%s_PASSWORD"`, shellSafe(a.Who.String()), variable))
-			case name == "Authorization":
-				parts = append(parts, "-H", fmt.Sprintf(`"Authorization: %s $%s_TOKEN"`, shellSafe(scheme), variable))
-			case name == "Cookie":
-				parts = append(parts, "-H", fmt.Sprintf(`"Cookie: $%s_COOKIE"`, variable))
-			default:
-				parts = append(parts, "-H", quote(b.redact.text(name+": "+value)))
-			}
-		}
-	}
-	if a.shown != "" {
-		parts = append(parts, "--data-binary", quote(b.redact.text(a.shown)))
-	}
-	return strings.Join(append(parts, quote(b.redact.text(b.target(a)))), " ")
-}
-
-func mapsKeys(h http.Header) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range h {
-			if !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-// quote makes s one word of a POSIX shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func shellName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, s)
-}
-
-func shellSafe(s string) string { return shellName(s) }
-
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// redactor takes secrets out of all that a report shows: by value, wherever they turn up.
-type redactor struct {
-	mu     sync.Mutex
-	values []string
-	old    *strings.Replacer
-}
-
-const redacted = "[redacted]"
-
-func (r *redactor) add(secrets ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range secrets {
-		if len(s) < 4 || slices.Contains(r.values, s) {
-			continue
-		}
-		r.values, r.old = append(r.values, s), nil
-	}
-}
-
-func (r *redactor) text(s string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.old == nil {
-		var pairs []string
-		byLength := slices.Clone(r.values)
-		slices.SortFunc(byLength, func(a, b string) int { return len(b) - len(a) })
-		for _, v := range byLength {
-			pairs = append(pairs, v, redacted)
-		}
-		r.old = strings.NewReplacer(pairs...)
-	}
-	return r.old.Replace(s)
-}
-
-// header shows headers as one line each; those that carry credentials show only their scheme.
-func (r *redactor) header(h http.Header) map[string]string {
-	shown := map[string]string{}
+// shown writes headers as one line each; those that carry credentials show only their scheme or their name.
+func (b *Bridge) shown(h http.Header) map[string]string {
+	lines := map[string]string{}
 	for name, values := range h {
 		value := strings.Join(values, ", ")
 		switch http.CanonicalHeaderKey(name) {
 		case "Authorization", "Proxy-Authorization":
 			scheme, _, _ := strings.Cut(value, " ")
-			value = scheme + " " + redacted
+			value = scheme + " " + redact.Mark
 		case "Cookie", "Set-Cookie":
 			key, _, _ := strings.Cut(value, "=")
-			value = key + "=" + redacted
+			value = key + "=" + redact.Mark
 		}
-		shown[name] = r.text(value)
+		lines[b.redact.Text(name)] = b.redact.Text(value)
 	}
-	return shown
+	return lines
 }

@@ -3,6 +3,8 @@ package suites
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Identity is a caller by the name of its account. The zero value is the anonymous caller.
@@ -54,21 +56,23 @@ func (c Credentials) empty() bool {
 	return c.Token == "" && c.Cookie == "" && c.User == "" && len(c.Header) == 0
 }
 
-// secrets lists every form in which the credentials travel.
+// secrets lists what in the credentials nobody else may see, in the forms in which they travel. An account's name is
+// none, nor is the scheme before a header's secret.
 func (c Credentials) secrets() []string {
-	var all []string
-	for _, s := range []string{c.Password, c.Token, c.Cookie} {
-		if s != "" {
-			all = append(all, s)
-		}
+	all := []string{c.Password, c.Token, c.Cookie}
+	if _, value, ok := strings.Cut(c.Cookie, "="); ok {
+		all = append(all, value)
 	}
 	if c.User != "" {
 		all = append(all, basic(c.User, c.Password))
 	}
-	for _, value := range c.Header {
+	for name, value := range c.Header {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			_, value, _ = strings.Cut(value, " ")
+		}
 		all = append(all, value)
 	}
-	return all
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
 func basic(user, password string) string {

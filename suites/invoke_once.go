@@ -26,7 +26,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.Drupal.Mark()
 			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), f.name)
 			disarm()
-			b.recovered(ctx, tool.Name)
+			b.recovered(ctx, asAgent(tool.Name))
 		}
 		if b.UpstreamTimeout == 0 {
 			return // nobody knows how long a bridge waits for a site that hangs
@@ -35,7 +35,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.Drupal.Mark()
 		Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), "no answer within the upstream time-out")
 		disarm()
-		b.recovered(ctx, tool.Name)
+		b.recovered(ctx, asAgent(tool.Name))
 	})
 
 	b.Check("invoke/not-cached", func(ctx SpecContext) {

@@ -8,14 +8,14 @@ import (
 	"bridgecheck/mockdrupal"
 )
 
-// HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. Without a mock there is
-// nothing to see, and it matches.
+// HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run
+// there is nothing to see, and it matches.
 func HaveRunNothing() types.GomegaMatcher {
 	return Meet("no method to run on the site", func(a *Answer) string {
-		if a.bridge.Drupal == nil {
+		if a.bridge.Upstream == nil {
 			return ""
 		}
-		if runs := a.bridge.Drupal.Runs(); len(runs) > 0 {
+		if runs := a.bridge.Upstream.Runs(); len(runs) > 0 {
 			return fmt.Sprintf("%s, and %s ran", a.Outcome(), methodsOf(runs))
 		}
 		return ""
@@ -25,7 +25,7 @@ func HaveRunNothing() types.GomegaMatcher {
 // HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
 func HaveRun(method string, times int) types.GomegaMatcher {
 	return Meet(fmt.Sprintf("%s to run %s", method, often(times)), func(a *Answer) string {
-		if n := len(a.bridge.Drupal.Runs(method)); n != times {
+		if n := len(a.bridge.Upstream.Runs(method)); n != times {
 			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), often(n))
 		}
 		return ""
@@ -36,7 +36,7 @@ func HaveRun(method string, times int) types.GomegaMatcher {
 // whatever became of it there.
 func HaveReachedOnce(method string) types.GomegaMatcher {
 	return Meet("one call of "+method+" to reach the site", func(a *Answer) string {
-		if n := len(a.bridge.Drupal.Calls(method)); n != 1 {
+		if n := len(a.bridge.Upstream.Calls(method)); n != 1 {
 			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, often(n))
 		}
 		return ""

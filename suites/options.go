@@ -3,6 +3,7 @@ package suites
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"bridgecheck/mockdrupal"
 	"bridgecheck/reports"
 	"bridgecheck/suites/ledger"
+	"bridgecheck/suites/redact"
 )
 
 // DefaultCapabilities are claimed for a bridge of which nothing else is known.
@@ -36,10 +38,12 @@ type Target struct {
 type Options struct {
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
+	Recorder        *mockdrupal.Proxy                                 // the recording proxy before the real site behind the bridge; nil: none is there
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
 	Credentials     map[Identity]Credentials                          // beside those of the mock's accounts
+	Secrets         []string                                          // what no output may show, beside the credentials
 	Invocations     []Invocation                                      // what a run without a mock may invoke
 	Invalidate      *Invalidate                                       // how the bridge's cache is emptied; nil: unknown
 	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
@@ -144,13 +148,13 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	u, err := url.Parse(target.URL)
 	switch {
 	case err != nil:
-		return nil, usage("the URL %q cannot be read: %v", target.URL, err)
+		return nil, usage("the URL cannot be read: %v", errors.Unwrap(err)) // without the URL: there may be a password in it
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usage("the URL %q is not http or https: give for example http://127.0.0.1:8081", target.URL)
+		return nil, usage("the URL %q is not http or https: give for example http://127.0.0.1:8081", u.Redacted())
 	case u.Host == "":
-		return nil, usage("the URL %q names no host", target.URL)
+		return nil, usage("the URL %q names no host", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, usage("the URL %q has a query or a fragment: give the base URL of the bridge alone", target.URL)
+		return nil, usage("the URL %q has a query or a fragment: give the base URL of the bridge alone", u.Redacted())
 	}
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities
@@ -171,7 +175,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
-		redact: &redactor{}, selected: selected, judged: map[string]bool{},
+		redact: &redact.Redactor{}, selected: selected, judged: map[string]bool{},
 	}
 	if o.Rate > 0 {
 		b.pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
@@ -188,15 +192,20 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 		u.User = nil
 	}
 	if o.Drupal != nil {
-		b.Drupal = &Drupal{mock: o.Drupal}
+		b.Upstream = &Upstream{recorder: o.Drupal}
+		b.Drupal = &Drupal{Upstream: b.Upstream, mock: o.Drupal}
 		if _, ok := b.Drupal.Site().User(string(Agent)); !ok {
 			return nil, usage("the site %s has no user %s, whom the checks sign in as", b.Drupal.Site().Name, Agent)
 		}
 	} else if _, ok := b.credentials[Agent]; !ok {
 		b.credentials[Agent] = Credentials{}
 	}
+	if o.Recorder != nil && o.Drupal == nil {
+		b.Upstream = &Upstream{recorder: o.Recorder}
+	}
+	b.redact.Add(o.Secrets...)
 	for _, creds := range b.credentials {
-		b.redact.add(creds.secrets()...)
+		b.redact.Add(creds.secrets()...)
 	}
 	b.url = strings.TrimSuffix(u.String(), "/")
 	return b, nil

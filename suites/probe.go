@@ -93,7 +93,7 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	if c.bridge.pace != nil {
 		_ = c.bridge.pace.Wait(c.bridge.ctx) // an ended run is noticed below
 	}
-	since := c.bridge.Drupal.last()
+	since := c.bridge.Upstream.last()
 	a.At = time.Now()
 	c.exchange(ctx, r, a)
 	a.Took = time.Since(a.At)

@@ -156,7 +156,7 @@ func (b *Bridge) askAll(ctx context.Context) []asked {
 		all = append(all, asked{r, b.As(r.who).Send(ctx, q)})
 		disarm()
 		if r.fault != nil {
-			b.recovered(ctx, b.KnownTool(ctx))
+			b.recovered(ctx, b.mustRun(ctx))
 		}
 	}
 	return all

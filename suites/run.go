@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +65,8 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
-		Ledger:       reports.Ledger{Revision: b.contract.Revision, Unchecked: b.unchecked()},
+		Ledger:       reports.Ledger{Revision: b.contract.Revision, Checked: len(b.judged), Unchecked: b.unchecked()},
+		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: b.url, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
 		Capabilities: b.claimed, Settings: settings(b, o), Seed: suite.RandomSeed, Strict: o.Strict,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
@@ -87,6 +89,9 @@ func cutShortReason(ctx context.Context) string {
 
 func settings(b *Bridge, o Options) map[string]any {
 	s := map[string]any{"page_size": b.PageSize, "timeout": b.timeout.String(), "mock": b.Drupal != nil}
+	if b.Upstream != nil && b.Drupal == nil {
+		s["recording_proxy"] = true
+	}
 	if b.DiscoveryTTL > 0 {
 		s["discovery_ttl"] = b.DiscoveryTTL.String()
 	}
@@ -145,7 +150,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	r := result(clause)
 	r.DurationMS = ms(spec.RunTime)
 	r.Verdict, r.Message = verdict(clause, spec)
-	r.Message = c.bridge.redact.text(sentence(r.Message))
+	r.Message = c.bridge.redact.Text(sentence(r.Message))
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)
 	if wrong {

@@ -74,10 +74,12 @@ func (b *Bridge) harmless(ctx context.Context) (call Invocation, ok bool) {
 	switch {
 	case b.Drupal != nil:
 		return Invocation{Tool: b.KnownTool(ctx), Identity: Agent}, true
-	case len(b.invocable) > 0:
-		return b.invocable[0], true
 	}
-	return Invocation{}, false
+	i := slices.IndexFunc(b.invocable, Invocation.succeeds)
+	if i < 0 {
+		return Invocation{}, false
+	}
+	return b.invocable[i], true
 }
 
 // mustRun gives a harmless call; without one the check is not testable.
@@ -91,11 +93,7 @@ func (b *Bridge) mustRun(ctx context.Context) Invocation {
 
 // make invokes as the call says.
 func (b *Bridge) make(ctx context.Context, call Invocation) *Answer {
-	var arguments any = Args{}
-	if call.Arguments != nil {
-		arguments = call.Arguments
-	}
-	return b.As(call.Identity).Invoke(ctx, call.Tool, arguments)
+	return b.As(call.Identity).InvokeBody(ctx, call.body())
 }
 
 // mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
@@ -122,7 +120,7 @@ func (b *Bridge) servesOn(ctx context.Context) string {
 
 // mark makes Runs and Calls forget what came before, where there is a site to see.
 func (b *Bridge) mark() {
-	if b.Drupal != nil {
-		b.Drupal.Mark()
+	if b.Upstream != nil {
+		b.Upstream.Mark()
 	}
 }

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -83,29 +84,29 @@ var _ = Area("upstream", func(b *Bridge) {
 	})
 
 	b.Check("upstream/pooled", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		b.Drupal.Mark()
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
+		b.Upstream.Mark()
 		const invokes, handful = 200, 10
 		for range invokes {
-			b.As(Agent).Invoke(ctx, known, Args{})
+			b.make(ctx, call)
 		}
 		connections := map[int64]bool{}
-		for _, entry := range b.Drupal.Journal() {
+		for _, entry := range b.Upstream.Journal() {
 			connections[entry.Conn] = true
 		}
 		Expect(len(connections)).To(BeNumerically("<=", handful), "%d invokes in turn: expected at most %d connections to the site, got %d", invokes, handful, len(connections))
 	})
 
 	b.Check("upstream/id-mismatch", func(ctx SpecContext) {
-		b.eachFailure(ctx, falseAnswers, b.KnownTool(ctx), BeUpstreamError())
+		b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
 		failing := b.failingTool()
 		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
 		for _, f := range []siteFailure{
 			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
 			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
 		} {
-			b.eachFailure(ctx, []siteFailure{f}, b.ToolName(failing.ID), Meet("that error: "+right.Outcome(), func(a *Answer) string {
+			b.eachFailure(ctx, []siteFailure{f}, asAgent(b.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Answer) string {
 				if a.Status != right.Status || a.Code() != right.Code() || a.Message() != right.Message() {
 					return a.Outcome()
 				}
@@ -115,15 +116,15 @@ var _ = Area("upstream", func(b *Bridge) {
 	})
 
 	b.Check("upstream/http-error", func(ctx SpecContext) {
-		b.eachFailure(ctx, failedAnswers, b.KnownTool(ctx), BeUpstreamError())
+		b.eachFailure(ctx, failedAnswers, b.mustRun(ctx), BeUpstreamError())
 	})
 
 	b.Check("upstream/auth-error", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
 
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})
-		refused := b.As(Agent).Invoke(ctx, known, Args{})
+		disarm := b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})
+		refused := b.make(ctx, call)
 		Expect(refused).To(BeRefusedWith(401), "the site's 401")
 		Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
 			if a.Header.Get("WWW-Authenticate") == "" {
@@ -132,28 +133,28 @@ var _ = Area("upstream", func(b *Bridge) {
 			return ""
 		}))
 		disarm()
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})
-		Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(BeRefusedWith(403), "the site's 403")
+		b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})
+		Expect(b.make(ctx, call)).To(BeRefusedWith(403), "the site's 403")
 	})
 
 	b.Check("upstream/timeout", func(ctx SpecContext) {
 		if b.UpstreamTimeout == 0 {
 			NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
 		}
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
 		limit := b.UpstreamTimeout + 1500*time.Millisecond
 		for _, f := range []siteFailure{
 			{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
 			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
 		} {
-			disarm := b.Drupal.Arm(f.fault)
-			r := b.As(Agent).Invoke(ctx, known, Args{})
+			disarm := b.Upstream.Arm(f.fault)
+			r := b.make(ctx, call)
 			Expect(r).To(BeRefusedWith(504, 502, 500), "a site that hangs with "+f.name)
 			Expect(r).To(BeEnvelope(), "a site that hangs with "+f.name)
 			Expect(r.Took).To(BeNumerically("<=", limit), "a site that hangs with %s: expected an answer within %v, got it after %v", f.name, limit, r.Took)
 			disarm()
-			b.recovered(ctx, known)
+			b.recovered(ctx, call)
 		}
 	})
 
@@ -176,33 +177,33 @@ var _ = Area("upstream", func(b *Bridge) {
 			Expect(r.Took).To(BeNumerically("<=", atOnce), "%s while the site is down: expected an answer at once, got it after %v", what, r.Took)
 		}
 		reopen()
-		Expect(b.comesBack(ctx, known)).To(BeEmpty(), "the site is back")
+		Expect(b.comesBack(ctx, asAgent(known))).To(BeEmpty(), "the site is back")
 		Expect(stranger.List(ctx)).To(HaveStatus(200), "the site is back")
 	})
 
 	b.Check("upstream/cancel", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
-		b.Drupal.Mark()
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
+		b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+		b.Upstream.Mark()
 		leaving, leave := context.WithCancel(ctx)
 		gone := make(chan struct{})
 		go func() {
 			defer GinkgoRecover()
 			defer close(gone)
-			b.As(Agent).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)), Fresh: true})
+			b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Fresh: true})
 		}()
-		Eventually(b.Drupal.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
+		Eventually(b.Upstream.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
 		leave()
 		<-gone
-		Eventually(func() bool { return !b.Drupal.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(time.Second).WithPolling(5*time.Millisecond).
+		Eventually(func() bool { return !b.Upstream.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(time.Second).WithPolling(5*time.Millisecond).
 			Should(BeTrue(), "a caller that goes away: expected its request to the site to end, got it still running a second later")
 	})
 
 	b.Check("upstream/huge-answer", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, known, BeUpstreamError())
+		call := b.mustRun(ctx)
+		b.make(ctx, call).MustSucceed()
+		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
 	})
 
 	b.Check("upstream/no-ssrf", func(ctx SpecContext) {
@@ -231,19 +232,19 @@ var _ = Area("upstream", func(b *Bridge) {
 			b.As(Agent).Invoke(ctx, known, Args{})
 			disarm()
 		}
-		b.recovered(ctx, known)
+		b.recovered(ctx, asAgent(known))
 		Expect(elsewhere()).To(BeEmpty(), "no input may make the bridge call another host than the site: expected no connection, got one to %s", host)
 	})
 
 	b.Check("upstream/post-only", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-		for _, entry := range b.Drupal.Journal() {
+		b.make(ctx, b.mustRun(ctx)).MustSucceed()
+		for _, entry := range b.Upstream.Journal() {
 			if len(entry.Calls) == 0 {
 				continue
 			}
 			Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), "a method call: expected POST /jsonrpc, got %s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))
 		}
-		Expect(b.Drupal.Calls()).NotTo(BeEmpty(), "an invoke that succeeded: expected its call at the site, got none")
+		Expect(b.Upstream.Calls()).NotTo(BeEmpty(), "an invoke that succeeded: expected its call at the site, got none")
 	})
 
 	b.Check("upstream/error-any-status", func(ctx SpecContext) {
@@ -259,42 +260,42 @@ var _ = Area("upstream", func(b *Bridge) {
 			return ""
 		})
 		for _, status := range []int{200, 400, 500} {
-			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, b.ToolName(failing.ID), same)
+			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
 		}
 		b.eachFailure(ctx, []siteFailure{
 			{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
 			{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
-		}, b.ToolName(failing.ID), same)
+		}, asAgent(b.ToolName(failing.ID)), same)
 		b.eachFailure(ctx, []siteFailure{
 			{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
 			{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-		}, b.KnownTool(ctx), BeUpstreamError())
+		}, b.mustRun(ctx), BeUpstreamError())
 	})
 })
 
-// eachFailure invokes the tool once under each failure of the site and judges the answer; between two it waits until
+// eachFailure makes the call once under each failure of the site and judges the answer; between two it waits until
 // the bridge serves again, for a breaker may have opened.
-func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, tool string, judge OmegaMatcher) {
+func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {
 	for _, f := range failures {
 		f.fault.Route = "jsonrpc"
-		disarm := b.Drupal.Arm(f.fault)
-		Expect(b.As(Agent).Invoke(ctx, tool, Args{})).To(judge, f.name)
+		disarm := b.Upstream.Arm(f.fault)
+		Expect(b.make(ctx, call)).To(judge, f.name)
 		disarm()
-		b.recovered(ctx, b.KnownTool(ctx))
+		b.recovered(ctx, b.mustRun(ctx))
 	}
 }
 
 // recovered waits until the bridge serves again after a fault of the site is over.
-func (b *Bridge) recovered(ctx context.Context, known string) {
-	if fault := b.comesBack(ctx, known); fault != "" {
+func (b *Bridge) recovered(ctx context.Context, call Invocation) {
+	if fault := b.comesBack(ctx, call); fault != "" {
 		NotTestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): " + fault)
 	}
 }
 
-// comesBack invokes a known tool until it works: at once, or after the Retry-After that a breaker announces. It says
+// comesBack makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
 // what came instead.
-func (b *Bridge) comesBack(ctx context.Context, known string) string {
-	r := b.As(Agent).Invoke(ctx, known, Args{})
+func (b *Bridge) comesBack(ctx context.Context, call Invocation) string {
+	r := b.make(ctx, call)
 	for range 3 {
 		if r.Status == http.StatusOK {
 			return ""
@@ -304,7 +305,7 @@ func (b *Bridge) comesBack(ctx context.Context, known string) string {
 			break
 		}
 		b.pass(ctx, time.Duration(seconds)*time.Second)
-		r = b.As(Agent).Invoke(ctx, known, Args{})
+		r = b.make(ctx, call)
 	}
 	if r.Status == http.StatusOK {
 		return ""

@@ -56,7 +56,7 @@ func (w *wire) Close() { w.conn.Close() }
 func (w *wire) Ask(ctx context.Context, r Request) *Answer {
 	a := w.client.answerTo(&r)
 	req, err := w.client.request(ctx, r, a)
-	since := w.client.bridge.Drupal.last()
+	since := w.client.bridge.Upstream.last()
 	a.At = time.Now()
 	if err == nil {
 		err = w.roundTrip(req, a)
