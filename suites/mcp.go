@@ -83,6 +83,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			s := b.As(Agent).MustMCP(ctx, revision)
 			if b.Drupal != nil {
 				Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
+				b.Drupal.Mark()
 				Expect(s.CallTool(ctx, b.HiddenMethods()[0], Args{})).To(BeProtocolError("-32602"), "a method that is no tool")
 				denied := b.DeniedTool(Discoverer, Agent)
 				Expect(b.As(Discoverer).MustMCP(ctx, revision).CallTool(ctx, denied, Args{})).To(BeProtocolError("-32602"), "a tool that the caller may not run")
@@ -126,7 +127,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			judged := 0
 			for _, m := range b.agentTools() {
 				tool, listed := l.find(b.ToolName(m.ID))
-				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || isEmptyList(m.Behaviour.Value) {
+				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || !conforms(m) {
 					continue
 				}
 				judged++
@@ -385,6 +386,12 @@ func GiveStructured(m *fixtures.Method, tool Tool, revision Revision) OmegaMatch
 		}
 		return "no text block with the same JSON: " + exact.Short(r.text)
 	})
+}
+
+// conforms tells whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
+func conforms(m *fixtures.Method) bool {
+	schema, err := jsonschema.Compile(parsed(string(m.Output)), jsonschema.Draft7)
+	return err == nil && schema.Fault(parsed(string(m.Behaviour.Value))) == ""
 }
 
 func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }

@@ -145,7 +145,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	}
 	defer stage.close()
 	o := l.options
-	o.Drupal, o.Advance = stage.drupal, stage.advance
+	o.Drupal, o.Advance, o.Stdio = stage.drupal, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	report, err := suites.Run(cmd.Context(), stage.target, o)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -12,13 +13,18 @@ import (
 	"bridgecheck/suites/mutants"
 )
 
+// inProcessUpstreamTimeout is how long the reference bridge waits for the mock: not so long that the checks of time-outs
+// take many seconds, not so short that a busy machine under load runs into it.
+const inProcessUpstreamTimeout = time.Second
+
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
 type stage struct {
 	target  suites.Target
 	drupal  *mockdrupal.Drupal
 	bridge  *process // the bridge of --exec; nil otherwise
 	advance func(time.Duration)
-	stops   []func() // in the order in which things were started
+	stdio   func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
+	stops   []func()                                          // in the order in which things were started
 
 	discoveryTTL, upstreamTimeout time.Duration // that the bridge was told to keep; 0: it was not told
 }
@@ -72,13 +78,15 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 
 // inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	stand, err := mutants.Serve(mutants.Mutant{Setup: l.setup, Options: func(o *bridge.Options) { o.PageSize = l.options.PageSize }})
+	stand, err := mutants.Serve(mutants.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
+		o.PageSize, o.UpstreamTimeout = l.options.PageSize, inProcessUpstreamTimeout
+	}})
 	if err != nil {
 		return err
 	}
 	s.stops = append(s.stops, stand.Close)
 	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
-	s.drupal, s.advance = stand.Drupal, stand.Advance
-	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, mutants.UpstreamTimeout
+	s.drupal, s.advance, s.stdio = stand.Drupal, stand.Advance, stand.Stdio
+	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, inProcessUpstreamTimeout
 	return nil
 }

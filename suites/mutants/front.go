@@ -113,11 +113,16 @@ const maxKept = 4 << 20
 // small tells whether a request says that its body may pass through a mutant's hands.
 func small(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= maxKept }
 
+// isStream tells whether the answer is one that does not end by itself.
+func isStream(r *http.Request) bool {
+	return r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
 // onAnswer changes the answers to the requests that match.
 func onAnswer(matches func(*http.Request) bool, change func(x *exchange)) front {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !matches(r) || !small(r) {
+			if !matches(r) || !small(r) || isStream(r) {
 				next.ServeHTTP(w, r)
 				return
 			}

@@ -6,11 +6,15 @@ package mutants
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +48,8 @@ type Mutant struct {
 	Upstream func(next http.RoundTripper) http.RoundTripper // between the bridge and the site
 	Options  func(*bridge.Options)                          // other settings of the reference
 	Server   func(*http.Server)                             // other settings of the server that it runs on
+	MCP      bool                                           // MCP is what it changes; all others are judged by the three endpoints, of which MCP is a mirror
+	Stdout   func(io.Writer) io.Writer                      // between the bridge's stdout and the caller, where it speaks MCP on stdio
 	Claims   string                                         // changes to the capabilities, as --capabilities takes them
 	Site     string                                         // built-in site behind it; "" is default
 	Setup    string                                         // of the reference that it differs from; "" is attribute
@@ -68,6 +74,7 @@ type Stand struct {
 	bridge *bridge.Bridge
 	site   *mockdrupal.Server
 	front  *http.Server
+	stdout func(io.Writer) io.Writer
 }
 
 // Serve starts the stand of a mutant; the zero Mutant is the reference bridge. Close ends it.
@@ -84,7 +91,7 @@ func Serve(m Mutant) (*Stand, error) {
 	if setup.Site != nil {
 		setup.Site(site)
 	}
-	s := &Stand{}
+	s := &Stand{stdout: m.Stdout}
 	if s.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: s.Now}); err != nil {
 		return nil, fmt.Errorf("start the mock Drupal: %w", err)
 	}
@@ -136,6 +143,33 @@ func (s *Stand) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Lo
 // Advance moves the stand's clock on.
 func (s *Stand) Advance(d time.Duration) { s.ahead.Add(int64(d)) }
 
+// Stdio has the bridge speak MCP on a pipe, signed in as service, as it would as a process of its own.
+func (s *Stand) Stdio(context.Context) (io.ReadWriteCloser, error) {
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	var stdout io.Writer = out
+	if s.stdout != nil {
+		stdout = s.stdout(out)
+	}
+	go func() {
+		// The bridge says why it stops to the operator; a caller sees that it did.
+		err := s.bridge.ServeStdio(context.Background(), in, stdout, "service", "service-pass")
+		out.CloseWithError(err)
+	}()
+	return pipes{fromBridge, toBridge}, nil
+}
+
+// pipes are a process's stdout and stdin.
+type pipes struct {
+	*io.PipeReader
+	stdin *io.PipeWriter
+}
+
+func (p pipes) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+
+// Close ends both, and with them the bridge.
+func (p pipes) Close() error { return errors.Join(p.stdin.Close(), p.PipeReader.Close()) }
+
 // Close ends the servers and their connections.
 func (s *Stand) Close() {
 	if s.front != nil {
@@ -158,9 +192,13 @@ func Judge(ctx context.Context, m Mutant, o suites.Options) (*reports.Report, er
 	if o.Capabilities, err = suites.Claim(setup.Claimed, m.Claims); err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
+	if m.Name != "" && !m.MCP {
+		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
+	}
 	if setup.Settings != nil {
 		setup.Settings(&o)
 	}
+	o.Stdio = stand.Stdio
 	o.Drupal, o.DiscoveryTTL, o.UpstreamTimeout, o.Advance = stand.Drupal, TTL, UpstreamTimeout, stand.Advance
 	return suites.Run(ctx, suites.Target{URL: stand.URL, Name: m.Name}, o)
 }

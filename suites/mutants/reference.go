@@ -30,7 +30,8 @@ type Setup struct {
 // attribute, and with patterns over a site that has nothing but the jsonrpc module.
 func Setups() []Setup {
 	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "drupal-types", "custom-types",
-		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages"})
+		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
+		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
 	everything := func(o *bridge.Options) {
 		o.Output = invoke.OutputRefuse
 		o.Types = map[string]translate.FieldType{"geofield": {Schema: json.RawMessage(
