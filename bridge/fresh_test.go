@@ -335,3 +335,46 @@ func TestTheSiteIsAskedForNewsOnly(t *testing.T) {
 		t.Errorf("%d of %d discoveries were for news", unchanged.Load(), s.discoveries.Load())
 	}
 }
+
+func TestASiteSlowerThanTheTTLIsNotStale(t *testing.T) {
+	c := &clock{}
+	s := newSite(t)
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		c.advance(2 * time.Minute) // the site takes its time
+		io.WriteString(w, `{"data":[`+echo+`]}`)
+	}
+	front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+	for i := range 2 {
+		if r := list(t, front, "agent"); r.Status != 200 || r.Header.Get("Warning") != "" || s.discoveries.Load() != int64(i+1) {
+			t.Errorf("%d %v after %d discoveries", r.Status, r.Header, s.discoveries.Load())
+		}
+	}
+}
+
+func TestAnInvalidationWhileTheSiteAnswersIsNotLost(t *testing.T) {
+	s := newSite(t, method("content.old"))
+	arrived, release := make(chan struct{}), make(chan struct{})
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		body := `{"data":[` + method("content.old") + `,{"id":"cache.rebuild"}]}`
+		if s.discoveries.Load() > 2 {
+			body = `{"data":[` + method("content.new") + `]}`
+		}
+		if user, _, _ := r.BasicAuth(); user == "agent" && s.discoveries.Load() == 2 {
+			close(arrived)
+			<-release
+		}
+		io.WriteString(w, body)
+	}
+	front := start(t, s)
+	list(t, front, "admin")
+	got := make(chan reply)
+	go func() { got <- list(t, front, "agent") }()
+	<-arrived
+	if r := send(t, front, "admin", "POST", "/mcp/admin/invalidate", ""); r.Status != 200 {
+		t.Errorf("invalidate: %d %s", r.Status, r.Body)
+	}
+	close(release)
+	if r := <-got; !strings.Contains(r.Body, "content.new") || r.Header.Get("Warning") != "" {
+		t.Errorf("%d %v %s", r.Status, r.Header, r.Body)
+	}
+}

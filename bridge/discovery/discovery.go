@@ -118,15 +118,18 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		return e.view(en, k, false)
 	}
 	err := e.refresh(ctx, en, e.usable(k))
-	if k = en.known.Load(); e.fresh(k) {
+	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful while the site answered
+		err = e.refresh(ctx, en, e.usable(k))
+		k = en.known.Load()
+	}
+	switch {
+	case err == nil && e.current(k): // just answered, even if the site took longer than the TTL
 		e.observe("miss")
 		return e.view(en, k, false)
-	}
-	if e.usable(k) {
+	case e.usable(k):
 		e.observe("stale")
 		return e.view(en, k, true)
-	}
-	if err == nil { // made doubtful again in between
+	case err == nil:
 		err = fault.New(fault.UpstreamUnavailable, "The site's tools change at this moment; come again.")
 	}
 	return View{}, err
@@ -154,7 +157,7 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 
 // fresh tells whether knowledge holds without asking again.
 func (e *Engine) fresh(k *knowledge) bool {
-	if k == nil || k.generation != e.generation.Load() {
+	if !e.current(k) {
 		return false
 	}
 	ttl := e.ttl
@@ -164,10 +167,16 @@ func (e *Engine) fresh(k *knowledge) bool {
 	return e.o.Now().Sub(k.at) < ttl
 }
 
+// current tells whether nobody has doubted knowledge since it came.
+func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation == e.generation.Load() }
+
 // usable tells whether knowledge may stand in while the site fails.
 func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Sub(k.at) < e.ttl+e.o.MaxStale
 }
+
+// errStillAsking says that the site takes its time while there is something to fall back on.
+var errStillAsking = errors.New("the site has not answered yet")
 
 // refresh asks the site, together with whoever asks for the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it.
@@ -194,13 +203,16 @@ func (e *Engine) refresh(ctx context.Context, en *entry, fallback bool) error {
 	case <-f.done:
 		return f.err
 	case <-patience:
-		return nil
+		return errStillAsking
 	case <-ctx.Done():
 	}
 	en.mu.Lock()
 	defer en.mu.Unlock()
 	if f.waiting--; f.waiting == 0 {
 		f.cancel() // nobody wants it any more
+		if en.flight == f {
+			en.flight = nil // whoever comes now must not wait for what is given up
+		}
 	}
 	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(ctx.Err())
 }
@@ -215,7 +227,9 @@ func (e *Engine) launch(en *entry) *flight {
 		defer cancel()
 		err := e.discover(ctx, en, generation)
 		en.mu.Lock()
-		f.err, en.flight = err, nil
+		if f.err = err; en.flight == f {
+			en.flight = nil
+		}
 		en.mu.Unlock()
 		close(f.done)
 	})
