@@ -21,7 +21,7 @@ var _ = Area("describe", func(b *Bridge) {
 	b.Check("describe/equals-list", func(ctx SpecContext) {
 		for _, listed := range b.As(Agent).MustListAll(ctx).Tools() {
 			described := b.As(Agent).Describe(ctx, listed.Name())
-			if described.IsError() {
+			if described.Tool() == nil {
 				continue // describe/answers-tool judges that
 			}
 			Expect(described).To(HoldAllOf(listed))

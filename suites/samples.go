@@ -22,15 +22,19 @@ type sample struct {
 
 // samples lists the tools that the caller sees and that do one of the kinds, in site order: those that answer at once,
 // take arguments by name, and whose required ones a value can be made up for. Left out are those that refuse even an
-// empty params object.
+// empty params object, that the caller sees and may not run, and whose name cannot be foretold.
 func (b *Bridge) samples(who Identity, kinds ...fixtures.Kind) []sample {
 	site := b.Drupal.Site()
-	visible := b.Visible(who)
+	user, visible := userOf(site, who), b.Visible(who)
+	if !site.Holds(user, fixtures.UseJSONRPC) {
+		return nil
+	}
 	var found []sample
 	for i := range site.Methods {
 		m := &site.Methods[i]
 		name := b.ToolName(m.ID)
-		if !slices.Contains(kinds, m.Behaviour.Kind) || m.Behaviour.Sleep > 0 || m.Unchecked || m.ByPosition || m.NullParams || !contains(visible, name) {
+		if !slices.Contains(kinds, m.Behaviour.Kind) || m.Behaviour.Sleep > 0 || m.Unchecked || m.ByPosition || m.NullParams ||
+			!site.MayRun(user, m) || count(visible, name) != 1 {
 			continue
 		}
 		if arguments, ok := leastArguments(m); ok {
@@ -38,6 +42,16 @@ func (b *Bridge) samples(who Identity, kinds ...fixtures.Kind) []sample {
 		}
 	}
 	return found
+}
+
+func count(list []string, s string) int {
+	n := 0
+	for _, item := range list {
+		if item == s {
+			n++
+		}
+	}
+	return n
 }
 
 // mustFind is samples for checks that need one at least.

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"mime"
@@ -91,6 +92,16 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	l := c.ListAll(ctx)
 	if l.Fault != "" {
 		NotTestable("the list of tools, which it builds on, failed: " + l.Fault)
+	}
+	for _, page := range l.Pages {
+		cursor, there := page.Member("nextCursor")
+		if _, text := cursor.(string); there && cursor != nil && !text {
+			NotTestable("the list of tools, which it builds on, has a cursor that is no string (list/next-cursor-type judges that)")
+		}
+		tools, _ := page.Member("tools")
+		if _, list := tools.([]any); !list {
+			NotTestable("the list of tools, which it builds on, has no `tools` array (list/has-tools-array judges that)")
+		}
 	}
 	return l
 }
@@ -185,8 +196,11 @@ func EqualAnswer(other *Answer) types.GomegaMatcher {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
-		want, _ := other.JSON()
+		want, before := other.JSON()
 		got, err := a.JSON()
+		if err != nil && before != nil && bytes.Equal(a.Body, other.Body) {
+			return "" // of which fault of form another clause tells
+		}
 		if err != nil {
 			return "a body that " + err.Error()
 		}
