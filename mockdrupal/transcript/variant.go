@@ -19,7 +19,7 @@ type variant struct {
 	Bearer    bool              `json:"bearer"`    // OAuth was installed
 	Flood     bool              `json:"flood"`     // flood control is part of what was recorded
 	Anonymous []string          `json:"anonymous"` // permissions of the anonymous role
-	Steps     map[string]string `json:"steps"`     // by the beginning of a record's name: another file to add
+	Steps     map[string]string `json:"steps"`     // by the beginning of a record's name: the file to add instead, "" for none
 }
 
 //go:embed variants
@@ -77,10 +77,12 @@ func (v variant) site(base *fixtures.Site, add string) (*fixtures.Site, error) {
 	return site, nil
 }
 
-// merge adds roles, tokens and methods of one site to another.
+// merge adds roles, permissions, tokens and methods of one site to another.
 func merge(site, more *fixtures.Site) {
 	for _, r := range more.Roles {
-		if !slices.ContainsFunc(site.Roles, func(have fixtures.Role) bool { return have.ID == r.ID }) {
+		if i := slices.IndexFunc(site.Roles, func(have fixtures.Role) bool { return have.ID == r.ID }); i >= 0 {
+			site.Roles[i].Permissions = append(site.Roles[i].Permissions, r.Permissions...)
+		} else {
 			site.Roles = append(site.Roles, r)
 		}
 	}
