@@ -70,6 +70,13 @@ func (b *Bridge) Reload(o Options) error {
 	return nil
 }
 
+// endStreams ends what MCP clients hold open to be told of changes.
+func (b *Bridge) endStreams() {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	b.core.mcp.Drain()
+}
+
 // Close ends what the bridge does by itself and lets go of its connections to the site.
 func (b *Bridge) Close() {
 	b.mu.Lock()

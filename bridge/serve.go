@@ -28,6 +28,9 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
+	if b, ok := handler.(*Bridge); ok {
+		s.RegisterOnShutdown(b.endStreams) // they do not end by themselves
+	}
 	if o.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
 		if err != nil {

@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"bridgecheck/bridge"
+	"bridgecheck/bridge/upstream"
 )
 
 // bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.
 type bridgeFlags struct {
 	config string
 	check  bool
+	stdio  bool
 }
 
 func newBridge() *cobra.Command {
@@ -27,7 +29,8 @@ func newBridge() *cobra.Command {
 		Use:   "bridge",
 		Short: "Serve the reference bridge alone",
 		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET /mcp/tools/describe
-and POST /mcp/tools/invoke. Callers sign in with the credentials that they have on the site.
+and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers sign in with the credentials that they have on the site.
+With --stdio it speaks MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
 
 Every setting is a key of the configuration file by its name with _ for -, a flag, and an environment variable where
 one is named. Flags go before the environment, and that before the file. Secrets are taken from the environment or
@@ -37,6 +40,7 @@ from files of their own only. SIGHUP reads the configuration again; one that is 
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` of settings")
 	flags.BoolVar(&f.check, "check-config", false, "tell whether the settings are valid, and serve nothing")
+	flags.BoolVar(&f.stdio, "stdio", false, "speak MCP on stdin and stdout, as the account of DRUPAL_USER and DRUPAL_PASSWORD")
 	for _, s := range bridge.Settings() {
 		if s.Secret {
 			continue
@@ -108,6 +112,9 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return usageError(err)
 	}
 	defer b.Close()
+	if f.stdio {
+		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), upstream.Secret(os.Getenv("DRUPAL_PASSWORD")))
+	}
 	server, err := o.Server(b)
 	if err != nil {
 		return usageError(err)

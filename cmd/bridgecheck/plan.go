@@ -19,6 +19,7 @@ import (
 type plan struct {
 	target           suites.Target
 	exec, mockListen string
+	mcpStdio         string // command that is the bridge on stdio; "": none
 	readyTimeout     time.Duration
 	reportDir        string
 	baseline         *baseline.File // nil: none
@@ -49,13 +50,16 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
-		readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
+		mcpStdio: f.mcpStdio, readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
 	}
 	switch changed := cmd.Flags().Changed; {
 	case changed("url"):
 		p.target.URL, p.exec = f.url, ""
 	case changed("exec"):
 		p.target.URL = ""
+	}
+	if p.mcpStdio != "" && p.exec == "" {
+		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
 	}
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
@@ -98,6 +102,9 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 	o, err := file.Options(cmd.Context(), o)
 	if err != nil {
 		return leg{}, usageError(err)
+	}
+	if f.mcpStdio != "" {
+		o.Capabilities = append(slices.Clone(o.Capabilities), "mcp-stdio")
 	}
 	if o.Capabilities, err = suites.Claim(o.Capabilities, f.capabilities); err != nil {
 		return leg{}, err

@@ -55,9 +55,15 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	s.discoveryTTL = cmp.Or(o.DiscoveryTTL, execDiscoveryTTL)
 	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
 	ttl := seconds(s.discoveryTTL)
-	p, err := start(plan.exec, filepath.Join(plan.reportDir, "bridge.log"),
-		"DRUPAL_URL="+drupal, "BRIDGE_LISTEN="+listen, "BRIDGE_DISCOVERY_TTL="+ttl, "BRIDGE_PERMISSION_TTL="+ttl,
-		"BRIDGE_UPSTREAM_TIMEOUT="+seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
+		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass"}
+	log := filepath.Join(plan.reportDir, "bridge.log")
+	if plan.mcpStdio != "" {
+		if s.stdio, err = speak(plan.mcpStdio, log, env); err != nil {
+			return err
+		}
+	}
+	p, err := start(plan.exec, log, env...)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
+	mcpStdio                  string
 	readyTimeout              time.Duration
 	capabilities              string
 	pageSize                  int
@@ -58,6 +59,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it signs the agent in")
 	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
+	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to answer")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and takes c away")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")

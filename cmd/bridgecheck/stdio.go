@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/google/shlex"
+)
+
+// speak gives a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
+// stderr goes to the log of the bridge.
+func speak(command, logPath string, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
+	words, err := shlex.Split(command)
+	if err != nil || len(words) == 0 {
+		return nil, usagef("--mcp-stdio %q holds no command that can be split into words", command)
+	}
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		log, err := os.OpenFile(logPath, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		defer log.Close() // the process has it
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Env = append(os.Environ(), env...)
+		cmd.Stderr = log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		c := &conversation{cmd: cmd}
+		if c.WriteCloser, err = cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
+		if c.Reader, err = cmd.StdoutPipe(); err != nil {
+			return nil, err
+		}
+		return c, cmd.Start()
+	}, nil
+}
+
+// conversation is a process on its stdin and stdout.
+type conversation struct {
+	io.Reader
+	io.WriteCloser
+	cmd *exec.Cmd
+}
+
+// Close ends stdin, after which the process should end, and kills its group where it does not.
+func (c *conversation) Close() error {
+	c.WriteCloser.Close()
+	kill := time.AfterFunc(stopGrace, func() { c.cmd.Cancel() }) //nolint:errcheck // it has ended by then, or ends now
+	defer kill.Stop()
+	var failed *exec.ExitError
+	if err := c.cmd.Wait(); err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	return nil
+}
