@@ -103,9 +103,7 @@ func (x *exchange) readBody() error {
 	if strings.HasPrefix(x.r.Header.Get("Content-Type"), "multipart/form-data") {
 		x.body = nil // PHP takes such a body apart itself; Drupal sees none of it
 	}
-	x.note(func(e *Entry) {
-		e.Body, e.BodyBytes = body[:min(len(body), MaxBody)], int64(len(body))
-	})
+	x.d.journal.body(x.entry, body)
 	return err
 }
 

@@ -49,8 +49,12 @@ type Journal struct {
 	limit   int
 	entries []*Entry // in order of arrival; those under way have a zero End
 	last    int64
+	bytes   int64 // of the bodies that the entries keep alive
 	dropped int64
 }
+
+// maxJournalBytes bounds the bodies that the journal keeps alive: the oldest entries go first.
+const maxJournalBytes = 128 << 20
 
 const defaultJournalLimit = 10_000
 
@@ -68,8 +72,30 @@ func (j *Journal) begin(e *Entry) {
 	e.Seq = j.last
 	j.entries = append(j.entries, e)
 	if excess := len(j.entries) - j.limit; excess > j.limit/4 { // in blocks, so that a full journal stays cheap
-		j.entries = slices.Delete(j.entries, 0, excess)
-		j.dropped += int64(excess)
+		j.drop(excess)
+	}
+}
+
+// drop lets the n oldest entries go.
+func (j *Journal) drop(n int) {
+	for _, e := range j.entries[:n] {
+		j.bytes -= e.BodyBytes
+	}
+	j.entries = slices.Delete(j.entries, 0, n)
+	j.dropped += int64(n)
+}
+
+// body enters the request's body. Calls of the entry may point into it.
+func (j *Journal) body(e *Entry, body []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Body, e.BodyBytes = body[:min(len(body), MaxBody)], int64(len(body))
+	if len(j.entries) == 0 || e.Seq < j.entries[0].Seq {
+		return // dropped or cleared meanwhile
+	}
+	j.bytes += e.BodyBytes
+	for j.bytes > maxJournalBytes && len(j.entries) > 1 && j.entries[0] != e {
+		j.drop(1)
 	}
 }
 
@@ -154,7 +180,7 @@ func (j *Journal) Last() int64 {
 func (j *Journal) Clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries, j.dropped = nil, 0
+	j.entries, j.bytes, j.dropped = nil, 0, 0
 }
 
 // Dropped returns how many entries were let go because the journal was full.
