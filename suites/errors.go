@@ -76,7 +76,7 @@ var _ = Area("errors", func(b *Bridge) {
 			{"describe of an unknown tool", noSuchTool, agent.Describe(ctx, noSuchTool)},
 			{"invoke of an unknown tool", noSuchTool, agent.Invoke(ctx, noSuchTool, Args{})},
 			{"describe without a name", "name", agent.Send(ctx, Request{Path: DescribePath})},
-			{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{}}`))},
+			{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{"x":1}}`))},
 			{"invoke without arguments", "arguments", agent.InvokeBody(ctx, []byte(`{"name":"`+noSuchTool+`"}`))},
 		} {
 			if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {

@@ -16,7 +16,7 @@ import (
 type breakage struct {
 	what      string // the keyword and the place: `minimum at /filter/id`
 	parameter string // the top-level member that is wrong
-	value     any
+	value     any    // of breakage at the top: always an object
 }
 
 // generated are arguments made up from what a tool shows as its inputSchema: such as it takes, and such as break it in

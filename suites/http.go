@@ -202,7 +202,7 @@ func HaveTheHeadOf(get, again *Answer) OmegaMatcher {
 			}
 		}
 		length, ofGet := a.Header.Get("Content-Length"), get.Header.Get("Content-Length")
-		if length != "" && ofGet != "" && ofGet == again.Header.Get("Content-Length") && length != ofGet {
+		if a.Status == http.StatusOK && length != "" && ofGet != "" && ofGet == again.Header.Get("Content-Length") && length != ofGet {
 			return fmt.Sprintf("Content-Length %s where GET has %s", length, ofGet)
 		}
 		return ""

@@ -126,7 +126,13 @@ var _ = Area("invoke", func(b *Bridge) {
 			judged++
 			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
 			if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
-				Expect(r).To(Or(GiveResult("[]"), GiveResult("{}")))
+				Expect(r).To(Meet("200 with the result [] or {}", func(a *Answer) string {
+					result, there := a.Member("result")
+					if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
+						return ""
+					}
+					return a.Outcome()
+				}))
 			} else {
 				Expect(r).To(BeRefused(500, "execution_error"))
 			}
@@ -145,7 +151,7 @@ var forwarded = []struct{ what, value string }{
 	{"Unicode", `"é ß 日本語 עברית 🚀👩‍🚀 \u2028 \u0007 e\u0301"`},
 	{"markup", `"<b>&amp; \"it's\" </script> \\ / {{ x }} %20 + ${y}"`},
 	{"lines", `"a\r\n\tb\n"`},
-	{"a long text", `"` + strings.Repeat("0123456789abcdef", 2<<10) + `"`},
+	{"a long text", `"` + strings.Repeat("0123456789abcdef", 8<<10) + `"`},
 	{"true", `true`},
 	{"false", `false`},
 	{"zero", `0`},

@@ -37,8 +37,10 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, c := range notNames {
 			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter"), c.what)
 		}
-		Expect(b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))).
-			To(Or(BeRefused(400, "missing_parameter"), HaveStatus(404)), "an empty one")
+		empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
+		Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
+			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
+		}), "an empty one")
 	})
 
 	b.Check("invoke/missing-arguments", func(ctx SpecContext) {
@@ -61,7 +63,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		listed := b.As(Agent).MustListAll(ctx).Names()
 		for what, name := range otherSpellings(call.Tool) {
-			if !contains(listed, name) {
+			if name != call.Tool && !contains(listed, name) {
 				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
 			}
 		}
@@ -93,7 +95,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		const mega = 1 << 20
 
 		tool, parameter := b.broadTool(ctx)
-		large := func() *Answer { return agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}}) }
+		large := func() *Answer {
+			return agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}})
+		}
 		r := large()
 		for range 2 {
 			if r.Status == http.StatusGatewayTimeout { // the site took too long for it
