@@ -56,7 +56,7 @@ func (r Row) Missed() []string {
 func (r Row) Stray() []string {
 	stray := except(r.Fell, r.Meant)
 	if r.Correct {
-		stray = append(stray, r.Unjudged...)
+		stray = append(stray, except(r.Unjudged, r.Meant)...)
 	}
 	return stray
 }

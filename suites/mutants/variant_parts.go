@@ -102,13 +102,13 @@ func dripping(next http.Handler) http.Handler {
 	})
 }
 
-// overloaded refuses what comes while so many requests are under way.
-func overloaded(most int64) front {
-	var under atomic.Int64
+// overloaded refuses every nth request that comes while so many are under way.
+func overloaded(busy, nth int64) front {
+	var under, crowded atomic.Int64
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer under.Add(-1)
-			if under.Add(1) <= most {
+			if under.Add(1) <= busy || crowded.Add(1)%nth != 0 {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -286,7 +286,8 @@ func denying(status int, code, words string) front {
 		if x.Status != http.StatusNotFound {
 			return
 		}
-		if _, ok := x.as("service").tool(x.invoked()); ok {
+		_, shown := x.as("service").tool(x.invoked())
+		if _, own := x.tool(x.invoked()); shown && !own {
 			x.Refuse(status, code, fmt.Sprintf(words, x.invoked()))
 		}
 	})

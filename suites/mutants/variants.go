@@ -73,7 +73,7 @@ var wireVariants = []Mutant{
 		x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 	})},
 	{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", Warns: Clauses("http/nosniff"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
-	{Name: "refuses-under-load", Why: "503 with Retry-After while many requests are under way", Front: overloaded(40)},
+	{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while many are under way", Front: overloaded(16, 5)},
 }
 
 // How the list is cut and ordered.
@@ -146,7 +146,7 @@ var toolVariants = []Mutant{
 // In which words, and with which of the allowed statuses, requests are refused.
 var refusalVariants = []Mutant{
 	{Name: "other-words", Why: "messages are free, as long as they name what was wrong", Front: onError(func(x *exchange, e map[string]any) {
-		e["message"] = fmt.Sprintf("Leider nicht: %s (%s %s)", e["message"], x.Method, x.Request.URL.Path)
+		e["message"] = fmt.Sprintf("Leider nicht: %s (%s)", e["message"], x.Request.URL.Path)
 	})},
 	{Name: "messages-with-references", Why: "no two messages are the same", Front: onError(func(_ *exchange, e map[string]any) {
 		e["message"] = fmt.Sprintf("%s [ref %08x]", e["message"], uint32(time.Now().UnixNano()))
@@ -169,7 +169,7 @@ var refusalVariants = []Mutant{
 		}
 	})},
 	{Name: "missing-arguments-invalid-params", Why: "either code will do", Front: onCallBody(func(x *exchange, call map[string]any) {
-		if _, ok := call["name"].(string); ok && x.Status == http.StatusBadRequest {
+		if name, _ := call["name"].(string); name != "" && x.Status == http.StatusBadRequest {
 			x.recode("missing_parameter", "invalid_params")
 		}
 	})},
@@ -220,7 +220,7 @@ var accessVariants = []Mutant{
 		x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
 	})},
 	{Name: "denied-invoke-404", Why: "403 or 404 for a tool that the caller may not run", Front: onInvoke(func(x *exchange) {
-		if x.Status == http.StatusForbidden && !x.anonymous() {
+		if x.Status == http.StatusForbidden && x.lists() {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 		}
 	})},
@@ -247,7 +247,7 @@ var accessVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad", Front: broad},
+	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl", Warns: Clauses("list/change-between-pages"), Front: broad},
 	{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Upstream: onDiscovery(func(index map[string]any) {
 		index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 	})},

@@ -38,7 +38,7 @@ var accessMutants = []Mutant{
 	{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Front: onDenied(toDescribe, func(x *exchange) {
 		x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 	})},
-	{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "403 for tools that exist, 404 for others", Front: onDenied(toDescribe, func(x *exchange) {
+	{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403", "errors/precedence"), Origin: Imagined, Why: "403 for tools that exist, 404 for others", Front: onDenied(toDescribe, func(x *exchange) {
 		if _, known := x.as("admin").tool(x.described()); !known && x.described() != "" {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 		}
@@ -81,7 +81,7 @@ var accessMutants = []Mutant{
 	})},
 	{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache's key is the user's name alone", Front: lastGoodPassword()},
 	{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
-		if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() {
+		if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
 			x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
 		}
 	})},
@@ -98,27 +98,25 @@ var accessMutants = []Mutant{
 		}
 		return false
 	})},
-	{Name: "guarded-tools-for-the-administrator-alone", Breaks: Clauses("access/filtered-by-method", "list/pages-cover-all-once"), Origin: Imagined,
-		Why: "what needs more than JSON-RPC itself is shown to nobody else", Front: hidingGuarded},
 	{Name: "broad-list-filtered", Breaks: Clauses("access/discovery-broad"), Origin: Imagined, Claims: "visibility-broad"},
-	{Name: "broad-describe-filtered", Breaks: Clauses("access/discovery-broad"), Origin: Imagined, Claims: "visibility-broad", Front: broadListOnly},
-	{Name: "broad-denied-404", Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Claims: "visibility-broad", Front: broadSaying(http.StatusNotFound, "tool_not_found", "There is no tool named %q.")},
-	{Name: "broad-denied-unclear", Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Claims: "visibility-broad", Front: broadSaying(http.StatusForbidden, "access_denied", "Error with %q.")},
+	{Name: "broad-describe-filtered", Breaks: Clauses("access/discovery-broad"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl", Front: broadListOnly},
+	{Name: "broad-denied-404", Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl", Front: broadSaying(http.StatusNotFound, "tool_not_found", "There is no tool named %q.")},
+	{Name: "broad-denied-unclear", Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl", Front: broadSaying(http.StatusForbidden, "access_denied", "Error with %q.")},
 
 	{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Front: onInvoke(func(x *exchange) {
 		if r := x.Ask(http.MethodGet, sibling(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
 			x.Refuse(http.StatusForbidden, "access_denied", "You may not discover tools.")
 		}
 	})},
-	{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied"), Origin: Imagined, Wired: elevated("discoverer", "agent")},
-	{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied"), Origin: Imagined, Wired: func(site *wire) front {
+	{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied", "access/credentials-forwarded", "access/no-oracle"), Origin: Imagined, Wired: elevated("discoverer", "agent")},
+	{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, Wired: func(site *wire) front {
 		return onInvoke(func(x *exchange) {
 			if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
 				site.call(signedAs("agent"), x.invoked(), decode(x.Sent)["arguments"])
 			}
 		})
 	}},
-	{Name: "denied-500", Breaks: Clauses("invoke/denied"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+	{Name: "denied-500", Breaks: Clauses("invoke/denied", "access/no-oracle"), Origin: Peer, Front: onInvoke(func(x *exchange) {
 		if x.Status != http.StatusForbidden && x.Status != http.StatusNotFound {
 			return
 		}
@@ -131,25 +129,25 @@ var accessMutants = []Mutant{
 			e["code"] = -32603
 		}
 	})},
-	{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission"), Origin: Imagined, Wired: elevated("norpc", "agent")},
+	{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission", "access/no-oracle"), Origin: Imagined, Wired: elevated("norpc", "agent")},
 	{Name: "no-rpc-permission-500", Breaks: Clauses("access/route-permission"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
 		if caller(x.Request) == "norpc" && x.Status >= 400 {
 			x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 		}
 	})},
 
-	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous"), Origin: Peer,
+	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential"), Origin: Peer,
 		Why: "the first list is everybody's", Front: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
-	{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous"), Origin: Peer,
+	{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential"), Origin: Peer,
 		Front: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
 	{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke at once, now and then the last caller's result", Front: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
 	{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
-	{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
-	{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "a connection's first caller is its caller", Front: firstOfConnection(), Server: rememberConnection},
+	{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
+	{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load a connection's first caller is its caller", Front: firstOfConnection(8), Server: rememberConnection},
 
 	{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "what was allowed once is run with the bridge's own account", Wired: remembered()},
 	{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Peer, Front: onInvoke(func(x *exchange) {
-		if x.Status == http.StatusForbidden && !x.anonymous() && caller(x.Request) != "norpc" {
+		if x.Status == http.StatusForbidden && x.lists() {
 			x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
 		}
 	})},
@@ -207,10 +205,15 @@ var accessMutants = []Mutant{
 
 func (x *exchange) anonymous() bool { return x.Request.Header.Get("Authorization") == "" }
 
-// onDenied changes the refusals for signed-in callers who may not do this at all.
+// lists tells whether the caller may still list tools.
+func (x *exchange) lists() bool {
+	return x.Ask(http.MethodGet, sibling(x.Request, "list"), nil).Status == http.StatusOK
+}
+
+// onDenied changes the refusals for a signed-in caller who may not do this at all.
 func onDenied(matches func(*http.Request) bool, change func(x *exchange)) front {
 	return onAnswer(matches, func(x *exchange) {
-		if x.Status == http.StatusForbidden && !x.anonymous() {
+		if x.Status == http.StatusForbidden && caller(x.Request) == "outsider" {
 			change(x)
 		}
 	})
@@ -241,23 +244,12 @@ func remembered() func(*wire) front {
 			case http.StatusOK:
 				allowed.add(key)
 			case http.StatusForbidden, http.StatusNotFound:
-				if _, ok := allowed.get(key); ok {
+				if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
 					site.run(x, signedAs("service"))
 				}
 			}
 		})
 	}
-}
-
-// hidingGuarded shows everybody but the administrator what the discoverer sees.
-func hidingGuarded(next http.Handler) http.Handler {
-	return onList(func(p *page) {
-		if caller(p.Request) == "admin" || len(p.Tools) == 0 {
-			return
-		}
-		open := p.as("discoverer").names()
-		p.Tools = slices.DeleteFunc(p.Tools, func(t any) bool { return !slices.Contains(open, t.(tool)["name"].(string)) })
-	})(next)
 }
 
 // firstTokenOfUser serves all tokens of a user as the first one that came.
@@ -310,6 +302,9 @@ func sharedClient() upstream {
 func shared(matches func(*http.Request) bool, key func(*http.Request) string) front {
 	answers := newTable[*exchange]()
 	return onAnswer(matches, func(x *exchange) {
+		if x.Method != http.MethodGet {
+			return
+		}
 		if first, ok := answers.get(key(x.Request)); ok {
 			x.Status, x.Header, x.Body = first.Status, first.Header.Clone(), first.Body
 			return
@@ -396,13 +391,20 @@ func rememberConnection(s *http.Server) {
 	}
 }
 
-// firstOfConnection serves every request on a connection as the caller of its first one.
-func firstOfConnection() front {
-	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
-			first.once.Do(func() { first.value = r.Header.Get("Authorization") })
-			r.Header.Set("Authorization", first.value)
-		}
-		return false
-	})
+// firstOfConnection serves a request as the caller of the connection's first one, while so many are under way.
+func firstOfConnection(busy int64) front {
+	var under atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer under.Add(-1)
+			crowded := under.Add(1) >= busy
+			if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
+				first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+				if crowded {
+					r.Header.Set("Authorization", first.value)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,24 +52,12 @@ var describeMutants = []Mutant{
 	{Name: "describe-missing-name-other-code", Breaks: Clauses("describe/missing-name"), Origin: Imagined,
 		Front: onAnswer(toDescribe, func(x *exchange) { x.recode("missing_parameter", "invalid_request") })},
 
-	{Name: "describe-unknown-200-null", Breaks: Clauses("describe/unknown-404"), Origin: Imagined,
-		Front: onAnswer(toDescribe, func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				x.Set(http.StatusOK, map[string]any{"tool": nil})
-			}
-		})},
-	{Name: "describe-unknown-other-code", Breaks: Clauses("describe/unknown-404"), Origin: Imagined,
+	{Name: "describe-unknown-other-code", Breaks: Clauses("describe/unknown-404", "errors/code-stable"), Origin: Imagined,
 		Front: onAnswer(toDescribe, func(x *exchange) { x.recode("tool_not_found", "not_found") })},
-	{Name: "describe-unknown-unnamed", Breaks: Clauses("describe/unknown-404"), Origin: Imagined, Why: "the message does not say which tool",
+	{Name: "describe-unknown-unnamed", Breaks: Clauses("describe/unknown-404", "errors/message-helps"), Origin: Imagined, Why: "the message does not say which tool",
 		Front: onAnswer(toDescribe, func(x *exchange) {
 			if x.Status == http.StatusNotFound {
 				x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool of this name.")
-			}
-		})},
-	{Name: "describe-unknown-400", Breaks: Clauses("describe/unknown-404"), Origin: Imagined,
-		Front: onAnswer(toDescribe, func(x *exchange) {
-			if x.Status == http.StatusNotFound {
-				x.Status = http.StatusBadRequest
 			}
 		})},
 
@@ -80,16 +69,16 @@ var describeMutants = []Mutant{
 		Wired: onKnown(toDescribe, signedAs("agent"), func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("%q is not exposed as a tool.", x.described()))
 		})},
-	{Name: "describe-hidden-shown", Breaks: Clauses("describe/hidden-404"), Origin: Imagined,
+	{Name: "describe-hidden-shown", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
 		Wired: onKnown(toDescribe, signedAs("agent"), func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"tool": map[string]any{"name": x.described(), "description": "hidden", "inputSchema": map[string]any{"type": "object"}}})
 		})},
 
-	{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
+	{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404"), Origin: Imagined,
 		Front: onDeniedName(toDescribe, func(x *exchange, _ tool) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))
 		})},
-	{Name: "describe-denied-shown", Breaks: Clauses("describe/inaccessible-404"), Origin: Imagined, Why: "describe asks nobody for permission",
+	{Name: "describe-denied-shown", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle", "access/per-credential"), Origin: Imagined, Why: "describe asks nobody for permission",
 		Front: onDeniedName(toDescribe, func(x *exchange, t tool) { x.Set(http.StatusOK, map[string]any{"tool": t}) })},
 	{Name: "describe-denied-header", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Module,
 		Why:   "cache tags tell that the tool exists",
@@ -114,7 +103,7 @@ var describeMutants = []Mutant{
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Array to string conversion")
 			}
 		})},
-	{Name: "describe-invalid-utf8-500-page", Breaks: Clauses("describe/name-not-scalar"), Origin: Module,
+	{Name: "describe-invalid-utf8-500-page", Breaks: Clauses("describe/name-not-scalar", "errors/envelope"), Origin: Module,
 		Front: onAnswer(toDescribe, func(x *exchange) {
 			if !utf8.ValidString(x.described()) {
 				x.page(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
@@ -138,16 +127,16 @@ var describeMutants = []Mutant{
 	{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
 		Front: sticky(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},
 	{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), Origin: Imagined,
-		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return failed != now })},
+		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 
-	{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined,
+	{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
 		Why: "a 404's JSON is sent as text/html: a script in the name runs",
 		Front: onAnswer(toDescribe, func(x *exchange) {
 			if x.Status == http.StatusNotFound {
 				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			}
 		})},
-	{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely"), Origin: Imagined, Why: "the error's JSON is glued together",
+	{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined, Why: "the error's JSON is glued together",
 		Front: onAnswer(toDescribe, func(x *exchange) {
 			if x.Status == http.StatusNotFound {
 				x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
@@ -257,6 +246,9 @@ func lookingUp(matches func(*http.Request) bool, same func(asked, name string) b
 	})
 }
 
+// plainName matches the names, and the missing one, whose refusals stick.
+var plainName = regexp.MustCompile(`^[a-z.]*$`)
+
 // sticky keeps describe's last refusal of the status and gives it once more in place of the next good answer to a
 // caller for whom applies says so.
 func sticky(status int, applies func(failed, now string) bool) front {
@@ -264,13 +256,14 @@ func sticky(status int, applies func(failed, now string) bool) front {
 		mu   sync.Mutex
 		kept *exchange
 	)
+	who := func(x *exchange) string { return x.Request.Header.Get("Authorization") }
 	return onAnswer(toDescribe, func(x *exchange) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case x.Status == status:
+		case x.Status == status && plainName.MatchString(x.described()):
 			kept = x
-		case x.Status == http.StatusOK && kept != nil && applies(caller(kept.Request), caller(x.Request)):
+		case x.Status == http.StatusOK && x.Method == http.MethodGet && kept != nil && applies(who(kept), who(x)):
 			x.Status, x.Body, kept = kept.Status, kept.Body, nil
 		}
 	})

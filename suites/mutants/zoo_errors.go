@@ -1,20 +1,20 @@
 package mutants
 
 import (
-	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 )
 
 // How failures of a method, and refusals of any kind, are told.
 var errorMutants = []Mutant{
 	{Name: "unknown-tool-other-code", Breaks: Clauses("invoke/unknown-404", "errors/code-stable"), Origin: Imagined, Why: "describe and invoke disagree",
 		Front: onInvoke(func(x *exchange) { x.recode("tool_not_found", "unknown_tool") })},
-	{Name: "unknown-tool-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Front: onInvoke(func(x *exchange) {
-		if x.Status == http.StatusNotFound {
+	{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+		if x.Status == http.StatusNotFound && !oddless.MatchString(x.invoked()) {
 			x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
 		}
 	})},
@@ -22,7 +22,7 @@ var errorMutants = []Mutant{
 	{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
 		Front: lookingUp(toInvoke, func(asked, name string) bool { return strings.TrimSpace(asked) == name })},
 
-	{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "invoke asks the site, not the catalog",
+	{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke asks the site, not the catalog",
 		Wired: func(site *wire) front {
 			return onInvoke(func(x *exchange) {
 				authorization := x.Request.Header.Get("Authorization")
@@ -43,15 +43,15 @@ var errorMutants = []Mutant{
 		x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.invoked()))
 	})},
 
-	{Name: "failure-200", Breaks: Clauses("invoke/execution-error-500", "errors/status-agrees"), Origin: Peer, Front: onCode("execution_error", func(x *exchange) { x.Status = http.StatusOK })},
-	{Name: "failure-502", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Front: onCode("execution_error", func(x *exchange) { x.Status = http.StatusBadGateway })},
-	{Name: "failure-other-code", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Front: onCode("execution_error", func(x *exchange) { x.recode("execution_error", "internal_error") })},
+	{Name: "failure-200", Breaks: Clauses("invoke/execution-error-500", "errors/status-agrees"), Origin: Peer, Front: onFailure(func(x *exchange) { x.Status = http.StatusOK })},
+	{Name: "failure-502", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Front: onFailure(func(x *exchange) { x.Status = http.StatusBadGateway })},
+	{Name: "failure-other-code", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Front: onFailure(func(x *exchange) { x.recode("execution_error", "internal_error") })},
 	{Name: "failure-text-lost", Breaks: Clauses("invoke/execution-error-500"), Origin: Module, Front: onError(func(_ *exchange, e map[string]any) {
-		if e["code"] == "execution_error" {
+		if data, _ := e["data"].(map[string]any); e["code"] == "execution_error" && data["jsonrpc_code"] != nil {
 			e["message"] = "The tool failed."
 		}
 	})},
-	{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError inside a good answer", Front: onCode("execution_error", func(x *exchange) {
+	{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError inside a good answer", Front: onFailure(func(x *exchange) {
 		x.Set(http.StatusOK, map[string]any{"result": map[string]any{"isError": true, "message": x.errorMessage()}})
 	})},
 	{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "a JSON-RPC code other than -32603 is the caller's fault",
@@ -94,15 +94,17 @@ var errorMutants = []Mutant{
 			e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
 		}
 	})},
-	{Name: "thrown-text-in-data", Breaks: Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), Origin: Module, Wired: withThrown(func(x *exchange, text string) {
+
+	leaking("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
 		object := x.Object()
-		e := object["error"].(map[string]any)
-		e["data"] = map[string]any{"jsonrpc_code": -32603, "jsonrpc_data": text}
-		x.Body = encode(object)
-	})},
-	{Name: "thrown-text-in-header", Breaks: Clauses("invoke/no-trace-leak"), Origin: Imagined, Wired: withThrown(func(x *exchange, text string) {
-		x.Header.Set("X-Debug-Exception", base64.URLEncoding.EncodeToString([]byte(text))+"; "+strconv.QuoteToASCII(text))
-	})},
+		if e, ok := object["error"].(map[string]any); ok {
+			e["data"] = map[string]any{"jsonrpc_code": -32603, "jsonrpc_data": text}
+			x.Body = encode(object)
+		}
+	}),
+	leaking("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+		x.Header.Set("X-Debug-Exception", strconv.QuoteToASCII(text))
+	}),
 
 	{Name: "errors-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Front: onRefusal(func(x *exchange) { x.page(x.Status, x.errorMessage()) })},
 	{Name: "denials-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "only what Drupal itself refuses", Front: onRefusal(func(x *exchange) {
@@ -126,13 +128,9 @@ var errorMutants = []Mutant{
 			x.Header.Set("Content-Type", "text/plain; charset=UTF-8")
 		}
 	})},
-	{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onRefusal(func(x *exchange) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
-	{Name: "error-message-empty", Breaks: Clauses("errors/envelope"), Origin: Imagined, Front: onError(func(x *exchange, e map[string]any) {
-		if x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusBadRequest {
-			e["message"] = ""
-		}
-	})},
-	{Name: "error-code-number", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onError(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
+	{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
+	{Name: "error-message-empty", Breaks: Clauses("errors/envelope"), Origin: Imagined, Front: onNotAllowed(func(_ *exchange, e map[string]any) { e["message"] = "" })},
+	{Name: "error-code-number", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
 	{Name: "error-beside-result", Breaks: Clauses("errors/envelope"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
 		if object := x.Object(); object != nil && toInvoke(x.Request) {
 			object["result"] = nil
@@ -146,10 +144,8 @@ var errorMutants = []Mutant{
 		}
 	})},
 
-	{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Front: onError(func(x *exchange, e map[string]any) {
-		e["code"] = camelCase(fmt.Sprint(e["code"]))
-	})},
-	{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Front: onError(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
+	{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Front: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
+	{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Front: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
 	{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Front: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
 
 	{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Front: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
@@ -158,7 +154,7 @@ var errorMutants = []Mutant{
 			x.Status = http.StatusOK
 		}
 	})},
-	{Name: "falsy-results-with-500", Breaks: Clauses("errors/status-agrees", "invoke/result-exact"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
+	{Name: "falsy-results-with-500", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
 		if result, ok := x.Object()["result"]; ok && result == false {
 			x.Status = http.StatusInternalServerError
 		}
@@ -204,7 +200,6 @@ var errorMutants = []Mutant{
 	{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		return again(r, next, func(*http.Response, error) bool { return isCall(r) })
 	})},
-	{Name: "seventh-call-twice", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Upstream: nthCallTwice(7)},
 
 	{Name: "results-cached", Breaks: Clauses("invoke/not-cached"), Origin: Module, Front: cachedResults()},
 	{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
@@ -217,6 +212,32 @@ var errorMutants = []Mutant{
 			x.Header.Del("Cache-Control")
 		}
 	})},
+}
+
+// oddless matches the names that a method may have.
+var oddless = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// onFailure changes the refusals that tell of a method that failed.
+func onFailure(change func(x *exchange)) front {
+	return onCode("execution_error", func(x *exchange) {
+		e, _ := x.Object()["error"].(map[string]any)
+		if data, _ := e["data"].(map[string]any); data["jsonrpc_code"] != nil {
+			change(x)
+		}
+	})
+}
+
+// onNotAllowed changes the error object of a 405, of which no other clause names the code.
+func onNotAllowed(change func(x *exchange, e map[string]any)) front {
+	return onRefusal(func(x *exchange) {
+		object := x.Object()
+		if e, ok := object["error"].(map[string]any); ok && x.Status == http.StatusMethodNotAllowed {
+			x.Body = nil
+			if change(x, e); x.Body == nil {
+				x.Body = encode(object)
+			}
+		}
+	})
 }
 
 // onReplyError changes the JSON-RPC errors that the site answers.
@@ -237,17 +258,20 @@ func onErrorData(change func(data map[string]any)) front {
 	})
 }
 
-// withThrown changes the answer to an invoke whose method threw, knowing the text that must not leak.
-func withThrown(change func(x *exchange, text string)) func(*wire) front {
-	return func(site *wire) front {
-		return onCode("execution_error", func(x *exchange) {
-			reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
-			e, _ := reply["error"].(map[string]any)
+// leaking shows callers the text that a method threw, which the bridge keeps to itself.
+func leaking(name, why string, broken []string, show func(x *exchange, text string)) Mutant {
+	thrown := newTable[string]()
+	return Mutant{Name: name, Why: why, Breaks: broken, Origin: Module,
+		Upstream: onReplyError(func(e map[string]any) {
 			if text, ok := e["data"].(string); ok && fmt.Sprint(e["code"]) == "-32603" {
-				change(x, text)
+				thrown.put("last", text)
 			}
-		})
-	}
+		}),
+		Front: onFailure(func(x *exchange) {
+			if text, ok := thrown.get("last"); ok && strings.Contains(string(x.Body), "-32603") {
+				show(x, text)
+			}
+		})}
 }
 
 // onCallBodyRaw changes the answers to invokes by POST, whatever the body is.
@@ -287,35 +311,33 @@ func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, 
 	return next.RoundTrip(second)
 }
 
-func nthCallTwice(n int64) upstream {
-	var calls atomic.Int64
-	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		return again(r, next, func(*http.Response, error) bool { return calls.Add(1)%n == 0 })
-	})
-}
+// repeated is an invoke with its answer.
+type repeated struct{ who, call, answer string }
 
-// cachedResults gives a caller the first result of each call again.
+// cachedResults gives a caller who asks the same again at once the same result again.
 func cachedResults() front {
-	results := newTable[[]byte]()
+	last := newTable[repeated]()
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
-				results.put(caller(x.Request)+"\x00"+string(x.Sent), x.Body)
+				last.put("", repeated{caller(x.Request), string(x.Sent), string(x.Body)})
 			}
 		})(next)
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			kept, _ := last.get("")
+			last.put("", repeated{})
 			if !toInvoke(r) || r.Method != http.MethodPost || !small(r) {
 				return false
 			}
 			body := drain(r)
 			fill(r, body)
-			kept, ok := results.get(caller(r) + "\x00" + string(body))
-			if ok {
-				w.Header().Set("Content-Type", "application/json")
-				w.Header().Set("Cache-Control", "no-store")
-				w.Write(kept) //nolint:errcheck // the caller has gone
+			if kept.answer == "" || kept.who != caller(r) || kept.call != string(body) {
+				return false
 			}
-			return ok
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Cache-Control", "no-store")
+			io.WriteString(w, kept.answer) //nolint:errcheck // the caller has gone
+			return true
 		})(keep)
 	}
 }

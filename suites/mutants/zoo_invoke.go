@@ -82,7 +82,7 @@ var invokeMutants = []Mutant{
 	{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Front: onResult(func(v any) any { return mapped(v, onStrings(html.UnescapeString)) })},
 	{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects come back as a string of JSON",
 		Front: onResult(func(v any) any {
-			if _, ok := v.(map[string]any); ok {
+			if object, ok := v.(map[string]any); ok && len(object) > 2 {
 				return string(encode(v))
 			}
 			return v

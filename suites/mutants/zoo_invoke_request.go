@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,22 +15,22 @@ import (
 var invokeRequestMutants = []Mutant{
 	{Name: "empty-arguments-refused", Breaks: Clauses("invoke/empty-arguments"), Origin: Module, Why: "`empty($arguments)`",
 		Front: onCallBody(func(x *exchange, call map[string]any) {
-			if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 {
+			if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && strings.HasPrefix(x.invoked(), "taxonomy.") {
 				x.Refuse(http.StatusBadRequest, "missing_parameter", "Required parameter \"arguments\" is missing")
 			}
 		})},
 	{Name: "empty-arguments-500", Breaks: Clauses("invoke/empty-arguments"), Origin: Imagined,
 		Front: onCallBody(func(x *exchange, call map[string]any) {
-			if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && x.Status == http.StatusOK {
+			if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && x.Status == http.StatusOK && strings.HasPrefix(x.invoked(), "media.") {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "array_keys(): Argument #1 must be of type array, null given")
 			}
 		})},
 
-	{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Front: onCode("invalid_json", func(x *exchange) {
+	{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Front: onMalformed(func(x *exchange) {
 		x.Refuse(http.StatusInternalServerError, "internal_error", "Syntax error")
 	})},
-	{Name: "malformed-json-422", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Front: onCode("invalid_json", func(x *exchange) { x.Status = http.StatusUnprocessableEntity })},
-	{Name: "malformed-json-other-code", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Front: onCode("invalid_json", func(x *exchange) { x.recode("invalid_json", "invalid_request") })},
+	{Name: "malformed-json-422", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Front: onMalformed(func(x *exchange) { x.Status = http.StatusUnprocessableEntity })},
+	{Name: "malformed-json-other-code", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Front: onMalformed(func(x *exchange) { x.recode("invalid_json", "invalid_request") })},
 	{Name: "empty-body-is-empty-object", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Front: onBody(func(body []byte) []byte {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return []byte(`{}`)
@@ -72,7 +73,7 @@ var invokeRequestMutants = []Mutant{
 			return body
 		})},
 
-	{Name: "name-object-500", Breaks: Clauses("invoke/missing-name"), Origin: Module, Front: onCallBody(func(x *exchange, call map[string]any) {
+	{Name: "name-object-500", Breaks: Clauses("invoke/missing-name", "errors/envelope"), Origin: Module, Front: onCallBody(func(x *exchange, call map[string]any) {
 		switch call["name"].(type) {
 		case map[string]any, []any:
 			x.page(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
@@ -202,11 +203,20 @@ var invokeRequestMutants = []Mutant{
 	{Name: "huge-body-spoils-the-next", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Why: "after 64 MiB the next request gets 503", Front: spoiledByHuge()},
 
 	{Name: "duplicate-members-last-wins", Breaks: Clauses("invoke/duplicate-members"), Origin: Module, Front: onBody(func(body []byte) []byte {
-		if object := decode(body); object != nil && bytes.HasSuffix(bytes.TrimSpace(body), []byte("}")) && bytes.Count(body, []byte(`"arguments"`))+bytes.Count(body, []byte(`"name"`)) > 2 {
+		if object := decode(body); object != nil && json.Valid(body) && bytes.Count(body, []byte(`"arguments"`))+bytes.Count(body, []byte(`"name"`)) > 2 {
 			return encode(object)
 		}
 		return body
 	})},
+}
+
+// onMalformed changes the refusals of short bodies that are no JSON at all.
+func onMalformed(change func(x *exchange)) front {
+	return onCode("invalid_json", func(x *exchange) {
+		if len(x.Sent) < 1024 && !(json.Valid(x.Sent) && utf8.Valid(x.Sent)) {
+			change(x)
+		}
+	})
 }
 
 // onCallBody changes the answers to invokes by POST whose body is an object.
