@@ -40,22 +40,19 @@ var _ = Area("mapping", func(b *Bridge) {
 		}
 		b.expire()
 		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
+		for _, tool := range list.Tools() {
+			Expect(b.As(Agent).Describe(ctx, tool.Name())).To(BeTheTool(tool.Name()), "the listed name")
+		}
+		Expect(b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{})).To(HaveResult(), "the listed name")
 		for _, m := range b.colliding() {
-			name := b.nameOf(list, m)
-			if name == "" {
-				continue // list/pages-cover-all-once judges that
-			}
-			Expect(list).To(HaveOnce(name))
-			Expect(b.As(Agent).Describe(ctx, name)).To(BeTheTool(name), "the listed name of "+m.ID)
-			if m.Behaviour.Kind == fixtures.Value {
+			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
+				Expect(list).To(HaveOnce(name))
 				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, name, Args{})
-				Expect(r).To(HaveResult(), "the listed name of "+m.ID)
-				Expect(r).To(Meet("the method "+m.ID+" to run", func(*Answer) string {
+				Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(Meet("the method "+m.ID+" to run", func(a *Answer) string {
 					if len(b.Drupal.Runs(m.ID)) == 1 {
 						return ""
 					}
-					return "another"
+					return a.Outcome() + " without that"
 				}))
 			}
 		}
