@@ -1,0 +1,245 @@
+package suites_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
+)
+
+// defaultSite is the built-in site as a mock serves it, changed as wanted.
+func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)) *mockdrupal.Drupal {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(site)
+	}
+	drupal, err := mockdrupal.New(site, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return drupal
+}
+
+// moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.
+func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
+	t.Helper()
+	face, err := module.Face(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return defaultSite(t, mockdrupal.Options{Faces: []mockdrupal.Face{face}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
+}
+
+// serveAt serves a handler for the rest of the test and returns its URL.
+func serveAt(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// witness notes what could run a tool: requests to invoke, to MCP or to a tool's own address that name one, whatever
+// the verb.
+type witness struct {
+	http.Handler
+	tools []string
+
+	mu    sync.Mutex
+	named map[string]string // tool → the first request that named it
+	seen  int
+}
+
+func watch(drupal *mockdrupal.Drupal) *witness {
+	w := &witness{Handler: drupal, named: map[string]string{}}
+	for _, m := range drupal.Site().Methods {
+		w.tools = append(w.tools, m.ID)
+	}
+	return w
+}
+
+func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(out, "unreadable", http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	query, _ := url.QueryUnescape(r.URL.RawQuery)
+	w.mu.Lock()
+	w.seen++
+	for _, tool := range w.tools {
+		quoted := fmt.Sprintf("%q", tool)
+		runs := strings.HasPrefix(r.URL.Path, "/mcp/tools/invoke") && (strings.Contains(string(body), quoted) || strings.Contains(query, tool)) ||
+			r.URL.Path == "/mcp" && strings.Contains(string(body), quoted) || r.URL.Path == "/mcp/tools/"+tool
+		if runs && w.named[tool] == "" {
+			w.named[tool] = fmt.Sprintf("%s %s %.200s", r.Method, r.URL.RequestURI(), body)
+		}
+	}
+	w.mu.Unlock()
+	w.Handler.ServeHTTP(out, r)
+}
+
+// allCapabilities are all that do not exclude each other.
+func allCapabilities(t *testing.T) []string {
+	t.Helper()
+	contract, err := ledger.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := suites.DefaultCapabilities
+	for _, c := range contract.Capabilities {
+		for _, family := range []string{"naming-", "exposure-", "visibility-"} {
+			if strings.HasPrefix(c.Name, family) {
+				c.Name = ""
+			}
+		}
+		if c.Name != "" && !slices.Contains(claimed, c.Name) {
+			claimed = append(claimed, c.Name)
+		}
+	}
+	return claimed
+}
+
+func TestWithoutAMockNoExistingToolIsNamedOnInvoke(t *testing.T) {
+	agent := map[suites.Identity]suites.Credentials{
+		suites.Agent:    {User: "agent", Password: "agent-pass"},
+		suites.Agent2:   {User: "agent2", Password: "agent2-pass"},
+		suites.Outsider: {User: "outsider", Password: "outsider-pass"},
+		suites.Service:  {User: "service", Password: "service-pass"},
+		suites.Admin:    {User: "admin", Password: "admin-pass"},
+	}
+	for _, version := range []string{module.V13, module.V14} {
+		for what, allowed := range map[string][]suites.Invocation{
+			"nothing allowed":  nil,
+			"one tool allowed": {{Tool: "result.string", Identity: suites.Agent}},
+		} {
+			t.Run(version+" "+what, func(t *testing.T) {
+				drupal := moduleSite(t, version)
+				seen := watch(drupal)
+				report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, suites.Options{
+					Capabilities: allCapabilities(t), Credentials: agent, Invocations: allowed, Patterns: &suites.Patterns{Include: []string{"*"}},
+					RateLimit: 5, Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen.seen < 100 || report.Summary.Pass == 0 {
+					t.Fatalf("only %d requests came, and %d clauses pass: this proves nothing", seen.seen, report.Summary.Pass)
+				}
+				for tool, request := range seen.named {
+					if !slices.ContainsFunc(allowed, func(i suites.Invocation) bool { return i.Tool == tool }) {
+						t.Errorf("%s was named: %s", tool, request)
+					}
+				}
+				if len(allowed) > 0 && version == module.V13 && seen.named[allowed[0].Tool] == "" {
+					t.Errorf("%s is allowed, and was never invoked", allowed[0].Tool)
+				}
+				for _, entry := range drupal.Journal().Entries(0) {
+					for _, call := range entry.Calls {
+						if call.Ran && !slices.ContainsFunc(allowed, func(i suites.Invocation) bool { return i.Tool == call.Method }) {
+							t.Errorf("%s ran: %s %s", call.Method, entry.HTTPMethod, entry.Path)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// referenceAt serves the reference bridge before a site, below a base path.
+func referenceAt(t *testing.T, site, base string) string {
+	t.Helper()
+	b, err := bridge.New(bridge.Options{Drupal: site})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return serveAt(t, http.StripPrefix(base, b)) + base
+}
+
+func verdicts(r *reports.Report) map[string]reports.Result {
+	all := map[string]reports.Result{}
+	for _, result := range r.Results {
+		all[result.ID] = result
+	}
+	return all
+}
+
+func TestWithoutAMockTheFrontIsJudgedAndTheRestSaysWhatWouldHelp(t *testing.T) {
+	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
+	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{
+		Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, err := ledger.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := 0
+	for _, r := range report.Results {
+		clause, _ := contract.Clause(r.ID)
+		switch {
+		case r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn:
+			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
+		case r.Verdict == reports.NotTestable && len(r.Message) < 20:
+			t.Errorf("%s is not testable, and does not say why: %q", r.ID, r.Message)
+		case r.Verdict == reports.Pass && clause.Wire == ledger.Both:
+			t.Errorf("%s passes, and nobody has seen the site", r.ID)
+		case r.Verdict == reports.Pass:
+			passed++
+		}
+	}
+	if passed < 40 || report.Summary.Conformant {
+		t.Errorf("%d clauses pass, conformant is %v", passed, report.Summary.Conformant)
+	}
+}
+
+func TestInvocationsAreHeldToWhatTheyExpect(t *testing.T) {
+	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
+	at := referenceAt(t, site, "")
+	for what, c := range map[string]struct {
+		call    suites.Invocation
+		verdict reports.Verdict
+	}{
+		"any result":           {suites.Invocation{Tool: "result.string", Identity: suites.Agent}, reports.Pass},
+		"the right result":     {suites.Invocation{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}, reports.Pass},
+		"another result":       {suites.Invocation{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pang"`)}, reports.Fail},
+		"a refusal that comes": {suites.Invocation{Tool: "no.such.tool", Identity: suites.Agent, Status: 404}, reports.Pass},
+		"a refusal that fails": {suites.Invocation{Tool: "result.string", Identity: suites.Agent, Status: 403}, reports.Fail},
+		"nothing at all":       {suites.Invocation{}, reports.NotTestable},
+	} {
+		t.Run(what, func(t *testing.T) {
+			o := suites.Options{Only: []string{"invoke/answers-result"}, Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}}
+			if c.call.Tool != "" {
+				o.Invocations = []suites.Invocation{c.call}
+			}
+			report, err := suites.Run(t.Context(), suites.Target{URL: at}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := report.Results[0]; r.Verdict != c.verdict {
+				t.Errorf("the verdict is %s (%s), want %s", r.Verdict, r.Message, c.verdict)
+			}
+		})
+	}
+}

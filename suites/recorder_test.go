@@ -1,0 +1,116 @@
+package suites_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
+)
+
+// runBehindProxy judges the reference bridge, which may be told to use a transport of its own, before a recording proxy
+// before a site of which the run knows nothing.
+func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options) map[string]reports.Result {
+	t.Helper()
+	address, err := url.Parse(serveAt(t, defaultSite(t, mockdrupal.Options{}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := o.Recorder.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	b, err := bridge.New(bridge.Options{Drupal: proxy.URL, Transport: transport, UpstreamTimeout: o.UpstreamTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	o.Credentials = map[suites.Identity]suites.Credentials{
+		suites.Agent:  {User: "agent", Password: "agent-pass"},
+		suites.Agent2: {User: "agent2", Password: "agent2-pass"},
+	}
+	o.Invocations = []suites.Invocation{
+		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
+		{Tool: "result.string", Identity: suites.Agent2},
+	}
+	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, b)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdicts(report)
+}
+
+func TestARecordingProxyShowsBothWires(t *testing.T) {
+	results := runBehindProxy(t, nil, suites.Options{UpstreamTimeout: 500e6})
+	for _, id := range []string{"upstream/valid-jsonrpc", "upstream/post-only", "upstream/pooled", "upstream/http-error", "upstream/auth-error", "upstream/timeout",
+		"upstream/cancel", "upstream/huge-answer", "invoke/runs-once", "invoke/not-cached", "invoke/answers-result", "access/credentials-forwarded"} {
+		if r := results[id]; r.Verdict != reports.Pass {
+			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
+		}
+	}
+	contract, err := ledger.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, r := range results {
+		clause, _ := contract.Clause(id)
+		if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
+			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
+		}
+		if clause.Wire == ledger.Both && r.Verdict == reports.NotTestable && !strings.Contains(r.Message, "the site's methods are not known") {
+			t.Errorf("%s is not testable, and does not say what would help: %s", id, r.Message)
+		}
+	}
+	if r := results["invoke/runs-once"]; len(r.Evidence) == 0 || len(r.Evidence[0].Drupal) == 0 {
+		t.Error("the evidence shows nothing of what reached the site")
+	}
+}
+
+// again is a transport that sends a request a second time when it failed.
+type again struct{}
+
+func (again) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := []byte{}
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	var resp *http.Response
+	var err error
+	for range 2 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if resp, err = http.DefaultTransport.RoundTrip(r); err == nil && resp.StatusCode < 500 {
+			break
+		}
+	}
+	return resp, err
+}
+
+// asService is a transport that signs every request in as one account.
+type asService struct{}
+
+func (asService) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.SetBasicAuth("service", "service-pass")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestARecordingProxyFindsWhatIsWrongUpstream(t *testing.T) {
+	for id, transport := range map[string]http.RoundTripper{"invoke/runs-once": again{}, "access/credentials-forwarded": asService{}} {
+		if r := runBehindProxy(t, transport, suites.Options{Only: []string{id}})[id]; r.Verdict != reports.Fail {
+			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
+		}
+	}
+}
