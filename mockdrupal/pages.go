@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"html"
+	"maps"
 	"net/http"
 
 	"bridgecheck/mockdrupal/php"
@@ -30,20 +31,18 @@ func (a *Answer) With(name, value string) *Answer {
 	return a
 }
 
-// drupalHeaders are those that Drupal puts on every answer.
-func drupalHeaders() http.Header {
-	return http.Header{
-		"Cache-Control":          {"must-revalidate, no-cache, private"},
-		"Content-Language":       {"en"},
-		"X-Content-Type-Options": {"nosniff"},
-		"X-Frame-Options":        {"SAMEORIGIN"},
-		"Expires":                {"Sun, 19 Nov 1978 05:00:00 GMT"},
-		"X-Generator":            {"Drupal 10 (https://www.drupal.org)"},
-	}
+// drupalHeaders are those that Drupal puts on every answer. Their values are shared: a header is replaced, never changed.
+var drupalHeaders = http.Header{
+	"Cache-Control":          {"must-revalidate, no-cache, private"},
+	"Content-Language":       {"en"},
+	"X-Content-Type-Options": {"nosniff"},
+	"X-Frame-Options":        {"SAMEORIGIN"},
+	"Expires":                {"Sun, 19 Nov 1978 05:00:00 GMT"},
+	"X-Generator":            {"Drupal 10 (https://www.drupal.org)"},
 }
 
 func newAnswer(status int, contentType string, body []byte) *Answer {
-	a := &Answer{status: status, header: drupalHeaders(), body: body}
+	a := &Answer{status: status, header: maps.Clone(drupalHeaders), body: body}
 	if contentType != "" {
 		a.header["Content-Type"] = []string{contentType}
 	}

@@ -255,7 +255,7 @@ func (x *exchange) rawCalls(batch bool) []Call {
 	for i, doc := range docs {
 		calls[i] = sketch(doc)
 	}
-	x.note(func(e *Entry) { e.Calls = slices.Clone(calls) })
+	x.note(func(e *Entry) { e.Calls = calls })
 	return calls
 }
 

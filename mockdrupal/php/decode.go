@@ -68,7 +68,8 @@ func (d *decoder) value(depth int) (Value, error) {
 	case c == '[':
 		return d.list(depth + 1)
 	case c == '"':
-		return d.text()
+		text, err := d.text()
+		return text, err
 	case c == '-' || c >= '0' && c <= '9':
 		return d.number()
 	default:
@@ -101,6 +102,9 @@ func lower(b []byte) string {
 	return string(l)
 }
 
+// usualMembers is how many members an object is made ready for.
+const usualMembers = 4
+
 func (d *decoder) object(depth int) (Value, error) {
 	if depth > MaxDepth {
 		return nil, ErrSyntax
@@ -110,6 +114,7 @@ func (d *decoder) object(depth int) (Value, error) {
 	if d.space(); d.take('}') {
 		return a, nil
 	}
+	a.grow(usualMembers)
 	for {
 		d.space()
 		if d.peek() != '"' {
@@ -127,7 +132,7 @@ func (d *decoder) object(depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.Set(KeyOf(name.(string)), v)
+		a.Set(KeyOf(name), v)
 		d.space()
 		if d.take('}') {
 			return a, nil
@@ -203,7 +208,7 @@ func (d *decoder) digits() bool {
 	return d.at > start
 }
 
-func (d *decoder) text() (Value, error) {
+func (d *decoder) text() (string, error) {
 	d.at++
 	start := d.at
 	for d.at < len(d.data) {
@@ -211,24 +216,24 @@ func (d *decoder) text() (Value, error) {
 		case c == '"':
 			s := d.data[start:d.at]
 			if d.at++; !utf8.Valid(s) {
-				return nil, ErrSyntax
+				return "", ErrSyntax
 			}
 			return string(s), nil
 		case c == '\\':
 			return d.escaped(d.data[start:d.at])
 		case c < 0x20:
-			return nil, ErrSyntax
+			return "", ErrSyntax
 		default:
 			d.at++
 		}
 	}
-	return nil, ErrSyntax
+	return "", ErrSyntax
 }
 
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escaped reads on from the first backslash of a string.
-func (d *decoder) escaped(head []byte) (Value, error) {
+func (d *decoder) escaped(head []byte) (string, error) {
 	s := append(make([]byte, 0, len(head)+32), head...)
 	for d.at < len(d.data) {
 		c := d.data[d.at]
@@ -236,29 +241,29 @@ func (d *decoder) escaped(head []byte) (Value, error) {
 		switch {
 		case c == '"':
 			if !utf8.Valid(s) {
-				return nil, ErrSyntax
+				return "", ErrSyntax
 			}
 			return string(s), nil
 		case c < 0x20:
-			return nil, ErrSyntax
+			return "", ErrSyntax
 		case c != '\\':
 			s = append(s, c)
 		case d.take('u'):
 			r, ok := d.unicode()
 			if !ok {
-				return nil, ErrSyntax
+				return "", ErrSyntax
 			}
 			s = utf8.AppendRune(s, r)
 		default:
 			e, ok := escapes[d.peek()]
 			if !ok {
-				return nil, ErrSyntax
+				return "", ErrSyntax
 			}
 			d.at++
 			s = append(s, e)
 		}
 	}
-	return nil, ErrSyntax
+	return "", ErrSyntax
 }
 
 func (d *decoder) unicode() (rune, bool) {

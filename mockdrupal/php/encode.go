@@ -184,7 +184,7 @@ func appendLiteral(b []byte, doc []byte) []byte {
 			if err != nil {
 				return append(b, "null"...)
 			}
-			b = AppendString(b, s.(string))
+			b = AppendString(b, s)
 		default:
 			b = append(b, c)
 			d.at++

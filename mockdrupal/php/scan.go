@@ -13,7 +13,7 @@ func Members(doc []byte) []Member {
 	if d.space(); !d.take('{') {
 		return nil
 	}
-	var members []Member
+	members := make([]Member, 0, usualMembers)
 	for {
 		if d.space(); d.take('}') || d.at >= len(doc) {
 			return members
@@ -24,7 +24,7 @@ func Members(doc []byte) []Member {
 		}
 		d.space()
 		d.take(':')
-		members = append(members, Member{Name: name.(string), Raw: d.raw()})
+		members = append(members, Member{Name: name, Raw: d.raw()})
 		d.space()
 		d.take(',')
 	}

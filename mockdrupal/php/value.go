@@ -74,10 +74,17 @@ type Pair struct {
 // Map returns an array with these members, in this order.
 func Map(members ...Pair) *Array {
 	a := &Array{}
+	a.grow(len(members))
 	for _, m := range members {
 		a.Set(KeyOf(m.Name), m.Value)
 	}
 	return a
+}
+
+// grow makes room for n elements.
+func (a *Array) grow(n int) {
+	a.keys = slices.Grow(a.keys, n)
+	a.values = slices.Grow(a.values, n)
 }
 
 // Len returns the number of elements.
