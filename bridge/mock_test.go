@@ -62,7 +62,7 @@ func all(t *testing.T, front *httptest.Server, user string) []string {
 func TestTheModulesListGivesTheSameTools(t *testing.T) {
 	for _, name := range []string{"default", "transcripts"} {
 		t.Run(name, func(t *testing.T) {
-			behind := mock(t, name, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic"} })
+			behind := mock(t, name, func(s *fixtures.Site) { s.Extensions, s.Auth.MCP = true, []string{"basic"} })
 			byMethods := all(t, front(t, bridge.Options{Drupal: behind.URL}), "agent")
 			byModule := all(t, front(t, bridge.Options{Drupal: behind.URL, Source: bridge.SourceModule}), "agent")
 			slices.Sort(byMethods)
