@@ -52,7 +52,7 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 		return selftestOne(cmd, f)
 	}
 	done, all := 0, mutants.All()
-	matrix, err := mutants.Selftest(cmd.Context(), all, runtime.NumCPU(), judgeInProcess, func(row mutants.Row) {
+	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judgeInProcess, func(row mutants.Row) {
 		done++
 		fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d\033[K", done, len(all))
 	})
@@ -128,6 +128,7 @@ func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) 
 	cmd := exec.CommandContext(ctx, self, "selftest", "--mutant", m.Name, "--json")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
+	cmd.Env = append(os.Environ(), "GOGC=400") // short-lived: memory is cheaper than collecting it
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -140,3 +141,6 @@ func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) 
 	}
 	return row, nil
 }
+
+// workers is how many mutants are judged side by side: some checks wait for time-outs, so there are more than processors.
+func workers() int { return 2 * runtime.NumCPU() }
