@@ -25,13 +25,16 @@ import (
 type Options struct {
 	Site        *url.URL          // the site's base address; no other host is ever called
 	Timeout     time.Duration     // for one request, from dialling to the last byte
-	MaxAnswer   int64             // longest answer that is read, in bytes
+	MaxAnswer   int64             // longest answer to a call that is read, in bytes; a document may be listFactor times as long
 	MaxInFlight int               // requests at the site at one time; 0: no limit
 	MaxWaiting  int               // requests that may wait for one of those places
 	Transport   http.RoundTripper // nil: NewTransport(nil)
 	Now         func() time.Time
 	Observe     Observer // told of every request to the site; nil: nobody
 }
+
+// listFactor is how much longer than a result a list of all methods may be: 100,000 methods take some 100 MB.
+const listFactor = 8
 
 // Observer is told of a request to the site that ended: what it was for (discovery, call), with what outcome (ok or a
 // fault's code), and how long it took.
@@ -103,7 +106,7 @@ func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) 
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)
 	}
-	res, err := c.do(req, who, "discovery")
+	res, err := c.do(req, who, "discovery", listFactor*c.o.MaxAnswer)
 	if err != nil {
 		return Document{}, err
 	}
@@ -126,7 +129,7 @@ func (c *Client) Call(ctx context.Context, who Caller, method string, params []b
 		return nil, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := c.do(req, who, "call")
+	res, err := c.do(req, who, "call", c.o.MaxAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ type answer struct {
 }
 
 // do sends one request as the caller and reads the whole answer, within the time, the size and the site's capacity.
-func (c *Client) do(req *http.Request, who Caller, purpose string) (res answer, err error) {
+func (c *Client) do(req *http.Request, who Caller, purpose string, longest int64) (res answer, err error) {
 	start := time.Now()
 	if c.o.Observe != nil {
 		defer func() { c.o.Observe(purpose, outcome(res, err), time.Since(start)) }()
@@ -176,7 +179,7 @@ func (c *Client) do(req *http.Request, who Caller, purpose string) (res answer, 
 	defer cancel()
 	req.Header.Set("Accept", "application/json")
 	who.sign(req.Header)
-	res, err = c.roundTrip(req.WithContext(ctx))
+	res, err = c.roundTrip(req.WithContext(ctx), longest)
 	c.breaker.report(start, err, caller.Err() != nil)
 	if err != nil {
 		return answer{}, explain(err, caller, ctx)
@@ -185,26 +188,26 @@ func (c *Client) do(req *http.Request, who Caller, purpose string) (res answer, 
 }
 
 // roundTrip uses the transport itself, not http.Client: it follows no redirect, keeps no cookie, repeats nothing.
-func (c *Client) roundTrip(req *http.Request) (answer, error) {
+func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
 	res, err := c.rt.RoundTrip(req)
 	if err != nil {
 		return answer{}, err
 	}
 	defer res.Body.Close()
-	if res.ContentLength > c.o.MaxAnswer {
+	if res.ContentLength > longest {
 		return answer{}, errTooLong
 	}
 	var buf bytes.Buffer
 	if res.ContentLength > 0 {
 		buf.Grow(int(res.ContentLength) + bytes.MinRead)
 	}
-	if _, err := buf.ReadFrom(io.LimitReader(res.Body, c.o.MaxAnswer+1)); err != nil {
+	if _, err := buf.ReadFrom(io.LimitReader(res.Body, longest+1)); err != nil {
 		if buf.Len() > long {
 			err = fmt.Errorf("%w: %d bytes came, then %w", errTooLong, buf.Len(), err)
 		}
 		return answer{}, err
 	}
-	if int64(buf.Len()) > c.o.MaxAnswer {
+	if int64(buf.Len()) > longest {
 		return answer{}, errTooLong
 	}
 	return answer{res.StatusCode, res.Header, buf.Bytes()}, nil
