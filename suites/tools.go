@@ -250,11 +250,12 @@ func nobody(name string, letter rune) string {
 	}, name)
 }
 
+// headerNames lists the headers of the answers, but for the one that tells the time.
 func headerNames(answers ...*Answer) []string {
 	var names []string
 	for _, a := range answers {
 		for name := range a.Header {
-			if !slices.Contains(names, name) {
+			if name != "Date" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
