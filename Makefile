@@ -9,7 +9,7 @@ run: build
 	./bin/bridgecheck run
 
 build:
-	go build -trimpath -o bin/bridgecheck ./cmd/bridgecheck
+	go build -trimpath -buildvcs=auto -o bin/bridgecheck ./cmd/bridgecheck
 
 test:
 	go test ./...
