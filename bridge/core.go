@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/filter"
@@ -46,14 +45,12 @@ func newCore(o Options) (*core, error) {
 		}
 		transport = upstream.NewTransport(config)
 	}
-	var m *metrics.Metrics
 	c := &core{}
+	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
 	c.site = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
-		Transport: transport, Now: o.Now, Observe: func(purpose, outcome string, took time.Duration) { m.Upstream(purpose, outcome, took) },
+		Transport: transport, Now: o.Now, Observe: m.Upstream,
 	})
-	m = metrics.New(metrics.State{SiteUp: c.site.Ready, Quarantined: c.quarantined, Callers: c.callers})
-
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
@@ -92,6 +89,8 @@ func (c *core) close() {
 	c.discovery.Close()
 	c.site.Close()
 }
+
+func (c *core) siteUp() bool { return c.site.Ready() }
 
 func (c *core) callers() int { return c.discovery.Callers() }
 
