@@ -202,7 +202,7 @@ func (s *realSite) reachable(ctx context.Context) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(s.base.Hostname(), port))
 	if err != nil {
-		return fmt.Errorf("cannot reach the site %s: %w", s.base.Redacted(), err)
+		return err
 	}
 	return conn.Close()
 }

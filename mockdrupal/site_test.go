@@ -109,21 +109,6 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 	}
 }
 
-func TestJournalsMemoryIsBounded(t *testing.T) {
-	s := start(t, smallSite(), mockdrupal.Options{})
-	body := `{"jsonrpc":"2.0","id":1,"method":"test.echo","params":{"x":"` + strings.Repeat("x", 30<<20) + `"}}`
-	for range 6 {
-		call(t, s, "agent", body)
-	}
-	kept := s.Journal().Entries(0)
-	if len(kept) > 4 || len(kept) == 0 || s.Journal().Dropped() != int64(6-len(kept)) {
-		t.Errorf("of six requests of 30 MiB %d are kept and %d dropped", len(kept), s.Journal().Dropped())
-	}
-	if last := kept[len(kept)-1]; len(last.Body) != mockdrupal.MaxBody || last.BodyBytes != int64(len(body)) || len(last.Calls[0].Params) < 30<<20 {
-		t.Errorf("the last entry keeps %d of %d bytes and params of %d", len(last.Body), last.BodyBytes, len(last.Calls[0].Params))
-	}
-}
-
 func get(t *testing.T, s *mockdrupal.Server, query string) string {
 	t.Helper()
 	_, body := do(t, "GET", s.URL+"/jsonrpc?query="+url.QueryEscape(query), "", "Authorization", agentBasic)
