@@ -1,9 +1,10 @@
 # make run    build bridgecheck and judge the reference bridge
 # make test   all tests
+# make clients  real MCP clients against the bridge
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-FORMATTED   := bridge cmd fixtures mockdrupal reports suites
+FORMATTED   := bridge cmd fixtures mockdrupal reports suites test
 
-.PHONY: run build test race bench lint ci clean
+.PHONY: run build test race bench lint clients ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -25,6 +26,11 @@ lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
+
+# The MCP clients that people have, at the versions in test/clients/package.json. Needs npm.
+clients:
+	cd test/clients && npm ci --no-audit --no-fund --silent
+	go test ./test/clients
 
 ci:
 	.ci/run

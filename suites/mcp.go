@@ -327,7 +327,7 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 	}
 	s := b.As(Agent).MustMCP(ctx, revision)
 	for _, m := range b.agentTools() {
-		if m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || isEmptyList(m.Behaviour.Value) {
+		if m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || m.Output != nil && !conforms(m) {
 			continue
 		}
 		invoked := b.As(Agent).Invoke(ctx, b.ToolName(m.ID), Args{})

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,7 +117,7 @@ func (f *form) finished(tool *catalog.Tool, raw json.RawMessage) []byte {
 		// A client would refuse such a result as a whole. The model may still make something of it.
 		v := violations[0]
 		return failed(fmt.Sprintf("The result of %s does not conform to its output schema: %s: expected %s, received %s.",
-			tool.Name, v.Parameter, v.Expected, v.Received), string(raw))
+			tool.Name, cmp.Or(v.Parameter, "the whole"), v.Expected, v.Received), string(raw))
 	}
 	return f.result(raw, oneLine(conforming))
 }

@@ -1,0 +1,228 @@
+// Package clients holds the bridge to the MCP clients that people have: the Inspector, both TypeScript SDKs and the
+// official conformance suite, at the versions in package.json. Nothing of it is used by the bridge itself.
+package clients
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+const (
+	modules = "node_modules"
+	node22  = modules + "/node/bin/node" // the conformance suite needs it
+	ttl     = 100 * time.Millisecond
+)
+
+// installed skips a test, loudly, where the clients are not installed.
+func installed(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(node22); err != nil {
+		t.Skip("SKIPPED: the real MCP clients are not installed; run `make clients`, which needs npm")
+	}
+}
+
+// serve puts a bridge before a site, and gives the bridge's and the site's address.
+func serve(t *testing.T, site *fixtures.Site) (drupal *mockdrupal.Drupal, bridgeURL, siteURL string) {
+	t.Helper()
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := httptest.NewServer(drupal)
+	t.Cleanup(upstream.Close)
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, DiscoveryTTL: ttl, PermissionTTL: ttl, PageSize: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	front := httptest.NewServer(b)
+	t.Cleanup(front.CloseClientConnections)
+	return drupal, front.URL, upstream.URL
+}
+
+func builtin(t *testing.T, name string) *fixtures.Site {
+	t.Helper()
+	site, err := fixtures.Builtin(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// agent is the Authorization header of the account agent.
+var agent = "Basic " + base64.StdEncoding.EncodeToString([]byte("agent:agent-pass"))
+
+func within(t *testing.T, limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// heard is a line that talk.mjs prints.
+type heard struct {
+	Tools, Changed []string
+	Result, Bad    *struct {
+		IsError           bool
+		Content           []struct{ Type, Text string }
+		StructuredContent any
+	}
+	Listening bool
+}
+
+// conversation is a talk.mjs at work.
+type conversation struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func talk(t *testing.T, sdk, era, url string, call ...string) conversation {
+	t.Helper()
+	cmd := exec.CommandContext(within(t, 30*time.Second), node22, append([]string{"talk.mjs", sdk, era, url + "/mcp", agent}, call...)...)
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Cancel() //nolint:errcheck // it has most likely ended
+		cmd.Wait()   //nolint:errcheck // its lines tell what it did
+	})
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 4<<20)
+	return conversation{t, lines}
+}
+
+func (c conversation) next() heard {
+	c.t.Helper()
+	if !c.lines.Scan() {
+		c.t.Fatalf("the client ended early: %v", c.lines.Err())
+	}
+	var h heard
+	if err := json.Unmarshal(c.lines.Bytes(), &h); err != nil {
+		c.t.Fatalf("the client printed %s", c.lines.Text())
+	}
+	return h
+}
+
+var typescript = []struct{ sdk, era string }{{"v1", "legacy"}, {"v2", "legacy"}, {"v2", "modern"}}
+
+func TestTypeScriptClientsPageCallAndHearOfChanges(t *testing.T) {
+	installed(t)
+	for _, client := range typescript {
+		t.Run(client.sdk+" "+client.era, func(t *testing.T) {
+			t.Parallel()
+			site := builtin(t, "default")
+			user, _ := site.User("agent")
+			drupal, url, _ := serve(t, site)
+			c := talk(t, client.sdk, client.era, url, "content.search", `{"query":"article"}`, `{"query":5}`)
+			tools := c.next().Tools
+			if len(tools) <= 20 || !slices.Contains(tools, "content.search") {
+				t.Errorf("tools over all pages: expected more than a page of 20, with content.search, got %d: %v", len(tools), tools)
+			}
+			for _, id := range site.VisibleTo(user) {
+				if !slices.Contains(tools, id) {
+					t.Errorf("tools over all pages: expected %s among them", id)
+				}
+			}
+			if r := c.next().Result; r.IsError || r.StructuredContent == nil || len(r.Content) == 0 {
+				t.Errorf("content.search: expected a structured result, got %+v", r)
+			}
+			if r := c.next().Bad; !r.IsError || !strings.Contains(r.Content[0].Text, "query") {
+				t.Errorf("bad arguments: expected isError with the parameter's name, got %+v", r)
+			}
+			if !c.next().Listening {
+				t.Error("expected the client to listen")
+			}
+			changed := drupal.Site().Clone()
+			added := changed.Methods[slices.IndexFunc(changed.Methods, func(m fixtures.Method) bool { return m.ID == "content.search" })]
+			added.ID = "content.search_again"
+			changed.Methods = append(changed.Methods, added)
+			drupal.SetSite(changed)
+			if now := c.next().Changed; !slices.Contains(now, added.ID) {
+				t.Errorf("after the change: expected %s among the tools, got %v", added.ID, now)
+			}
+		})
+	}
+}
+
+// A client that is given bad tools drops the whole list: of what the site describes wrongly nothing may reach it.
+func TestOnePoisonedToolNeverCostsTheOthers(t *testing.T) {
+	installed(t)
+	site := builtin(t, "poisoned")
+	var good []string
+	for i := range site.Methods {
+		if m := &site.Methods[i]; m.MCP != nil && !m.Unchecked {
+			good = append(good, m.ID)
+		}
+	}
+	if bad := len(site.Methods) - len(good); bad < 23 || len(good) == 0 {
+		t.Fatalf("the site poisoned: expected 23 bad methods beside good ones, got %d beside %d", bad, len(good))
+	}
+	for _, client := range typescript {
+		t.Run(client.sdk+" "+client.era, func(t *testing.T) {
+			t.Parallel()
+			_, url, _ := serve(t, site.Clone())
+			c := talk(t, client.sdk, client.era, url, good[0], `{"message":"hello"}`, `{}`)
+			tools := c.next().Tools
+			for _, id := range good {
+				if !slices.Contains(tools, id) {
+					t.Errorf("expected the good tool %s, got %v", id, tools)
+				}
+			}
+			if r := c.next().Result; r.IsError {
+				t.Errorf("%s: expected a result, got %+v", good[0], r)
+			}
+		})
+	}
+}
+
+func TestInspectorListsAndCalls(t *testing.T) {
+	installed(t)
+	_, url, siteURL := serve(t, builtin(t, "default"))
+	stdio := filepath.Join(t.TempDir(), "bridgecheck")
+	if out, err := exec.Command("go", "build", "-o", stdio, "bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	targets := map[string][]string{
+		"http": {"--server-url", url + "/mcp", "--transport", "http", "--header", "Authorization: " + agent},
+		"stdio": {"-e", "DRUPAL_URL=" + siteURL, "-e", "DRUPAL_USER=agent", "-e", "DRUPAL_PASSWORD=agent-pass",
+			"--", stdio, "bridge", "--stdio"},
+	}
+	calls := map[string][]string{
+		"tools/list": {"--method", "tools/list"},
+		"tools/call": {"--method", "tools/call", "--tool-name", "content.search", "--tool-arg", "query=article"},
+	}
+	for transport, target := range targets {
+		for _, era := range []string{"legacy", "modern"} {
+			for method, call := range calls {
+				t.Run(transport+" "+era+" "+method, func(t *testing.T) {
+					args := slices.Concat([]string{"--cli", "--protocol-era", era}, call, target)
+					cmd := exec.CommandContext(within(t, time.Minute), filepath.Join(modules, ".bin", "mcp-inspector"), args...)
+					cmd.Env = append(os.Environ(), "MCP_CATALOG_PATH="+filepath.Join(t.TempDir(), "mcp.json"))
+					cmd.Stderr = t.Output()
+					out, err := cmd.Output()
+					if err != nil || !strings.Contains(string(out), "article") {
+						t.Errorf("expected a result that tells of articles, got %v: %.500s", err, out)
+					}
+				})
+			}
+		}
+	}
+}
