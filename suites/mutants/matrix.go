@@ -15,7 +15,8 @@ type Row struct {
 	Name       string   `json:"name"`
 	Correct    bool     `json:"correct"`            // a correct variant: nothing may fall
 	Origin     Origin   `json:"origin,omitempty"`   // of a mutant
-	Meant      []string `json:"meant,omitempty"`    // the clauses that have to fall; of a variant, those that may warn
+	Meant      []string `json:"meant,omitempty"`    // the clauses that have to fall
+	Free       []string `json:"free,omitempty"`     // the clauses that may fall
 	Fell       []string `json:"fell"`               // the clauses that failed, warned, or could not be judged for an error
 	Unjudged   []string `json:"unjudged,omitempty"` // the clauses that were not testable
 	Judged     []string `json:"judged"`             // the clauses that applied
@@ -25,10 +26,7 @@ type Row struct {
 
 // rowOf reads the report on a mutant.
 func rowOf(m Mutant, r *reports.Report) Row {
-	row := Row{Name: m.Name, Correct: len(m.Breaks) == 0, Origin: m.Origin, Meant: m.Breaks, Fell: []string{}, DurationMS: r.DurationMS}
-	if row.Correct {
-		row.Meant = m.Warns
-	}
+	row := Row{Name: m.Name, Correct: len(m.Breaks) == 0, Origin: m.Origin, Meant: m.Breaks, Free: m.Free, Fell: []string{}, DurationMS: r.DurationMS}
 	for _, result := range r.Results {
 		if result.Verdict != reports.NotApplicable {
 			row.Judged = append(row.Judged, result.ID)
@@ -45,20 +43,17 @@ func rowOf(m Mutant, r *reports.Report) Row {
 
 // Missed lists the meant clauses that did not fall.
 func (r Row) Missed() []string {
-	if r.Correct {
-		return nil
-	}
 	return except(r.Meant, r.Fell)
 }
 
 // Stray lists the clauses that fell and were not meant. Of a correct variant a clause that could not be judged is one,
 // too: it would keep a good bridge from being found conformant.
 func (r Row) Stray() []string {
-	stray := except(r.Fell, r.Meant)
+	stray := r.Fell
 	if r.Correct {
-		stray = append(stray, except(r.Unjudged, r.Meant)...)
+		stray = slices.Concat(r.Fell, r.Unjudged)
 	}
-	return stray
+	return except(except(stray, r.Meant), r.Free)
 }
 
 // Killed tells whether all that a mutant is meant to break fell.

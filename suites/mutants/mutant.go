@@ -39,7 +39,7 @@ const (
 type Mutant struct {
 	Name   string
 	Breaks []string // the clauses meant to fail; nil: a correct bridge
-	Warns  []string // the SHOULD clauses of which a correct bridge makes no use
+	Free   []string // the clauses that may fall: of a variant the SHOULDs that it makes no use of, of a mutant what chance decides
 	Origin Origin
 	Why    string // what a correct variant uses of the contract's room, or what the fault does to people
 

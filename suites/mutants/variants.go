@@ -56,9 +56,9 @@ var wireVariants = []Mutant{
 		time.Sleep(4 * time.Millisecond) // the latency is the point
 		return false
 	})},
-	{Name: "closes-every-connection", Why: "as HTTP/1.0 does", Warns: Clauses("http/keep-alive-after-error"),
+	{Name: "closes-every-connection", Why: "as HTTP/1.0 does", Free: Clauses("http/keep-alive-after-error"),
 		Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
-	{Name: "without-gzip", Why: "compression is a SHOULD", Warns: Clauses("http/content-negotiation"), Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	{Name: "without-gzip", Why: "compression is a SHOULD", Free: Clauses("http/content-negotiation"), Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		r.Header.Del("Accept-Encoding")
 		return false
 	})},
@@ -72,7 +72,7 @@ var wireVariants = []Mutant{
 		x.Header.Del("Cache-Control")
 		x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 	})},
-	{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", Warns: Clauses("http/nosniff"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+	{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", Free: Clauses("http/nosniff"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 	{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while many are under way", Front: overloaded(16, 5)},
 }
 
@@ -83,10 +83,10 @@ var listVariants = []Mutant{
 	{Name: "cursors-opaque", Why: "random words, valid for everybody", Claims: "-cursor-base64-offset", Front: opaqueCursors(false)},
 	{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor gives 400", Claims: "-cursor-base64-offset", Front: opaqueCursors(true)},
 	{Name: "cursor-with-odd-characters", Why: "a cursor is percent-encoded on its way back", Claims: "-cursor-base64-offset", Front: prefixedCursors("+/&=%?#é ")},
-	{Name: "cursor-malformed-first-page", Why: "a MUST allows it", Warns: Clauses("list/cursor-malformed-400"), Front: onBadCursor(func(x *exchange) {
+	{Name: "cursor-malformed-first-page", Why: "a MUST allows it", Free: Clauses("list/cursor-malformed-400"), Front: onBadCursor(func(x *exchange) {
 		*x = *x.Ask(http.MethodGet, x.Request.URL.Path, nil)
 	})},
-	{Name: "cursor-malformed-empty-page", Why: "a MUST allows it", Warns: Clauses("list/cursor-malformed-400"), Front: onBadCursor(func(x *exchange) {
+	{Name: "cursor-malformed-empty-page", Why: "a MUST allows it", Free: Clauses("list/cursor-malformed-400"), Front: onBadCursor(func(x *exchange) {
 		x.Set(http.StatusOK, map[string]any{"tools": []any{}, "nextCursor": nil})
 	})},
 	{Name: "cursor-past-the-end-400", Why: "beyond the last tool is 400 or empty", Front: onAnswer(toList, func(x *exchange) {
@@ -99,8 +99,8 @@ var listVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "sorted-by-name", Why: "any order is right that stays", Warns: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
-	{Name: "sorted-by-title-backwards", Why: "any order is right that stays", Warns: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int {
+	{Name: "sorted-by-name", Why: "any order is right that stays", Free: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
+	{Name: "sorted-by-title-backwards", Why: "any order is right that stays", Free: Clauses("list/change-between-pages"), Front: relisted(func(a, b tool) int {
 		return cmp.Or(-cmp.Compare(fmt.Sprint(a["title"]), fmt.Sprint(b["title"])), cmp.Compare(a["name"].(string), b["name"].(string)))
 	})},
 	{Name: "describe-says-more", Why: "describe may hold more than list", Front: onDescribed(func(_ *exchange, t tool) any {
@@ -131,7 +131,7 @@ var toolVariants = []Mutant{
 			t["annotations"] = map[string]any{}
 		}
 	})},
-	{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", Warns: Clauses("list/description-not-empty"), Front: withoutUsage(func(t tool) { t["description"] = "" })},
+	{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", Free: Clauses("list/description-not-empty"), Front: withoutUsage(func(t tool) { t["description"] = "" })},
 	{Name: "no-usage-other-words", Why: "what to say in place of an empty usage is free", Front: withoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
 	{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Upstream: onDiscovery(func(index map[string]any) {
 		methods, _ := index["data"].([]any)
@@ -156,7 +156,7 @@ var refusalVariants = []Mutant{
 			e["data"] = map[string]any{"status": x.Status}
 		}
 	})},
-	{Name: "errors-without-data", Why: "data is optional; what it tells is a SHOULD", Warns: Clauses("invoke/invalid-arguments-named", "invoke/error-data-kept"),
+	{Name: "errors-without-data", Why: "data is optional; what it tells is a SHOULD", Free: Clauses("invoke/invalid-arguments-named", "invoke/error-data-kept"),
 		Front: onError(func(_ *exchange, e map[string]any) { delete(e, "data") })},
 	{Name: "failure-in-the-methods-own-words", Why: "the message alone, without the bridge's", Front: onError(func(_ *exchange, e map[string]any) {
 		if _, said, ok := strings.Cut(fmt.Sprint(e["message"]), " failed: "); ok && e["code"] == "execution_error" {
@@ -247,7 +247,7 @@ var accessVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl", Warns: Clauses("list/change-between-pages"), Front: broad},
+	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl", Free: Clauses("list/change-between-pages"), Front: broad},
 	{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Upstream: onDiscovery(func(index map[string]any) {
 		index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 	})},

@@ -130,7 +130,7 @@ var errorMutants = []Mutant{
 	})},
 	{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
 	{Name: "error-message-empty", Breaks: Clauses("errors/envelope"), Origin: Imagined, Front: onNotAllowed(func(_ *exchange, e map[string]any) { e["message"] = "" })},
-	{Name: "error-code-number", Breaks: Clauses("errors/envelope"), Origin: Peer, Front: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
+	{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Front: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
 	{Name: "error-beside-result", Breaks: Clauses("errors/envelope"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
 		if object := x.Object(); object != nil && toInvoke(x.Request) {
 			object["result"] = nil
@@ -201,7 +201,7 @@ var errorMutants = []Mutant{
 		return again(r, next, func(*http.Response, error) bool { return isCall(r) })
 	})},
 
-	{Name: "results-cached", Breaks: Clauses("invoke/not-cached"), Origin: Module, Front: cachedResults()},
+	{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Front: cachedResults()},
 	{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
 		if x.Status == http.StatusOK {
 			x.Header.Set("Cache-Control", "public, max-age=60")
@@ -320,7 +320,7 @@ func cachedResults() front {
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
-				last.put("", repeated{caller(x.Request), string(x.Sent), string(x.Body)})
+				last.put("", repeated{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
 			}
 		})(next)
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -331,7 +331,7 @@ func cachedResults() front {
 			}
 			body := drain(r)
 			fill(r, body)
-			if kept.answer == "" || kept.who != caller(r) || kept.call != string(body) {
+			if kept.answer == "" || kept.who != r.Header.Get("Authorization") || kept.call != string(body) {
 				return false
 			}
 			w.Header().Set("Content-Type", "application/json")

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"bridgecheck/bridge"
+	"bridgecheck/bridge/invoke"
 )
 
 // What happens to arguments and results on the way through.
@@ -143,10 +146,8 @@ var invokeMutants = []Mutant{
 		x.Refuse(http.StatusInternalServerError, "execution_error", "Internal Error")
 	})},
 
-	{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Wired: onBadOutput(func(site *wire, x *exchange) {
-		site.run(x, x.Request.Header.Get("Authorization"))
-	})},
-	{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Wired: onBadOutput(func(_ *wire, x *exchange) {
+	{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
+	{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Front: onBadOutput(func(x *exchange) {
 		x.Refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema.")
 	})},
 }
@@ -184,14 +185,12 @@ func onNull(change func(x *exchange)) front {
 }
 
 // onBadOutput changes the refusals of results that break their schema.
-func onBadOutput(change func(site *wire, x *exchange)) func(*wire) front {
-	return func(site *wire) front {
-		return onInvoke(func(x *exchange) {
-			if x.Status == http.StatusInternalServerError && strings.Contains(x.errorMessage(), "output schema") {
-				change(site, x)
-			}
-		})
-	}
+func onBadOutput(change func(x *exchange)) front {
+	return onInvoke(func(x *exchange) {
+		if x.Status == http.StatusInternalServerError && strings.Contains(x.errorMessage(), "output schema") {
+			change(x)
+		}
+	})
 }
 
 func questioned(r rune) rune {

@@ -26,11 +26,12 @@ var mappingMutants = []Mutant{
 	{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
 		Front: renamed(taxonomyTo("Taxonomy: "))},
 	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique"), Origin: Imagined,
-		Claims: "naming-underscore", Front: renamed(underscored)},
+		Claims: "naming-underscore", Options: underscoring,
+		Front: renamed(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
 	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
 		Claims: "naming-underscore", Why: "all names but a few; both spellings are taken", Options: underscoring,
 		Front: renamed(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
-	{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Claims: "naming-underscore",
+	{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored", "describe/answers-tool"), Origin: Imagined, Claims: "naming-underscore",
 		Why: "describe takes the id alone", Options: underscoring, Front: onAnswer(toDescribe, func(x *exchange) {
 			if strings.HasPrefix(x.described(), "id_") && x.Status == http.StatusOK {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
@@ -172,7 +173,7 @@ var mappingMutants = []Mutant{
 	{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
 	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
-			if p["additionalProperties"] == nil && !fromFactory(p) {
+			if p["additionalProperties"] == nil && !fromFactory(p) && p["required"] == nil {
 				delete(p, "properties")
 			}
 		})},
@@ -272,6 +273,13 @@ var mappingMutants = []Mutant{
 				return v
 			})
 		})},
+
+	{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Del("Accept-Language")
+		return next.RoundTrip(r)
+	})},
+	{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "the site is asked in whatever language came first", Upstream: firstLanguage()},
 }
 
 // renamed shows every tool under another name and takes that name back, beside the right one.
@@ -327,10 +335,6 @@ func taxonomyTo(prefix string) func(string) string {
 }
 
 func underscoring(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
-
-func underscored(id string) string {
-	return regexp.MustCompile(`[^A-Za-z0-9_-]`).ReplaceAllString(id, "_")
-}
 
 func onDescription(change func(string) string) front {
 	return onTool(func(t tool) {
@@ -390,5 +394,17 @@ func onPositional(change func(schema, properties map[string]any)) front {
 		if _, ok := properties["0"]; ok {
 			change(schema, properties)
 		}
+	})
+}
+
+// firstLanguage asks the site always in the first language that was asked for.
+func firstLanguage() upstream {
+	languages := newTable[string]()
+	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if asked := r.Header.Get("Accept-Language"); asked != "" {
+			r.Header.Set("Accept-Language", languages.keep("", asked))
+		}
+		return next.RoundTrip(r)
 	})
 }

@@ -54,7 +54,7 @@ func TestEntriesAreWellFormed(t *testing.T) {
 		if !regexp.MustCompile(`^[a-z0-9]+(-[A-Za-z0-9]+)*$`).MatchString(m.Name) {
 			t.Errorf("%s: a name is words joined by hyphens", m.Name)
 		}
-		for _, id := range slices.Concat(m.Breaks, m.Warns) {
+		for _, id := range slices.Concat(m.Breaks, m.Free) {
 			if _, ok := ledger.Clause(id); !ok {
 				t.Errorf("%s: %s is not in the ledger; the nearest is %s", m.Name, id, ledger.Nearest(id))
 			}
