@@ -4,7 +4,7 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED   := bridge cmd fixtures mockdrupal reports suites test
 
-.PHONY: run build test race bench lint clients ci clean
+.PHONY: run build test race selftest bench lint clients ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -18,6 +18,10 @@ test:
 # The tests whose speed the race detector does not ruin.
 race:
 	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/ledger ./suites/exact
+
+# Every broken bridge must fail, every correct one must pass.
+selftest: build
+	./bin/bridgecheck selftest
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
