@@ -2,6 +2,7 @@ package mockdrupal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -121,11 +122,7 @@ func poisonedParam(schema string) string {
 }
 
 func remoteRef(v *delivery) {
-	to := v.fault.Location
-	if to == "" {
-		to = elsewhere
-	}
-	ref, _ := json.Marshal(map[string]string{"$ref": to}) // strings only
+	ref, _ := json.Marshal(map[string]string{"$ref": cmp.Or(v.fault.Location, elsewhere)}) // strings only
 	poison(poisonedParam(string(ref)))(v)
 }
 

@@ -48,6 +48,15 @@ func (x *exchange) methods(map[string]string) *Answer {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
+	if a, ok := x.d.cache.get(x); ok {
+		return a
+	}
+	a := x.collection()
+	x.d.cache.put(x, a)
+	return a
+}
+
+func (x *exchange) collection() *Answer {
 	visible, base := x.state.visible(x.caller), x.base()
 	if x.state.unlinkable(visible) {
 		return x.unexpected()

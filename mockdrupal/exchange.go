@@ -1,6 +1,7 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -23,17 +24,19 @@ type exchange struct {
 	caller   caller
 	body     []byte
 	rejected *Answer // why the credentials end the request, nil when they do not
+	named    string  // the method that the path names; "" when it names none
 	sketched []Call  // the JSON-RPC calls of the request, as far as they can be made out
 	aborted  bool    // the caller went away while a method slept
 }
 
 // begun enters the route and the caller. A caller whose credentials end the request is refused later, by the route.
-func (x *exchange) begun(rt *route) {
+func (x *exchange) begun(rt *route, vars map[string]string) {
 	anonymous, _ := x.state.site.User(fixtures.Anonymous)
 	x.caller = caller{user: anonymous}
 	if rt == nil {
 		return
 	}
+	x.named = cmp.Or(vars["id"], vars["tool"])
 	x.note(func(e *Entry) { e.Route = rt.name })
 	if x.d.behind != nil {
 		x.caller = named(x.r)
@@ -51,6 +54,9 @@ func (x *exchange) sketches() []Call {
 	}
 	message := x.message()
 	x.sketched = []Call{}
+	if x.named != "" {
+		x.sketched = append(x.sketched, Call{Method: x.named})
+	}
 	if _, err := php.Decode(message); err != nil {
 		return x.sketched
 	}

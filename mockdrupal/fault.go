@@ -1,6 +1,7 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -125,6 +126,8 @@ func (d *Drupal) checkFault(f Fault) error {
 		return fmt.Errorf("there is no fault %q: the mock knows %s", f.Kind, strings.Join(FaultNames(), ", "))
 	case f.Route != "" && !slices.ContainsFunc(d.table, func(r route) bool { return r.name == f.Route }):
 		return fmt.Errorf("route %q matches no route of the mock: %s", f.Route, strings.Join(d.routeNames(), ", "))
+	case kind.only != "" && f.Route != "" && f.Route != kind.only:
+		return fmt.Errorf("%s acts on the route %s only, not on %q", f.Kind, kind.only, f.Route)
 	case f.Probability < 0 || f.Probability > 1:
 		return fmt.Errorf("probability %v is not between 0 and 1", f.Probability)
 	case f.Count < 0 || f.Delay < 0 || f.Size < 0:
@@ -190,7 +193,7 @@ func (fs *faults) take(x *exchange, rt *route, early bool) *armedFault {
 }
 
 func (a *armedFault) fits(x *exchange, rt *route) bool {
-	if a.Route != "" && (rt == nil || rt.name != a.Route) {
+	if only := cmp.Or(a.Route, faultKinds[a.Kind].only); only != "" && (rt == nil || rt.name != only) {
 		return false
 	}
 	if a.User != "" && a.User != x.caller.user.Name {

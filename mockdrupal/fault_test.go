@@ -320,6 +320,13 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		}
 		s.DisarmAll()
 	}
+	arm(mockdrupal.Fault{Route: mockdrupal.RouteMethod, Method: "test.echo"})
+	for id, status := range map[string]int{"test.echo": 503, "test.count": 200} {
+		if res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic); res.StatusCode != status {
+			t.Errorf("the fault of test.echo: %s answers %d, want %d", id, res.StatusCode, status)
+		}
+	}
+	s.DisarmAll()
 	chance := mockdrupal.Fault{Probability: 0.5, Seed: 1}
 	arm(chance)
 	first := hits("agent", "test.echo", 40)
@@ -327,6 +334,18 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	arm(chance)
 	if again := hits("agent", "test.echo", 40); first != again || first < 8 || first > 32 {
 		t.Errorf("by chance %d, then %d of 40 requests were spoilt: want about half, and the same with the same seed", first, again)
+	}
+}
+
+func TestFaultsOfOneRouteSpareTheOthers(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
+	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
+	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Route: mockdrupal.RouteJSONRPC}); err == nil {
+		t.Error("a poisoned discovery of /jsonrpc is armed: it can match nothing")
 	}
 }
 

@@ -2,6 +2,7 @@ package mockdrupal
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,6 +56,7 @@ type faultKind struct {
 	early      bool // before the request's body is read
 	runs       bool // the site makes its answer first, so the method runs
 	needsDelay bool
+	only       string // the one route that it makes sense on; "": any
 	act        func(*delivery)
 }
 
@@ -96,7 +98,7 @@ var faultKinds = map[string]faultKind{
 	FaultCut:           {text: "sends half the body and closes the connection", runs: true, act: cut},
 	FaultLengthLong:    {text: "announces a longer body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) + 64) }},
 	FaultLengthShort:   {text: "announces a shorter body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) / 2) }},
-	FaultStatus:        {text: "answers with a status (500), a body and a content type of choice", act: status},
+	FaultStatus:        {text: "answers with a status (500), a body and a content type of choice; run and no body: the site's own answer under that status", act: status},
 	FaultHTML:          {text: "answers with an HTML page (200)", act: htmlPage},
 	FaultEmpty:         {text: "answers with a status (200) and no body", act: empty},
 	FaultContentType:   {text: "sends the answer under a wrong Content-Type (text/plain)", runs: true, act: contentType},
@@ -104,23 +106,23 @@ var faultKinds = map[string]faultKind{
 	FaultInvalidUTF8:   {text: "puts bytes that are no UTF-8 into the body's last string, or behind it", runs: true, act: bend(invalidUTF8)},
 	FaultBOM:           {text: "puts a byte order mark before the body", runs: true, act: bend(func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) })},
 	FaultDuplicate:     {text: "sends every member of the response object twice", runs: true, act: members(func(m []php.Member) []php.Member { return append(m, m...) })},
-	FaultWrongID:       {text: "answers with another request's id", runs: true, act: members(withID(wrongID))},
-	FaultMissingID:     {text: "leaves the id out", runs: true, act: members(without("id"))},
-	FaultNullID:        {text: "answers with id null", runs: true, act: members(withID(func([]byte) []byte { return []byte("null") }))},
-	FaultIDType:        {text: "answers with a string for a number, a number for a string", runs: true, act: members(withID(otherType))},
-	FaultBoth:          {text: "sends result and error together", runs: true, act: members(both)},
-	FaultNeither:       {text: "sends neither result nor error", runs: true, act: members(without("result", "error"))},
-	FaultBatch:         {text: "sends a list for a single response and a single response for a list", runs: true, act: bend(batchForSingle)},
+	FaultWrongID:       {text: "answers with another request's id", runs: true, only: RouteJSONRPC, act: members(withID(wrongID))},
+	FaultMissingID:     {text: "leaves the id out", runs: true, only: RouteJSONRPC, act: members(without("id"))},
+	FaultNullID:        {text: "answers with id null", runs: true, only: RouteJSONRPC, act: members(withID(func([]byte) []byte { return []byte("null") }))},
+	FaultIDType:        {text: "answers with a string for a number, a number for a string", runs: true, only: RouteJSONRPC, act: members(withID(otherType))},
+	FaultBoth:          {text: "sends result and error together", runs: true, only: RouteJSONRPC, act: members(both)},
+	FaultNeither:       {text: "sends neither result nor error", runs: true, only: RouteJSONRPC, act: members(without("result", "error"))},
+	FaultBatch:         {text: "sends a list for a single response and a single response for a list", runs: true, only: RouteJSONRPC, act: bend(batchForSingle)},
 	FaultHuge:          {text: "streams a result of many bytes (256 MiB)", act: huge},
 	FaultGzip:          {text: "announces gzip and sends a broken stream", runs: true, act: brokenGzip},
 	FaultRedirect:      {text: "redirects (302) to another host", act: redirect},
 	FaultStale:         {text: "shows the site as it was when the fault was armed", runs: true, act: func(*delivery) {}},
-	FaultNullSchema:    {text: "adds a method with null schemas to the collection", runs: true, act: poison(`"attributes":{"usage":"Poisoned","params":{"p":{"type":"JsonRpcParameterDefinition","id":"p","attributes":{"schema":null},"schema":null}},"output":null,"mcpTool":{}}`)},
-	FaultListNotes:     {text: "adds a method whose annotations are a list", runs: true, act: poison(`"attributes":{"usage":"Poisoned","mcpTool":{"title":"Poisoned","annotations":["a","b"]}}`)},
-	FaultCyclicRef:     {text: "adds a method whose schema refers to itself", runs: true, act: poison(poisonedParam(`{"$ref":"#"}`))},
-	FaultRemoteRef:     {text: "adds a method whose schema refers to another host (location)", runs: true, act: remoteRef},
-	FaultDeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
-	FaultDuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, act: bend(duplicateFirst)},
+	FaultNullSchema:    {text: "adds a method with null schemas to the collection", runs: true, only: RouteMethods, act: poison(`"attributes":{"usage":"Poisoned","params":{"p":{"type":"JsonRpcParameterDefinition","id":"p","attributes":{"schema":null},"schema":null}},"output":null,"mcpTool":{}}`)},
+	FaultListNotes:     {text: "adds a method whose annotations are a list", runs: true, only: RouteMethods, act: poison(`"attributes":{"usage":"Poisoned","mcpTool":{"title":"Poisoned","annotations":["a","b"]}}`)},
+	FaultCyclicRef:     {text: "adds a method whose schema refers to itself", runs: true, only: RouteMethods, act: poison(poisonedParam(`{"$ref":"#"}`))},
+	FaultRemoteRef:     {text: "adds a method whose schema refers to another host (location)", runs: true, only: RouteMethods, act: remoteRef},
+	FaultDeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, only: RouteMethods, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
+	FaultDuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, only: RouteMethods, act: bend(duplicateFirst)},
 	FaultRefuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", early: true, needsDelay: true, act: func(*delivery) {}},
 }
 
@@ -181,10 +183,7 @@ func cut(v *delivery) {
 // status sends a body of choice under a status of choice; with Run and no Body it is the site's own answer under that
 // status.
 func status(v *delivery) {
-	code := v.fault.Status
-	if code == 0 {
-		code = http.StatusInternalServerError
-	}
+	code := cmp.Or(v.fault.Status, http.StatusInternalServerError)
 	if v.answer != nil && v.fault.Body == "" {
 		v.answer.status = code
 		return
@@ -197,10 +196,7 @@ func status(v *delivery) {
 }
 
 func htmlPage(v *delivery) {
-	code := v.fault.Status
-	if code == 0 {
-		code = http.StatusOK
-	}
+	code := cmp.Or(v.fault.Status, http.StatusOK)
 	v.answer = page(code, "Error | "+v.x.state.site.Title)
 	if v.fault.Body != "" {
 		v.answer.body = []byte(v.fault.Body)
@@ -208,29 +204,19 @@ func htmlPage(v *delivery) {
 }
 
 func empty(v *delivery) {
-	code := v.fault.Status
-	if code == 0 {
-		code = http.StatusOK
-	}
+	code := cmp.Or(v.fault.Status, http.StatusOK)
 	v.answer = newAnswer(code, typeJSON, nil)
 }
 
 func contentType(v *delivery) {
-	kind := v.fault.ContentType
-	if kind == "" {
-		kind = "text/plain; charset=UTF-8"
-	}
-	v.answer.header.Set("Content-Type", kind)
+	v.answer.header.Set("Content-Type", cmp.Or(v.fault.ContentType, typeText))
 }
 
 // hugeBytes is what huge sends unless told otherwise.
 const hugeBytes = 256 << 20
 
 func huge(v *delivery) {
-	size := v.fault.Size
-	if size == 0 {
-		size = hugeBytes
-	}
+	size := cmp.Or(v.fault.Size, hugeBytes)
 	v.handled = true
 	v.answer = newAnswer(http.StatusOK, typeJSON, nil)
 	v.answer.header.Set("Transfer-Encoding", "identity") // no length: sent in chunks
@@ -272,14 +258,8 @@ func brokenGzip(v *delivery) {
 const elsewhere = "http://elsewhere.invalid/"
 
 func redirect(v *delivery) {
-	to := v.fault.Location
-	if to == "" {
-		to = elsewhere
-	}
-	code := v.fault.Status
-	if code == 0 {
-		code = http.StatusFound
-	}
+	to := cmp.Or(v.fault.Location, elsewhere)
+	code := cmp.Or(v.fault.Status, http.StatusFound)
 	v.answer = page(code, "Redirecting to "+to)
 	v.answer.header.Set("Location", to)
 }

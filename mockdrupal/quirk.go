@@ -25,7 +25,7 @@ const (
 // Quirks lists all quirks.
 func Quirks() []Quirk {
 	return []Quirk{
-		{QuirkStickyGet, "GET /jsonrpc?query= (and the module's describe) answers from the page cache of the caller's permissions: another user's answer, and after a 400 or 204 that answer to every later query, until the site changes."},
+		{QuirkStickyGet, "GET /jsonrpc?query= (and the module's describe) answers from the page cache of the caller's permissions: another user's answer, and after a 400 or 204 that answer to every later query, until the site changes; GET /jsonrpc/methods forgets which scopes a token has."},
 		{QuirkEmptyOnEncodeError, "A result that json_encode refuses (1e400, more than 512 levels) gives 200 with an empty body in place of a -32603 error."},
 	}
 }
@@ -82,14 +82,16 @@ func (c *getCache) usable(x *exchange) bool {
 	return x.verb == http.MethodGet && x.d.quirks.has(QuirkStickyGet)
 }
 
+// key goes by the account's permissions, as the real site's does: it forgets which scopes a token has.
 func (c *getCache) key(x *exchange, query string) cacheKey {
+	account := caller{user: x.caller.user}
 	held := []string{}
 	for _, p := range append(slices.Clone(x.state.site.Permissions), fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent) {
-		if x.state.holds(x.caller, p) {
+		if x.state.holds(account, p) {
 			held = append(held, p)
 		}
 	}
-	return cacheKey{x.path, x.format(), x.state.visible(x.caller) + "/" + strings.Join(held, ","), query}
+	return cacheKey{x.path, x.format(), x.state.visible(account) + "/" + strings.Join(held, ","), query}
 }
 
 func (c *getCache) get(x *exchange) (*Answer, bool) {

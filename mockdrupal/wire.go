@@ -22,7 +22,7 @@ type delivery struct {
 // serve routes, reads and answers a request, with the fault that was armed for it.
 func (d *Drupal) serve(w http.ResponseWriter, x *exchange) {
 	rt, vars := d.find(x)
-	x.begun(rt)
+	x.begun(rt, vars)
 	v := &delivery{w: w, x: x}
 	if d.gate.Load().isShut() { // a connection from before
 		v.reset()
