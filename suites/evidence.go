@@ -126,11 +126,15 @@ func (b *Bridge) body(m *reports.Message, body []byte, limit int) {
 			m.Truncated++
 		}
 	}
-	if !utf8.Valid(body) {
-		m.Encoding, m.Body = "base64", base64.StdEncoding.EncodeToString([]byte(b.redact.Text(string(body))))
+	text := string(body)
+	if m.Truncated > 0 {
+		text, _ = strings.CutSuffix(b.redact.Text(text+redact.Cut), redact.Cut) // half a secret may be left at the end
+	}
+	if text = b.redact.Text(text); utf8.ValidString(text) {
+		m.Body = text
 		return
 	}
-	m.Body = b.redact.Text(string(body))
+	m.Encoding, m.Body = "base64", base64.StdEncoding.EncodeToString([]byte(text))
 }
 
 // lastRune is the tail of b from the last byte that starts a rune.

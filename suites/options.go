@@ -62,6 +62,16 @@ type Options struct {
 	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
 }
 
+// Redactor knows all secrets that the run is told.
+func (o Options) Redactor() *redact.Redactor {
+	r := &redact.Redactor{}
+	r.Add(o.Secrets...)
+	for _, creds := range o.Credentials {
+		r.Add(creds.secrets()...)
+	}
+	return r
+}
+
 // UsageError is a mistake in what the run was told.
 type UsageError struct{ Reason string }
 
@@ -175,7 +185,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
-		redact: &redact.Redactor{}, selected: selected, judged: map[string]bool{},
+		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
 	}
 	if o.Rate > 0 {
 		b.pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
@@ -203,7 +213,6 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	if o.Recorder != nil && o.Drupal == nil {
 		b.Upstream = &Upstream{recorder: o.Recorder}
 	}
-	b.redact.Add(o.Secrets...)
 	for _, creds := range b.credentials {
 		b.redact.Add(creds.secrets()...)
 	}

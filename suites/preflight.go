@@ -2,8 +2,11 @@ package suites
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"bridgecheck/fixtures"
@@ -20,7 +23,7 @@ func (b *Bridge) preflight(ctx context.Context) error {
 	}
 	if list.Status == 0 {
 		if again := agent.List(ctx); again.Status == 0 {
-			return &UnreachableError{URL: b.url, Reason: again.Err}
+			return &UnreachableError{URL: b.url, Reason: errors.New(b.redact.Text(again.Err.Error()))}
 		}
 	}
 	if err := b.signsIn(ctx); err != nil {
@@ -45,14 +48,22 @@ func (b *Bridge) preflight(ctx context.Context) error {
 	return nil
 }
 
+// discoverers are the identities who may discover tools.
+var discoverers = []Identity{Discoverer, Agent, Agent2, NoRPC, Service, Admin}
+
 // signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
 func (b *Bridge) signsIn(ctx context.Context) error {
-	for who, creds := range b.credentials {
-		if creds.empty() || !b.Claims("tools") {
+	wrong := Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
+	for _, who := range slices.Sorted(maps.Keys(b.credentials)) {
+		if b.credentials[who].empty() || !b.Claims("tools") {
 			continue
 		}
-		if r := b.As(who).List(ctx); r.Status == http.StatusUnauthorized {
-			return usage("the bridge refuses the credentials of %s: %s", who, r.Outcome())
+		r := b.As(who).List(ctx)
+		switch {
+		case r.Status == http.StatusUnauthorized:
+			return usage("the bridge refuses the credentials of %s: %s", who, b.redact.Text(r.Outcome()))
+		case b.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && sameBody(r, b.With("nobody", wrong).List(ctx)):
+			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, b.redact.Text(r.Outcome()))
 		}
 	}
 	return nil

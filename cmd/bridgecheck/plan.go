@@ -19,6 +19,7 @@ import (
 type plan struct {
 	target           suites.Target
 	exec, mockListen string
+	proxy            recording
 	mcpStdio         string // command that is the bridge on stdio; "": none
 	readyTimeout     time.Duration
 	reportDir        string
@@ -39,14 +40,11 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	file := &config.File{}
+	var err error
 	if f.config != "" {
-		var err error
 		if file, err = config.Load(f.config); err != nil {
 			return nil, usageError(err)
 		}
-	}
-	if file.DrupalProxy != "" {
-		return nil, usagef("%s: drupal_proxy: this bridgecheck has no recording proxy yet", f.config)
 	}
 	p := &plan{
 		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
@@ -60,6 +58,13 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	if p.mcpStdio != "" && p.exec == "" {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
+	}
+	file.URL = p.target.URL // where identities log in unless told otherwise
+	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
+		return nil, err
+	}
+	if err := p.proxy.fits(p); err != nil {
+		return nil, err
 	}
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")

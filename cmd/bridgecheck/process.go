@@ -44,7 +44,13 @@ type process struct {
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
 func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error {
-	drupal, err := s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
+	var drupal string
+	var err error
+	if plan.proxy.listen != "" {
+		drupal, err = s.record(ctx, plan.proxy)
+	} else {
+		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
+	}
 	if err != nil {
 		return err
 	}
@@ -56,8 +62,14 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
 	ttl := seconds(s.discoveryTTL)
 	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
-		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize), "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass"}
-	log := filepath.Join(plan.reportDir, "bridge.log")
+		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
+	if s.drupal != nil {
+		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+	}
+	log := bridgeLog{filepath.Join(plan.reportDir, "bridge.log"), o.Redactor()}
+	if err := log.clear(); err != nil {
+		return err
+	}
 	if plan.mcpStdio != "" {
 		if s.stdio, err = speak(plan.mcpStdio, log, env); err != nil {
 			return err
@@ -94,7 +106,7 @@ func freeAddress() (string, error) {
 }
 
 // start runs command as the leader of a process group of its own, with its output in a log.
-func start(command, logPath string, env ...string) (*process, error) {
+func start(command string, log bridgeLog, env ...string) (*process, error) {
 	words, err := shlex.Split(command)
 	if err != nil {
 		return nil, usagef("--exec %q cannot be split into words: %v", command, err)
@@ -102,21 +114,23 @@ func start(command, logPath string, env ...string) (*process, error) {
 	if len(words) == 0 {
 		return nil, usagef("--exec %q holds no command", command)
 	}
-	log, err := os.Create(logPath)
+	out, err := log.open()
 	if err != nil {
-		return nil, unwritable(filepath.Dir(logPath), err)
+		return nil, err
 	}
-	defer log.Close() // the process has it
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = stopGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
+		out.Close()
 		return nil, &notReadyError{fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
 	}
-	p := &process{command: command, cmd: cmd, logPath: logPath, exited: make(chan struct{})}
+	p := &process{command: command, cmd: cmd, logPath: log.path, exited: make(chan struct{})}
 	go func() {
 		cmd.Wait() // its outcome is in cmd.ProcessState
+		out.Close()
 		close(p.exited)
 	}()
 	return p, nil

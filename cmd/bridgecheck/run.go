@@ -23,6 +23,7 @@ import (
 type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
+	drupal, drupalProxy       string
 	mcpStdio                  string
 	readyTimeout              time.Duration
 	capabilities              string
@@ -47,6 +48,8 @@ func newRun() *cobra.Command {
   bridgecheck run --url URL --mock-listen ADDR  a bridge that is up already, with the mock Drupal at ADDR behind it
   bridgecheck run --exec 'CMD'                  a bridge that run starts and ends, with the mock Drupal behind it
   bridgecheck run --url URL                     a bridge, with nothing known of the site behind it; invokes no tool
+  bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
+                                                a bridge before your own Drupal, with a recording proxy at ADDR between
   bridgecheck run --config FILE                 any of these, and who signs in how, as a YAML file says
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
@@ -59,6 +62,8 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it signs the agent in")
 	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
+	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
+	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to answer")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and takes c away")
@@ -147,7 +152,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	}
 	defer stage.close()
 	o := l.options
-	o.Drupal, o.Advance, o.Stdio = stage.drupal, stage.advance, stage.stdio
+	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	report, err := suites.Run(cmd.Context(), stage.target, o)

@@ -19,12 +19,13 @@ const inProcessUpstreamTimeout = time.Second
 
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
 type stage struct {
-	target  suites.Target
-	drupal  *mockdrupal.Drupal
-	bridge  *process // the bridge of --exec; nil otherwise
-	advance func(time.Duration)
-	stdio   func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
-	stops   []func()                                          // in the order in which things were started
+	target   suites.Target
+	drupal   *mockdrupal.Drupal
+	recorder *mockdrupal.Proxy // before the real site; nil: none
+	bridge   *process          // the bridge of --exec; nil otherwise
+	advance  func(time.Duration)
+	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
+	stops    []func()                                          // in the order in which things were started
 
 	discoveryTTL, upstreamTimeout time.Duration // that the bridge was told to keep; 0: it was not told
 }
@@ -43,6 +44,8 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	switch {
 	case p.exec != "":
 		err = s.execute(ctx, p, l.options)
+	case p.proxy.listen != "":
+		_, err = s.record(ctx, p.proxy)
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":

@@ -33,7 +33,8 @@ type File struct {
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report
 	Seed           int64               `yaml:"seed"`           // of generated cases; default 1
 
-	path string
+	path     string
+	resolved []string // secrets that were read, however they serve
 }
 
 // Implementation names the bridge in the report.

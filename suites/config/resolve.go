@@ -128,7 +128,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	if f.Proxy != "" {
 		proxy, err := url.Parse(f.Proxy)
 		if err != nil || proxy.Host == "" {
-			return o, fmt.Errorf("%s: proxy: %q is no address of a proxy: write for example http://proxy:3128", f.path, f.Proxy)
+			return o, fmt.Errorf("%s: proxy: that is no address of a proxy: write for example http://proxy:3128", f.path) // there may be a password in it
 		}
 		o.Proxy = http.ProxyURL(proxy)
 	}
@@ -150,6 +150,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 		return o, err
 	}
 	o.Credentials, err = f.credentials(ctx, o)
+	o.Secrets = append(o.Secrets, f.resolved...)
 	return o, err
 }
 
@@ -284,13 +285,16 @@ func (f *File) secret(s Secret) (string, error) {
 		if !ok || value == "" {
 			return "", fmt.Errorf("the environment variable %s is not set", s.Env)
 		}
+		f.resolved = append(f.resolved, value)
 		return value, nil
 	case s.File != "":
 		data, err := os.ReadFile(f.beside(s.File))
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
 		}
-		return strings.TrimRight(string(data), "\r\n"), nil
+		value := strings.TrimRight(string(data), "\r\n")
+		f.resolved = append(f.resolved, value)
+		return value, nil
 	}
 	return "", fmt.Errorf("a secret is missing: write {env: VARIABLE} or {file: PATH}")
 }

@@ -1,7 +1,7 @@
 // Package redact takes secrets out of text by their value: as they stand, and in the encodings in which a bridge, a log
 // or a page may show them again: percent escapes, JSON and Go escapes, HTML entities, base64 and hexadecimal, one on top
-// of another. Its invariant: what Text returns holds no secret in any of these forms, nor one that was cut off at the
-// end of the text. It knows values only; that a header carries a credential is for others to know.
+// of another. Its invariant: what Text returns holds no secret in any of these forms, nor one that was cut off where
+// Cut stands. It knows values only; that a header carries a credential is for others to know.
 package redact
 
 import (
@@ -49,6 +49,13 @@ func (r *Redactor) Add(secrets ...string) {
 			}
 		}
 	}
+}
+
+// Empty tells whether r knows no secret.
+func (r *Redactor) Empty() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.shapes) == 0
 }
 
 // forms are the texts by which a secret is known once escapes are undone: itself, itself without what looks like
@@ -114,8 +121,8 @@ func (r *Redactor) find(t *text) []span {
 	return found
 }
 
-// cutMark is what stands where a text was shortened.
-const cutMark = "…"
+// Cut stands where a text was shortened: what is left of a secret before it is taken out, too.
+const Cut = "…"
 
 // held is how many bytes of the form the text begins with: all of it, or what is left of it where the text was cut.
 func held(b []byte, form string) int {
@@ -123,7 +130,7 @@ func held(b []byte, form string) int {
 	for n < len(b) && n < len(form) && b[n] == form[n] {
 		n++
 	}
-	if n == len(form) || n == len(b) || strings.HasPrefix(string(b[n:min(len(b), n+len(cutMark))]), cutMark) {
+	if n == len(form) || strings.HasPrefix(string(b[n:min(len(b), n+len(Cut))]), Cut) {
 		return n
 	}
 	return 0

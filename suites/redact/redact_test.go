@@ -96,7 +96,7 @@ func TestTextLeavesTheRestAsItIs(t *testing.T) {
 		"abc":                               "abc",
 		"secret-onesecret-two":              "[redacted]",
 		`{"x":"\u0073ecret-one","y":"%zz"}`: `{"x":"[redacted]","y":"%zz"}`,
-		"cut off: secret-o":                 "cut off: [redacted]",
+		"not cut off: secret-o":             "not cut off: secret-o",
 		"cut off: secret-t… and more":       "cut off: [redacted]… and more",
 		"\xff\xfesecret-one\x00":            "\xff\xfe[redacted]\x00",
 	} {

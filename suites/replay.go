@@ -1,0 +1,121 @@
+package suites
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"bridgecheck/reports"
+	"bridgecheck/suites/exact"
+	"bridgecheck/suites/redact"
+)
+
+// Replayed is a request of a report that was sent again.
+type Replayed struct {
+	Clause   string
+	Line     string           // the curl line that was obeyed
+	Old, New reports.Exchange // without secrets
+	Same     bool             // whether the new answer has the old one's status and body
+}
+
+// Replay sends the request that a clause's result blames again, with the credentials in the environment variables that
+// its curl line names, and waits at most so long for the answer. It is one request, and judges nothing. The error says
+// what is missing.
+func Replay(ctx context.Context, report *reports.Report, clause string, getenv func(string) string, timeout time.Duration) (*Replayed, error) {
+	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })
+	if i < 0 {
+		return nil, usage("the report has no result for %q", clause)
+	}
+	result := report.Results[i]
+	if result.Curl == "" {
+		return nil, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
+	}
+	secrets := &redact.Redactor{}
+	request, err := ParseCurl(result.Curl, func(name string) string {
+		secrets.Add(getenv(name))
+		return getenv(name)
+	})
+	if err != nil {
+		return nil, usage("%s: %v", clause, err)
+	}
+	r := &Replayed{Clause: clause, Line: result.Curl}
+	if r.Old, err = blamed(result, request); err != nil {
+		return nil, err
+	}
+	r.New = request.send(ctx, secrets, timeout)
+	r.Same = sameAnswer(r.Old, r.New)
+	return r, nil
+}
+
+// blamed finds the exchange of the curl line in the evidence.
+func blamed(result reports.Result, request Curl) (reports.Exchange, error) {
+	for _, e := range slices.Backward(result.Evidence) {
+		if e.Request.Method == request.Method && e.Request.URL == request.URL && strings.HasPrefix(request.Body, e.Request.Body) {
+			return e, nil
+		}
+	}
+	return reports.Exchange{}, usage("%s: the report does not hold the answer to the request of its curl line", result.ID)
+}
+
+// send sends the request. Why no answer came stands in the exchange.
+func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.Duration) reports.Exchange {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: c.Method, URL: c.URL}}
+	var body io.Reader
+	if c.Body != "" {
+		body = strings.NewReader(c.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
+	if err != nil {
+		e.Error = secrets.Text(err.Error())
+		return e
+	}
+	req.Header = c.Header.Clone()
+	if name, password, ok := strings.Cut(c.User, ":"); ok {
+		req.SetBasicAuth(name, password)
+		secrets.Add(basic(name, password))
+	}
+	transport := newTransport(Options{})
+	defer transport.CloseIdleConnections()
+	began := time.Now()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		e.Error = secrets.Text(plainError(ctx, err).Error())
+		return e
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		e.Error = secrets.Text(plainError(ctx, err).Error())
+	}
+	b := &Bridge{redact: secrets}
+	e.Response = &reports.Message{Status: resp.StatusCode, Header: b.shown(resp.Header), DurationMS: ms(time.Since(began))}
+	b.body(e.Response, answer, keptBody)
+	return e
+}
+
+// sameAnswer compares status and body, JSON by value; of a body that was cut what is left counts.
+func sameAnswer(before, after reports.Exchange) bool {
+	if before.Response == nil || after.Response == nil {
+		return before.Response == nil && after.Response == nil
+	}
+	one, two := before.Response, after.Response
+	if one.Status != two.Status || one.Encoding != two.Encoding {
+		return false
+	}
+	if one.Truncated > 0 || two.Truncated > 0 {
+		n := min(len(one.Body), len(two.Body))
+		return one.Body[:n] == two.Body[:n]
+	}
+	x, xerr := exact.Parse([]byte(one.Body))
+	y, yerr := exact.Parse([]byte(two.Body))
+	if err := errors.Join(xerr, yerr); err != nil {
+		return one.Body == two.Body
+	}
+	return exact.Equal(x, y)
+}
