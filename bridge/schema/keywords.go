@@ -11,10 +11,11 @@ import (
 type place int
 
 const (
-	one       place = iota // the value is a schema
-	list                   // an array of schemas
-	oneOrList              // either
-	named                  // an object whose members are schemas
+	one          place = iota // the value is a schema
+	list                      // an array of schemas
+	oneOrList                 // either
+	named                     // an object whose members are schemas
+	namedOrNames              // an object whose members are schemas or lists of names
 )
 
 // keyword describes a JSON Schema keyword that holds schemas.
@@ -42,7 +43,7 @@ var keywords = map[string]keyword{
 	"if":                    {one, false},
 	"then":                  {one, false},
 	"else":                  {one, false},
-	"dependencies":          {named, false},
+	"dependencies":          {namedOrNames, false},
 	"dependentSchemas":      {named, false},
 	"definitions":           {named, true},
 	"$defs":                 {named, true},
@@ -76,7 +77,7 @@ func children(v jsondoc.Value) []child {
 					found = append(found, child{at + "/" + strconv.Itoa(i), item, k.within})
 				}
 			}
-		case k.place == named:
+		case k.place == named || k.place == namedOrNames:
 			for _, n := range m.Value.Members {
 				if isSchema(n.Value) {
 					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, k.within})
@@ -113,17 +114,28 @@ func rewriteIn(p place, v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value)
 			items[i] = Rewrite(item, mend)
 		}
 		return jsondoc.NewArray(items...)
-	case p == named && v.Kind == jsondoc.Object:
-		members := make([]jsondoc.Member, len(v.Members))
-		for i, m := range v.Members {
-			if m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 { // a list of names below dependencies is no schema
-				m.Value = Rewrite(m.Value, mend)
+	case p == named || p == namedOrNames:
+		members := namedMembers(v)
+		for i, m := range members {
+			if p == named || m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 {
+				members[i].Value = Rewrite(m.Value, mend)
 			}
-			members[i] = m
 		}
-		return jsondoc.NewObject(members...)
+		if v.Kind == jsondoc.Object || v.Kind == jsondoc.Array {
+			return jsondoc.NewObject(members...)
+		}
 	}
 	return v
+}
+
+// namedMembers gives an object's members. PHP writes an object as a list when it is empty, or when its names happen to
+// be 0, 1, 2, …
+func namedMembers(v jsondoc.Value) []jsondoc.Member {
+	members := append([]jsondoc.Member(nil), v.Members...)
+	for i, item := range v.Items {
+		members = append(members, jsondoc.Member{Name: strconv.Itoa(i), Value: item})
+	}
+	return members
 }
 
 func escapePointer(token string) string {

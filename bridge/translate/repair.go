@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,8 @@ var shapes = map[string]jsondoc.Kind{
 	"multipleOf": jsondoc.Number, "minLength": jsondoc.Number, "maxLength": jsondoc.Number, "minItems": jsondoc.Number,
 	"maxItems": jsondoc.Number, "minProperties": jsondoc.Number, "maxProperties": jsondoc.Number,
 	"minContains": jsondoc.Number, "maxContains": jsondoc.Number, "uniqueItems": jsondoc.Boolean,
+	"readOnly": jsondoc.Boolean, "writeOnly": jsondoc.Boolean, "deprecated": jsondoc.Boolean,
+	"contentEncoding": jsondoc.String, "contentMediaType": jsondoc.String, "$anchor": jsondoc.String,
 }
 
 // counts are the keywords whose number must be a whole one, and not negative.
@@ -129,7 +132,10 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		return m, len(s) > 0 && s[0] == '#'
 	case "$schema":
 		s, _ := v.Text()
-		return m, s != "" && !isDraft04(s)
+		if !dialects[strings.TrimSuffix(s, "#")] {
+			notes.add("$schema is %.80s; the schema is read as Draft 7", v.Bytes())
+			return m, false
+		}
 	case "format":
 		if s, ok := v.Text(); ok && formats[s] != "" {
 			m.Value = jsondoc.NewString(formats[s])
@@ -164,6 +170,14 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		m.Value = jsondoc.NewArray(texts(m.Value.Items)...)
 	case m.Name == "enum":
 		m.Value = jsondoc.NewArray(distinct(m.Value.Items)...)
+	case m.Name == "dependencies" || m.Name == "dependentRequired":
+		members := slices.Clone(m.Value.Members)
+		for i, d := range members {
+			if d.Value.Kind == jsondoc.Array || m.Name == "dependentRequired" {
+				members[i].Value = jsondoc.NewArray(texts(d.Value.Items)...)
+			}
+		}
+		m.Value = jsondoc.NewObject(members...)
 	case m.Name == "properties":
 		for i, p := range m.Value.Members {
 			if p.Value.Kind == jsondoc.Boolean {
@@ -179,13 +193,8 @@ func reshape(v jsondoc.Value, want jsondoc.Kind) jsondoc.Value {
 	switch {
 	case v.Kind == want:
 		return v
-	case want == jsondoc.Object && v.Kind == jsondoc.Array:
-		// PHP writes an object as a list when it is empty, or when its names are 0, 1, 2, …
-		members := make([]jsondoc.Member, len(v.Items))
-		for i, item := range v.Items {
-			members[i] = jsondoc.Member{Name: strconv.Itoa(i), Value: item}
-		}
-		return jsondoc.NewObject(members...)
+	case want == jsondoc.Object && v.IsEmptyArray():
+		return jsondoc.NewObject()
 	case want == jsondoc.Number && v.Kind == jsondoc.String:
 		s, _ := v.Text()
 		if n, err := jsondoc.Parse([]byte(s)); err == nil && n.Kind == jsondoc.Number {
@@ -239,8 +248,12 @@ func draft04(v, before jsondoc.Value) jsondoc.Value {
 	return v
 }
 
-func isDraft04(dialect string) bool {
-	return dialect == "http://json-schema.org/draft-04/schema#" || dialect == "http://json-schema.org/draft-04/schema"
+// dialects are those that a schema may declare. Draft 4 is not among them: its forms are put into Draft 7's.
+var dialects = map[string]bool{
+	"http://json-schema.org/draft-06/schema":       true,
+	"http://json-schema.org/draft-07/schema":       true,
+	"https://json-schema.org/draft/2019-09/schema": true,
+	"https://json-schema.org/draft/2020-12/schema": true,
 }
 
 // pairs are bounds of which the first must not be above the second.

@@ -2,8 +2,11 @@ package translate
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"bridgecheck/bridge/catalog"
 	"bridgecheck/bridge/jsondoc"
@@ -87,6 +90,8 @@ func TestRepair(t *testing.T) {
 		"zero multiple":              {`{"multipleOf":0.0}`, `{}`},
 		"contradicting bounds":       {`{"minimum":10,"maximum":1,"type":"integer"}`, `{"type":"integer"}`},
 		"broken pattern":             {`{"pattern":"(","minLength":1}`, `{"minLength":1}`},
+		"dependencies":               {`{"dependencies":{"a":["b",null],"c":[]},"dependentRequired":{"a":[1],"b":null}}`, `{"dependencies":{"a":["b"],"c":{}},"dependentRequired":{"a":["1"],"b":[]}}`},
+		"unknown dialect":            {`{"$schema":"http://example.com/","type":"string"}`, `{"type":"string"}`},
 		"empty combinator":           {`{"allOf":[],"type":"string"}`, `{"type":"string"}`},
 		"Drupal's date format":       {`{"type":"string","format":"drupal_date"}`, `{"type":"string","format":"date"}`},
 		"local reference":            {`{"$ref":"#/definitions/x","definitions":{"x":{"type":"string"}}}`, `{"$ref":"#/properties/p/definitions/x","definitions":{"x":{"type":"string"}}}`},
@@ -234,6 +239,60 @@ func FuzzTool(f *testing.F) {
 		}
 		if _, err := schema.Compile(d.InputSchema); err != nil {
 			t.Errorf("input does not compile: %v\n%s", err, d.InputSchema)
+		}
+	})
+}
+
+// anyValue draws a JSON value that may stand anywhere, up to a depth: sound, wrong, or wrong only where it stands.
+func anyValue(depth int) *rapid.Generator[string] {
+	leaf := rapid.SampledFrom([]string{
+		`null`, `true`, `false`, `0`, `-1`, `1.5`, `7`, `1e3`, `""`, `"x"`, `"("`, `"5"`, `"string"`, `"object"`, `"float"`, `"date-time"`,
+		`"#"`, `"#/properties/a"`, `[]`, `{}`, `["a","a"]`, `[0,"b"]`, `[[]]`, `[null]`, `["string","null"]`, `"Drupal\\node\\Node"`,
+	})
+	if depth == 0 {
+		return leaf
+	}
+	inner := anyValue(depth - 1)
+	keywords := []string{"type", "additionalProperties", "unevaluatedProperties", "propertyNames", "items", "additionalItems", "contains",
+		"not", "if", "then", "else", "const", "default", "format", "$ref", "$id", "id", "$schema", "$comment", "readOnly", "contentEncoding", "a"}
+	for k := range shapes {
+		keywords = append(keywords, k)
+	}
+	slices.Sort(keywords)
+	object := rapid.Custom(func(t *rapid.T) string {
+		var members []string
+		for _, k := range rapid.SliceOfNDistinct(rapid.SampledFrom(keywords), 0, 4, func(s string) string { return s }).Draw(t, "keywords") {
+			members = append(members, `"`+k+`":`+inner.Draw(t, k))
+		}
+		return `{` + strings.Join(members, ",") + `}`
+	})
+	list := rapid.Map(rapid.SliceOfN(inner, 1, 3), func(items []string) string { return `[` + strings.Join(items, ",") + `]` })
+	return rapid.OneOf(leaf, object, object, object, list)
+}
+
+// What is offered compiles, whether it was compiled on the way or not.
+func TestWhatIsOfferedCompiles(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		input, output := anyValue(3).Draw(rt, "schema"), anyValue(3).Draw(rt, "output")
+		v, err := jsondoc.Parse([]byte(`{"id":"m","attributes":{"params":{"p":{"schema":` + input + `}},"output":` + output + `}}`))
+		if err != nil {
+			rt.Fatalf("test data: %v", err)
+		}
+		m, err := ReadMethod(v)
+		if err != nil {
+			return
+		}
+		d, _, err := Translator{}.Tool(m)
+		if err != nil {
+			return
+		}
+		for _, doc := range []json.RawMessage{d.InputSchema, d.OutputSchema} {
+			if doc == nil {
+				continue
+			}
+			if _, err := schema.Compile(doc); err != nil {
+				rt.Fatalf("%v\nfrom %s and %s\nto   %s", err, input, output, doc)
+			}
 		}
 	})
 }
