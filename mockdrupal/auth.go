@@ -55,7 +55,7 @@ func (x *exchange) identify(schemes []string) *Answer {
 
 // active returns the account with this name unless it is unknown or blocked.
 func (x *exchange) active(name string) *fixtures.User {
-	if u := x.state.users[name]; u != nil && !u.Blocked {
+	if u := x.state.account(name); u != nil && !u.Blocked {
 		return u
 	}
 	return nil
@@ -84,17 +84,14 @@ func basicCredentials(r *http.Request) (name, password string, ok bool) {
 // checkPassword returns the account that these credentials open, nil when there is none.
 func (x *exchange) checkPassword(name, password string) *fixtures.User {
 	u := x.active(name)
-	if x.d.flood.locked(name, x.d.Now()) {
+	switch {
+	case u == nil, x.d.flood.locked(u.Name, x.d.Now()):
+		return nil
+	case !samePassword(u, password):
+		x.d.flood.failed(u.Name, x.d.Now())
 		return nil
 	}
-	if u == nil {
-		return nil
-	}
-	if !samePassword(u, password) {
-		x.d.flood.failed(name, x.d.Now())
-		return nil
-	}
-	x.d.flood.succeeded(name)
+	x.d.flood.succeeded(u.Name)
 	return u
 }
 

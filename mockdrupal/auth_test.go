@@ -90,6 +90,7 @@ func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
 		{"bearer in lower case is no credential", []string{"basic", "bearer"}, "bearer agent-token", 401},
 		{"basic without a colon is none", []string{"basic"}, "Basic YWdlbnQ=", 401},
 		{"basic scheme in any case", []string{"basic"}, "bAsIc YWdlbnQ6YWdlbnQtcGFzcw==", 200},
+		{"account in any case", []string{"basic"}, "Basic QUdFTlQ6YWdlbnQtcGFzcw==", 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			site := smallSite()

@@ -50,7 +50,7 @@ func (x *exchange) login(map[string]string) *Answer {
 	case pass == nil:
 		return x.bad("Missing credentials.pass.")
 	}
-	u := x.state.users[php.ToString(name)]
+	u := x.state.account(php.ToString(name))
 	switch {
 	case u != nil && u.Blocked:
 		return x.bad("The user has not been activated or is blocked.")

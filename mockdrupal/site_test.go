@@ -8,7 +8,6 @@ import (
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
 )
 
 const agentBasic = "Basic YWdlbnQ6YWdlbnQtcGFzcw=="
@@ -178,29 +177,5 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
 			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
 		}
-	}
-}
-
-func TestTheModulesFaceStandsBesideTheSite(t *testing.T) {
-	site := smallSite()
-	site.Auth.MCP = []string{"cookie", "bearer"}
-	for _, c := range []struct{ version, verb, path, body, holds string }{
-		{module.V13, "GET", "/mcp/tools/list", "", `{"tools":[{"name":"test.echo","description":"Echoes","inputSchema":{"type":"object","properties":[]}`},
-		{module.V13, "GET", "/mcp/tools/describe?name=test.echo", "", `{"tool":{"name":"test.echo"`},
-		{module.V13, "POST", "/mcp/tools/invoke", `{"name":"test.echo","arguments":{"a":1}}`, `{"result":{"a":1}}`},
-		{module.V14, "POST", "/mcp/tools/test.echo", `{"jsonrpc":"2.0","id":1,"method":"test.whoami"}`, `"name":"agent"`},
-		{module.V14, "POST", "/mcp/tools/invoke", `{}`, "Page not found"},
-	} {
-		face, err := module.Face(c.version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := start(t, site, mockdrupal.Options{Faces: []mockdrupal.Face{face}})
-		if _, body := do(t, c.verb, s.URL+c.path, c.body, "Authorization", "Bearer agent-token"); !strings.Contains(body, c.holds) {
-			t.Errorf("%s %s %s: %s, want %s", c.version, c.verb, c.path, body, c.holds)
-		}
-	}
-	if _, err := module.Face("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
-		t.Errorf("an unknown version: %v", err)
 	}
 }

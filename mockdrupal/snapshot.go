@@ -14,9 +14,9 @@ type snapshot struct {
 	site    *fixtures.Site
 	methods map[string]*method
 	order   []*method
-	slashed []*method  // those with a slash in the id
-	classes [][]string // the distinct permission sets that methods ask for
-	users   map[string]*fixtures.User
+	slashed []*method                 // those with a slash in the id
+	classes [][]string                // the distinct permission sets that methods ask for
+	users   map[string]*fixtures.User // by name in lower case: Drupal takes a name in any case
 	tokens  map[string]fixedToken
 	docs    discoveryCache
 }
@@ -70,7 +70,7 @@ func newSnapshot(site *fixtures.Site) *snapshot {
 	}
 	for i := range site.Users {
 		u := &site.Users[i]
-		s.users[u.Name] = u
+		s.users[strings.ToLower(u.Name)] = u
 		for j := range u.Tokens {
 			s.tokens[u.Tokens[j].Value] = fixedToken{u, &u.Tokens[j]}
 		}
@@ -93,6 +93,9 @@ func (m *method) parameters() []param {
 	})
 	return m.params
 }
+
+// account returns the account with this name, in any case; nil when there is none.
+func (s *snapshot) account(name string) *fixtures.User { return s.users[strings.ToLower(name)] }
 
 // caller is who makes a request.
 type caller struct {

@@ -1,0 +1,83 @@
+package module
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+)
+
+// face runs a version of the module on a site of two tools, one of them guarded, and answers one request of the agent.
+func face(t *testing.T, version, verb, path, body string) (int, string) {
+	t.Helper()
+	f, err := Face(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := fixtures.Behaviour{Kind: fixtures.WhoAmI}
+	site := &fixtures.Site{Title: "Small", Auth: fixtures.Auth{JSONRPC: []string{"basic"}, MCP: []string{"bearer"}},
+		Roles: []fixtures.Role{{ID: "agent", Permissions: []string{fixtures.UseJSONRPC, fixtures.DiscoverTools}}},
+		Users: []fixtures.User{{UID: 2, Name: "agent", Roles: []string{"agent"}, Tokens: []fixtures.Token{{Value: "t"}}}},
+		Methods: []fixtures.Method{
+			{ID: "a.one", Usage: "One", MCP: &fixtures.Tool{Title: "One"}, Behaviour: value},
+			{ID: "a.scoped", Usage: "Scoped", MCP: &fixtures.Tool{Annotations: fixtures.Raw(`{"auth":{"scopes":["x:read","x:write"]}}`)}, Behaviour: value},
+			{ID: "a.guarded", Usage: "Guarded", Access: []string{"administer site configuration"}, MCP: &fixtures.Tool{}, Behaviour: value},
+			{ID: "a.hidden", Usage: "Hidden", Behaviour: value},
+		}}
+	d, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Face{f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(verb, path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer t")
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Code, w.Body.String() + w.Header().Get("WWW-Authenticate")
+}
+
+func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, version, verb, path, body string
+		status                          int
+		holds                           string
+	}{
+		{"empty properties are a list", V13, "GET", "/mcp/tools/list", "", 200, `"inputSchema":{"type":"object","properties":[]}`},
+		{"the last cursor is null", V13, "GET", "/mcp/tools/list", "", 200, `"nextCursor":null`},
+		{"a negative cursor counts from the end", V13, "GET", "/mcp/tools/list?cursor=LTE%3D", "", 200, `{"tools":[{"name":"a.scoped"`},
+		{"describe", V13, "GET", "/mcp/tools/describe?name=a.one", "", 200, `{"tool":{"name":"a.one"`},
+		{"describe what is guarded", V13, "GET", "/mcp/tools/describe?name=a.guarded", "", 404, "tool_not_found"},
+		{"describe nothing", V13, "GET", "/mcp/tools/describe", "", 400, "missing_parameter"},
+		{"invoke by GET", V13, "GET", "/mcp/tools/invoke", `{"name":"a.one","arguments":{}}`, 200, `"name":"agent"`},
+		{"a name that is a list kills it", V13, "POST", "/mcp/tools/invoke", `{"name":["a.one"],"arguments":{}}`, 500, "unexpected error"},
+		{"no tool of its own path", V13, "POST", "/mcp/tools/a.one", `{}`, 404, "Page not found"},
+		{"the path names the tool, the body the method", V14, "POST", "/mcp/tools/a.one", `{"jsonrpc":"2.0","id":1,"method":"a.hidden"}`, 200, `"name":"agent"`},
+		{"a tool that is guarded", V14, "POST", "/mcp/tools/a.guarded", `{}`, 404, "Method not found"},
+		{"a method that is no tool", V14, "POST", "/mcp/tools/a.hidden", `{}`, 404, "Page not found"},
+		{"scopes that the token lacks", V14, "POST", "/mcp/tools/a.scoped", `{}`, 403, `scope="x:read x:write"`},
+		{"invoke is gone", V14, "POST", "/mcp/tools/invoke", `{}`, 404, "Page not found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if status, body := face(t, c.version, c.verb, c.path, c.body); status != c.status || !strings.Contains(body, c.holds) {
+				t.Errorf("%d %s, want %d with %s", status, body, c.status, c.holds)
+			}
+		})
+	}
+	if _, err := Face("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
+		t.Errorf("an unknown version: %v", err)
+	}
+}
+
+func TestOffsetsAsPHPReadsThem(t *testing.T) {
+	for cursor, want := range map[string]int{
+		"NTA=": 50, "NTA": 50, "NTAK": 50, "MTAuOQ==": 10, "MWUx": 10, "IDEw": 10, "MTBhYmM=": 10, "LTU=": -5, "!!!!": 0, "abc": 0, "": 0,
+	} {
+		if got := intval(looseBase64(cursor)); got != want {
+			t.Errorf("cursor %q is offset %d, want %d", cursor, got, want)
+		}
+	}
+	if n := intval("99999999999999999999"); n+pageSize < n {
+		t.Errorf("a huge offset overflows: %d", n)
+	}
+}
