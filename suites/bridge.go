@@ -115,7 +115,7 @@ func (b *Bridge) gate(clause ledger.Clause) {
 	if b.ctx.Err() != nil {
 		b.cutShort()
 	}
-	if needs := requires(clause); !b.Claims(needs) {
+	if needs := b.lacks(clause); needs != "" {
 		skip(notApplicable, fmt.Sprintf("the bridge does not claim the capability %s", needs))
 	}
 	if b.lifeless != "" {
@@ -129,6 +129,18 @@ func requires(c ledger.Clause) string {
 		return "tools"
 	}
 	return c.Needs
+}
+
+// lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
+// All but MCP is seen through the three endpoints.
+func (b *Bridge) lacks(c ledger.Clause) string {
+	switch needs := requires(c); {
+	case !b.Claims(needs):
+		return needs
+	case !b.Claims("tools") && !strings.HasPrefix(needs, "mcp"):
+		return "tools"
+	}
+	return ""
 }
 
 // Claims tells whether the bridge claims a capability.

@@ -15,7 +15,7 @@ func Checks(o Options) ([]ledger.Clause, error) {
 	}
 	var clauses []ledger.Clause
 	for _, clause := range checked(b) {
-		if b.selected(clause.ID) && b.Claims(requires(clause)) {
+		if b.selected(clause.ID) && b.lacks(clause) == "" {
 			clauses = append(clauses, clause)
 		}
 	}

@@ -1,15 +1,10 @@
 package suites
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -70,63 +65,6 @@ var _ = Area("mcp", func(b *Bridge) {
 			b.namedByHeader(ctx, s)
 		}
 	})
-
-	b.Check("mcp/stdio", func(ctx SpecContext) {
-		if b.stdio == nil {
-			NotTestable("how the bridge is started for stdio is unknown: give --exec with --mcp-stdio")
-		}
-		for _, revision := range []Revision{MCP2025November, MCP2025June} {
-			p := b.dialStdio(ctx)
-			opened := p.call(ctx, 1, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": clientInfo})
-			result, _ := opened["result"].(map[string]any)
-			Expect(result["protocolVersion"]).To(Equal(string(revision)), "initialize over stdio: expected the version %s, got %s", revision, exact.Short(opened))
-			p.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-			names := []string{}
-			for cursor, id := any(nil), 2; ; id++ {
-				params := map[string]any{}
-				if cursor != nil {
-					params["cursor"] = cursor
-				}
-				listed := p.call(ctx, id, "tools/list", params)
-				page, _ := listed["result"].(map[string]any)
-				tools, ok := page["tools"].([]any)
-				Expect(ok).To(BeTrue(), "tools/list over stdio: expected tools, got %s", exact.Short(listed))
-				for _, t := range tools {
-					if t, ok := t.(map[string]any); ok {
-						names = append(names, Tool(t).Name())
-					}
-				}
-				if cursor = page["nextCursor"]; cursor == nil || id > maxPages {
-					break
-				}
-			}
-			Expect(names).To(ConsistOf(b.Visible(Service)), "tools/list over stdio as service: expected what service may see, got another list")
-			called := p.call(ctx, 9001, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
-			ran, _ := called["result"].(map[string]any)
-			Expect(ran).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
-			refused := p.call(ctx, 9002, "tools/call", map[string]any{"name": "no.such.tool", "arguments": map[string]any{}})
-			Expect(refused).To(HaveKey("error"), "tools/call of no.such.tool over stdio: expected a protocol error, got %s", exact.Short(refused))
-			Expect(p.noise()).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got something else")
-		}
-	})
-
-	b.Check("fresh/notify", func(ctx SpecContext) {
-		if !b.Claims("mcp") && !b.Claims("mcp-2026") {
-			NotTestable("the bridge claims no revision of MCP")
-		}
-		for _, revision := range b.revisions(ctx) {
-			b.As(Agent).MustListAll(ctx)
-			events, stop := b.As(Agent).listen(ctx, revision)
-			Consistently(events.changes).WithContext(ctx).WithTimeout(100*time.Millisecond).WithPolling(20*time.Millisecond).
-				Should(BeZero(), "nothing changed: expected no notifications/tools/list_changed, got one (%s)", revision)
-			b.Replace(b.Drupal.with(arrivalOld, ""))
-			told := b.Await(ctx, func() bool { return events.changes() > 0 })
-			stop()
-			Expect(told).To(BeTrue(), "the tools changed: expected notifications/tools/list_changed within %v, got none (%s)", b.patience(), revision)
-			b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
-			b.expire()
-		}
-	})
 })
 
 // namedByHeader holds tools/call against the header that names the tool.
@@ -176,143 +114,4 @@ func holds(list []any, s string) bool {
 		}
 	}
 	return false
-}
-
-// pipe is a bridge that speaks MCP on its stdin and stdout.
-type pipe struct {
-	to      io.Writer
-	lines   chan string
-	strange []string
-}
-
-// dialStdio starts the bridge for stdio; it ends with the check.
-func (b *Bridge) dialStdio(ctx context.Context) *pipe {
-	conn, err := b.stdio(ctx)
-	if err != nil {
-		NotTestable("the bridge does not start for stdio: " + err.Error())
-	}
-	DeferCleanup(conn.Close)
-	p := &pipe{to: conn, lines: make(chan string, 1024)}
-	go func() {
-		defer close(p.lines)
-		scan := bufio.NewScanner(conn)
-		scan.Buffer(nil, maxAnswer)
-		for scan.Scan() {
-			p.lines <- scan.Text()
-		}
-	}()
-	return p
-}
-
-func (p *pipe) send(message map[string]any) {
-	_, err := p.to.Write(append(encode(message), '\n'))
-	Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
-}
-
-// call sends a request and waits for its response.
-func (p *pipe) call(ctx context.Context, id int, method string, params map[string]any) map[string]any {
-	p.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-	patience := time.NewTimer(10 * time.Second)
-	defer patience.Stop()
-	for {
-		select {
-		case line, open := <-p.lines:
-			Expect(open).To(BeTrue(), "%s over stdio: expected a response, got the end of stdout", method)
-			v, err := exact.Parse([]byte(line))
-			message, ok := v.(map[string]any)
-			if err != nil || !ok || message["jsonrpc"] != "2.0" {
-				p.strange = append(p.strange, exact.Cut(line, 120))
-				continue
-			}
-			if fmt.Sprint(message["id"]) == fmt.Sprint(id) && message["method"] == nil {
-				return message
-			}
-		case <-patience.C:
-			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got only other lines", method)
-			Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
-		case <-ctx.Done():
-			Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
-		}
-	}
-}
-
-// noise are the lines of stdout that are no protocol messages.
-func (p *pipe) noise() []string { return p.strange }
-
-// listener collects the notifications of a stream.
-type listener struct {
-	body chan []byte
-	all  []byte
-}
-
-// listen opens the stream on which the revision's notifications come, and waits until it stands.
-func (c Client) listen(ctx context.Context, revision Revision) (l *listener, stop func()) {
-	s := c.MustMCP(ctx, revision)
-	ctx, cancel := context.WithCancel(ctx)
-	method, h, message := http.MethodGet, s.headers("", nil), []byte(nil)
-	h.Set("Accept", "text/event-stream")
-	if revision.stateless() {
-		params := map[string]any{"notifications": map[string]any{"toolsListChanged": true}}
-		method, h, message = http.MethodPost, s.headers("subscriptions/listen", params), encode(s.message(4711, "subscriptions/listen", params))
-		h.Set("Content-Type", "application/json")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.bridge.url+MCPPath, strings.NewReader(string(message)))
-	if err != nil {
-		cancel()
-		NotTestable("the stream of notifications does not open: " + err.Error())
-	}
-	c.creds.apply(req.Header)
-	for name, values := range h {
-		req.Header[name] = values
-	}
-	resp, err := c.bridge.transport.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		cancel()
-		Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
-	}
-	l = &listener{body: make(chan []byte, 256)}
-	go func() {
-		defer close(l.body)
-		defer resp.Body.Close()
-		for {
-			chunk := make([]byte, 8<<10)
-			n, err := resp.Body.Read(chunk)
-			if n > 0 {
-				l.body <- chunk[:n]
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return l, cancel
-}
-
-func statusOf(resp *http.Response) string {
-	if resp == nil {
-		return "no answer: "
-	}
-	return resp.Status + " "
-}
-
-// changes counts the notifications of a changed list so far.
-func (l *listener) changes() int {
-	for {
-		select {
-		case chunk, open := <-l.body:
-			l.all = append(l.all, chunk...)
-			if open {
-				continue
-			}
-		default:
-		}
-		break
-	}
-	n := 0
-	for _, m := range events(l.all) {
-		if m["method"] == "notifications/tools/list_changed" {
-			n++
-		}
-	}
-	return n
 }

@@ -1,0 +1,152 @@
+package suites
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/exact"
+)
+
+var _ = Area("mcp", func(b *Bridge) {
+	b.Check("mcp/stdio", func(ctx SpecContext) {
+		if b.stdio == nil {
+			NotTestable("how the bridge is started for stdio is unknown: give --exec with --mcp-stdio")
+		}
+		revisions := []Revision{MCP2025November, MCP2025June}
+		if b.Claims("mcp-2026") {
+			revisions = append(revisions, MCP2026July)
+		}
+		spoken := 0
+		for _, revision := range revisions {
+			p := b.dialStdio(ctx, revision)
+			if !p.open(ctx) {
+				continue // one of the revisions is enough
+			}
+			spoken++
+			names := p.listAll(ctx)
+			if b.Drupal != nil {
+				Expect(names).To(ConsistOf(b.Visible(Service)), "tools/list over stdio as service in %s: expected what service may see, got another list", revision)
+				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
+				result, _ := called["result"].(map[string]any)
+				Expect(result).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
+				Expect(result["isError"]).NotTo(Equal(true), "tools/call over stdio: expected a result that is no error, got %s", exact.Short(called))
+			}
+			refused := p.call(ctx, "tools/call", map[string]any{"name": "no.such.tool", "arguments": map[string]any{}})
+			Expect(refused).To(HaveKey("error"), "tools/call of no.such.tool over stdio: expected a protocol error, got %s", exact.Short(refused))
+			unknown := p.call(ctx, "no/such/method", map[string]any{})
+			failure, _ := unknown["error"].(map[string]any)
+			Expect(fmt.Sprint(failure["code"])).To(Equal("-32601"), "no/such/method over stdio: expected the protocol error -32601, got %s", exact.Short(unknown))
+			Expect(p.strange).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got something else")
+		}
+		Expect(spoken).NotTo(BeZero(), "initialize over stdio: expected one of the revisions %v in the answer, got neither", revisions)
+	})
+})
+
+// pipe is a bridge that speaks MCP on its stdin and stdout.
+type pipe struct {
+	session Session // of which it takes the form of messages
+	last    int     // id
+	to      io.Writer
+	lines   chan string
+	strange []string
+}
+
+// dialStdio starts the bridge for stdio; it ends with the check.
+func (b *Bridge) dialStdio(ctx context.Context, revision Revision) *pipe {
+	conn, err := b.stdio(ctx)
+	if err != nil {
+		NotTestable("the bridge does not start for stdio: " + err.Error())
+	}
+	DeferCleanup(conn.Close)
+	p := &pipe{session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
+	go func() {
+		defer close(p.lines)
+		scan := bufio.NewScanner(conn)
+		scan.Buffer(nil, maxAnswer)
+		for scan.Scan() {
+			p.lines <- scan.Text()
+		}
+	}()
+	return p
+}
+
+// open greets the bridge; false says that it does not speak the revision.
+func (p *pipe) open(ctx context.Context) bool {
+	revision := p.session.Revision
+	if revision.stateless() {
+		result, _ := p.call(ctx, "server/discover", nil)["result"].(map[string]any)
+		versions, _ := result["supportedVersions"].([]any)
+		return holds(versions, string(revision))
+	}
+	opened := p.call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": clientInfo})
+	result, _ := opened["result"].(map[string]any)
+	if result["protocolVersion"] != string(revision) {
+		return false
+	}
+	p.send(p.session.message(nil, "notifications/initialized", nil))
+	return true
+}
+
+// listAll names the tools over all pages.
+func (p *pipe) listAll(ctx context.Context) []string {
+	names := []string{}
+	params := map[string]any{}
+	for range maxPages {
+		listed := p.call(ctx, "tools/list", params)
+		page, _ := listed["result"].(map[string]any)
+		tools, ok := page["tools"].([]any)
+		Expect(ok).To(BeTrue(), "tools/list over stdio: expected tools, got %s", exact.Short(listed))
+		for _, t := range tools {
+			if t, ok := t.(map[string]any); ok {
+				names = append(names, Tool(t).Name())
+			}
+		}
+		cursor, more := page["nextCursor"]
+		if !more || cursor == nil {
+			return names
+		}
+		params = map[string]any{"cursor": cursor}
+	}
+	Fail(mismatch("tools/list over stdio", "cursors that lead to an end", fmt.Sprintf("a cursor after %d pages", maxPages)))
+	return nil
+}
+
+func (p *pipe) send(message map[string]any) {
+	_, err := p.to.Write(append(encode(message), '\n'))
+	Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
+}
+
+// call sends a request and waits for its response.
+func (p *pipe) call(ctx context.Context, method string, params map[string]any) map[string]any {
+	p.last++
+	id := p.last
+	p.send(p.session.message(id, method, params))
+	patience := time.NewTimer(10 * time.Second)
+	defer patience.Stop()
+	for {
+		select {
+		case line, open := <-p.lines:
+			Expect(open).To(BeTrue(), "%s over stdio: expected a response, got the end of stdout", method)
+			v, err := exact.Parse([]byte(line))
+			message, ok := v.(map[string]any)
+			if err != nil || !ok || message["jsonrpc"] != "2.0" {
+				p.strange = append(p.strange, exact.Cut(line, 120))
+				continue
+			}
+			if fmt.Sprint(message["id"]) == fmt.Sprint(id) && message["method"] == nil {
+				return message
+			}
+		case <-patience.C:
+			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got only other lines", method)
+			Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
+		case <-ctx.Done():
+			Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
+		}
+	}
+}
