@@ -72,7 +72,7 @@ Exit codes: 0 conformant · 1 a clause that binds is broken · 2 wrong usage or 
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newReport(), newReplay(), newSelftest(), newVersion())
+	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
 	root.SetFlagErrorFunc(flagError)
 	strictArguments(root)
 	return root
