@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -246,26 +245,30 @@ func lookingUp(matches func(*http.Request) bool, same func(asked, name string) b
 	})
 }
 
-// plainName matches the names, and the missing one, whose refusals stick.
-var plainName = regexp.MustCompile(`^[a-z.]*$`)
-
-// sticky keeps describe's last refusal of the status and gives it once more in place of the next good answer to a
-// caller for whom applies says so.
+// sticky keeps describe's refusal of the status, right after a good answer to the same caller, and gives it once more in
+// place of the next good answer to a caller who had one and for whom applies says so. Another refusal in between makes
+// it forget.
 func sticky(status int, applies func(failed, now string) bool) front {
 	var (
-		mu   sync.Mutex
-		kept *exchange
+		mu     sync.Mutex
+		kept   *exchange
+		served = map[string]bool{}
 	)
 	who := func(x *exchange) string { return x.Request.Header.Get("Authorization") }
 	return onAnswer(toDescribe, func(x *exchange) {
 		mu.Lock()
 		defer mu.Unlock()
+		good := x.Status == http.StatusOK
 		switch {
-		case x.Status == status && plainName.MatchString(x.described()) && len(x.described()) < 64:
+		case x.Status == status && served[who(x)]:
 			kept = x
-		case x.Status == http.StatusOK && x.Method == http.MethodGet && kept != nil && applies(who(kept), who(x)):
+			return
+		case !good:
+			kept = nil
+		case x.Method == http.MethodGet && kept != nil && served[who(x)] && applies(who(kept), who(x)):
 			x.Status, x.Body, kept = kept.Status, kept.Body, nil
 		}
+		served[who(x)] = good
 	})
 }
 

@@ -25,7 +25,7 @@ var mappingMutants = []Mutant{
 		Front: renamed(taxonomyTo("taxonomy/"))},
 	{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
 		Front: renamed(taxonomyTo("Taxonomy: "))},
-	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique"), Origin: Imagined,
+	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
 		Claims: "naming-underscore", Options: underscoring,
 		Front: renamed(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
 	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
@@ -173,7 +173,7 @@ var mappingMutants = []Mutant{
 	{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
 	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
-			if p["additionalProperties"] == nil && !fromFactory(p) && p["required"] == nil {
+			if p["additionalProperties"] == nil && !fromFactory(p) {
 				delete(p, "properties")
 			}
 		})},
@@ -373,7 +373,7 @@ func required(schema map[string]any) []any {
 	return names
 }
 
-// onFactory changes the schemas that come from the pagination factory.
+// onFactory changes the schemas that come from a factory.
 func onFactory(change func(property map[string]any)) front {
 	return onProperty(func(p map[string]any) {
 		if fromFactory(p) {
@@ -382,10 +382,10 @@ func onFactory(change func(property map[string]any)) front {
 	})
 }
 
-// fromFactory knows the pagination factory's schema by its offset and limit.
+// fromFactory knows the schemas of the pagination and entity factories by their members.
 func fromFactory(schema map[string]any) bool {
 	inner, _ := schema["properties"].(map[string]any)
-	return inner["offset"] != nil && inner["limit"] != nil
+	return inner["offset"] != nil && inner["limit"] != nil || inner["uuid"] != nil && inner["type"] != nil
 }
 
 // onPositional changes the schemas of methods with parameters by position, which the reference names "0", "1", ….
