@@ -41,15 +41,18 @@ and all fell as the golden sets say · 1 not so · 4 no verdict.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
-	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix as a page of the documentation")
+	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is run")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory in place of comparing with them")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func selftest(cmd *cobra.Command, f selftestFlags) error {
-	if f.mutant != "" {
+	switch {
+	case f.mutant != "":
 		return selftestOne(cmd, f)
+	case f.markdown:
+		return mutants.WriteMarkdown(cmd.OutOrStdout())
 	}
 	done, all := 0, mutants.All()
 	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judgeInProcess, func(row mutants.Row) {
@@ -66,12 +69,9 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) error {
 	out := cmd.OutOrStdout()
 	var err error
-	switch {
-	case f.json:
+	if f.json {
 		err = writeJSON(out, matrix)
-	case f.markdown:
-		err = matrix.WriteMarkdown(out)
-	default:
+	} else {
 		err = matrix.WriteText(out)
 	}
 	if err != nil {

@@ -200,15 +200,7 @@ func onTool(change func(t tool)) front {
 	})
 }
 
-// onSchemas changes the inputSchema and outputSchema of every tool, at every level.
-func onSchemas(change func(schema map[string]any)) front {
-	return onTool(func(t tool) {
-		for _, name := range []string{"inputSchema", "outputSchema"} {
-			walk(t[name], change)
-		}
-	})
-}
-
+// walk changes every object of a document, the inner ones first.
 func walk(v any, change func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
