@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"bridgecheck/suites"
 	"bridgecheck/suites/ledger"
@@ -54,16 +56,27 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 	case f.markdown:
 		return mutants.WriteMarkdown(cmd.OutOrStdout())
 	}
-	done, all := 0, mutants.All()
-	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judgeInProcess, func(row mutants.Row) {
-		done++
-		fmt.Fprintf(cmd.ErrOrStderr(), "\r%d of %d\033[K", done, len(all))
-	})
-	fmt.Fprintln(cmd.ErrOrStderr())
+	all := mutants.All()
+	tell, end := counter(cmd.ErrOrStderr(), len(all))
+	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judgeInProcess, tell)
+	end()
 	if err != nil {
 		return err
 	}
 	return printMatrix(cmd, f, matrix)
+}
+
+// counter shows on a terminal how many mutants are done.
+func counter(out io.Writer, all int) (tell func(mutants.Row), end func()) {
+	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil, func() {}
+	}
+	done := 0
+	tell = func(mutants.Row) {
+		done++
+		fmt.Fprintf(out, "\r%d of %d", done, all)
+	}
+	return tell, func() { fmt.Fprintln(out) }
 }
 
 func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) error {
