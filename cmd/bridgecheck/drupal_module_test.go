@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
+	"bridgecheck/reports"
+)
+
+const moduleExample = "../../examples/drupal-module"
+
+// judgeModule runs the ready-made configuration of the Drupal module against the module as it was recorded, with the
+// baseline's text changed as wanted.
+func judgeModule(t *testing.T, quirks []string, change func(string) string) (code int, report *reports.Report) {
+	t.Helper()
+	for _, name := range []string{"AGENT", "AGENT2", "DISCOVERER", "NORPC"} {
+		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-pass")
+	}
+	t.Setenv("OUTSIDER_PASSWORD", "rpconly-pass")
+	site, err := fixtures.Builtin("transcripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	face, err := module.Face(module.V13)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Face{face}, Quirks: quirks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := drupal.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	data, err := os.ReadFile(filepath.Join(moduleExample, "baseline.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	known := filepath.Join(dir, "baseline.yaml")
+	if err := os.WriteFile(known, []byte(change(string(data))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code = execute(t.Context(), []string{"run", "--config", filepath.Join(moduleExample, "config.yaml"), "--url", server.URL, "--baseline", known,
+		"--report-dir", filepath.Join(dir, "report")}, &stdout, &stderr)
+	report, err = reports.ReadFile(filepath.Join(dir, "report", "report.json"))
+	if err != nil {
+		t.Fatalf("the run ended with %d: %s%v", code, stderr.String(), err)
+	}
+	return code, report
+}
+
+func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
+	const pageCache = "#~ "
+	for what, c := range map[string]struct {
+		quirks []string
+		change func(string) string
+	}{
+		"as it is": {nil, func(text string) string { return text }},
+		"with a page cache that keeps errors": {[]string{mockdrupal.QuirkStickyGet},
+			func(text string) string { return strings.ReplaceAll(text, pageCache, "") }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			code, report := judgeModule(t, c.quirks, c.change)
+			for _, r := range report.Results {
+				if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error || r.Verdict == reports.Fixed {
+					t.Errorf("%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
+				}
+			}
+			for _, p := range report.BaselineProblems {
+				t.Errorf("%s: %s", p.Clause, p.Text)
+			}
+			if report.Summary.Known < 12 || code != exitUnjudged {
+				t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
+			}
+		})
+	}
+}
+
+func TestTheModulesFaultsAreNamed(t *testing.T) {
+	_, report := judgeModule(t, nil, func(string) string { return "known: []\n" })
+	messages := map[string]string{}
+	for _, r := range report.Results {
+		messages[r.ID] = r.Message
+	}
+	for id, says := range map[string]string{
+		"mapping/input-object":      "properties []",
+		"list/cursor-malformed":     "minus one",
+		"list/cursor-malformed-400": "not base64",
+		"describe/name-not-scalar":  "500",
+		"invoke/missing-name":       "500",
+		"invoke/missing-arguments":  `200 {"result"`,
+		"invoke/post-only":          "GET /mcp/tools/invoke",
+		"access/csrf":               `200 {"result"`,
+		"http/method-not-allowed":   "expected 405, got 200",
+	} {
+		if !strings.Contains(messages[id], says) {
+			t.Errorf("%s says %q, want %q in it", id, messages[id], says)
+		}
+	}
+}
+
+// recordingName is how a reason refers to a recording: AREA/NAME.
+var recordingName = regexp.MustCompile(`\bmcp_[a-z_]+/\w+`)
+
+func TestEveryReasonOfTheModulesBaselineNamesARecording(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(moduleExample, "baseline.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordings := "../../../shared/drupal-transcripts"
+	if _, err := os.Stat(recordings); err != nil {
+		t.Skipf("THE REASONS WERE NOT CHECKED: the recordings are not beside the checkout, at %s", recordings)
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		if !strings.Contains(line, "reason: ") {
+			continue
+		}
+		names := recordingName.FindAllString(line, -1)
+		if len(names) == 0 {
+			t.Errorf("no recording is named: %s", line)
+		}
+		for _, name := range names {
+			area, _, _ := strings.Cut(name, "/")
+			records, err := os.ReadFile(filepath.Join(recordings, area+".jsonl"))
+			if err != nil || !bytes.Contains(records, []byte(`"id": "`+name+`"`)) {
+				t.Errorf("there is no recording %s", name)
+			}
+		}
+	}
+}
