@@ -5,7 +5,7 @@ import "slices"
 // Zoo lists all broken bridges, area by area.
 func Zoo() []Mutant {
 	return slices.Concat(listMutants, mappingMutants, schemaMutants, describeMutants, invokeMutants, invokeRequestMutants,
-		errorMutants, accessMutants, httpMutants)
+		errorMutants, accessMutants, httpMutants, mcpMutants)
 }
 
 // Find gives the mutant or the correct variant of a name.

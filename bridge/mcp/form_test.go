@@ -1,0 +1,171 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"bridgecheck/bridge/catalog"
+)
+
+func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
+	t.Helper()
+	if d.Name == "" {
+		d.Name, d.Description = "tool", "A tool"
+	}
+	if d.InputSchema == nil {
+		d.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	f := newForm(catalog.NewTool(d))
+	var listed map[string]any
+	if err := json.Unmarshal(f.listed, &listed); err != nil {
+		t.Fatalf("listed as %s: %v", f.listed, err)
+	}
+	return f, listed
+}
+
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestOutputSchemas(t *testing.T) {
+	for name, c := range map[string]struct{ declared, want string }{
+		"an object stays": {`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"type":"string"}},"type":"object"}`},
+		"a list is wrapped": {`{"type":"array","items":{"type":"string"}}`,
+			`{"properties":{"result":{"items":{"type":"string"},"type":"array"}},"required":["result"],"type":"object"}`},
+		"two types are wrapped": {`{"type":["object","null"]}`,
+			`{"properties":{"result":{"type":["object","null"]}},"required":["result"],"type":"object"}`},
+		"references move with what is wrapped": {`{"type":"array","items":{"$ref":"#/definitions/a"},"definitions":{"a":{"type":"string"}}}`,
+			`{"properties":{"result":{"definitions":{"a":{"type":"string"}},"items":{"$ref":"#/properties/result/definitions/a"},"type":"array"}},"required":["result"],"type":"object"}`},
+		"the dialect stays at the root": {`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"string"}`,
+			`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"result":{"type":"string"}},"required":["result"],"type":"object"}`},
+		"a boolean property is written as an object": {`{"type":"object","properties":{"a":true,"b":false}}`,
+			`{"properties":{"a":{},"b":{"not":{}}},"type":"object"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, listed := formOf(t, catalog.Definition{OutputSchema: json.RawMessage(c.declared)})
+			if got := encoded(t, listed["outputSchema"]); got != c.want {
+				t.Errorf("outputSchema of %s\n got %s\nwant %s", c.declared, got, c.want)
+			}
+		})
+	}
+}
+
+func TestDraft7IsSaidWhereItReadsOtherwise(t *testing.T) {
+	for schema, says := range map[string]bool{
+		`{"type":"object","properties":{"a":{"type":"string","minLength":1}}}`:                                 false,
+		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]}}}`:                    true,
+		`{"type":"object","properties":{"a":{"$ref":"#/definitions/x","minLength":3}},"definitions":{"x":{}}}`: true,
+		`{"type":"object","properties":{"a":{"$ref":"#/definitions/x","title":"A"}},"definitions":{"x":{}}}`:   false,
+		`{"type":"object","properties":{"a":{"dependentRequired":{"b":["c"]}}}}`:                               true,
+		`{"type":"object","properties":{"dependencies":{"type":"string"}}}`:                                    false,
+		`{"type":"object","properties":{"a":{"const":{"items":[1]}}}}`:                                         false,
+	} {
+		_, listed := formOf(t, catalog.Definition{InputSchema: json.RawMessage(schema)})
+		_, said := listed["inputSchema"].(map[string]any)["$schema"]
+		if said != says {
+			t.Errorf("%s: $schema is there: %v, want %v", schema, said, says)
+		}
+	}
+}
+
+func TestAnnotationsKeepWhatMCPKnowsAndMoveTheRest(t *testing.T) {
+	_, listed := formOf(t, catalog.Definition{Annotations: json.RawMessage(
+		`{"readOnlyHint":true,"destructiveHint":"no","idempotentHint":null,"title":"T","category":{"a":[1]}}`)})
+	if got, want := encoded(t, listed["annotations"]), `{"readOnlyHint":true,"title":"T"}`; got != want {
+		t.Errorf("annotations: got %s, want %s", got, want)
+	}
+	if got, want := encoded(t, listed["_meta"]), `{"org.drupal/annotations":{"category":{"a":[1]}}}`; got != want {
+		t.Errorf("_meta: got %s, want %s", got, want)
+	}
+}
+
+func TestResults(t *testing.T) {
+	for name, c := range map[string]struct{ output, annotations, result, want string }{
+		"a string is text as it is":  {"", "", `"a\nb"`, `{"content":[{"type":"text","text":"a\nb"}]}`},
+		"all else is JSON":           {"", "", `[1.0,{}]`, `{"content":[{"type":"text","text":"[1.0,{}]"}]}`},
+		"an object is structured":    {`{"type":"object"}`, "", `{"a":12345678901234567890}`, `{"content":[{"type":"text","text":"{\"a\":12345678901234567890}"}],"structuredContent":{"a":12345678901234567890}}`},
+		"PHP's [] becomes an object": {`{"type":"object"}`, "", `[]`, `{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}`},
+		"a list is wrapped":          {`{"type":"array"}`, "", `[]`, `{"content":[{"type":"text","text":"{\"result\":[]}"}],"structuredContent":{"result":[]}}`},
+		"an image":                   {"", `{"resultContent":"image"}`, `{"data":"AA==","mimeType":"image/png"}`, `{"content":[{"data":"AA==","mimeType":"image/png","type":"image"}]}`},
+		"an image that is none":      {"", `{"resultContent":"image"}`, `{"data":1}`, `{"content":[{"type":"text","text":"{\"data\":1}"}]}`},
+		"a resource":                 {"", `{"resultContent":"resource"}`, `{"uri":"a:b","text":"c"}`, `{"content":[{"type":"resource","resource":{"uri":"a:b","text":"c"}}]}`},
+		"blocks":                     {"", `{"resultContent":"blocks"}`, `[{"type":"text","text":"a"}]`, `{"content":[{"type":"text","text":"a"}]}`},
+		"blocks that are none":       {"", `{"resultContent":"blocks"}`, `[{"type":"film"}]`, `{"content":[{"type":"text","text":"[{\"type\":\"film\"}]"}]}`},
+		"a result of another shape": {`{"type":"object"}`, "", `5`,
+			`{"content":[{"type":"text","text":"The result of tool does not conform to its output schema: the whole: expected object, received number 5."},{"type":"text","text":"5"}],"isError":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := catalog.Definition{Name: "tool", Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}
+			if c.output != "" {
+				d.OutputSchema = json.RawMessage(c.output)
+			}
+			if c.annotations != "" {
+				d.Annotations = json.RawMessage(c.annotations)
+			}
+			tool := catalog.NewTool(d)
+			if got := string(newForm(tool).finished(tool, json.RawMessage(c.result))); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestHeadersRepeatArguments(t *testing.T) {
+	schema := `{"type":"object","properties":{
+		"region":{"type":"string","x-mcp-header":"Region"},
+		"again":{"type":"string","x-mcp-header":"region"},
+		"list":{"type":"array","x-mcp-header":"List"},
+		"blank":{"type":"string","x-mcp-header":"a b"},
+		"deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}`
+	f, listed := formOf(t, catalog.Definition{InputSchema: json.RawMessage(schema)})
+	if n := strings.Count(encoded(t, listed["inputSchema"]), headerKeyword); n != 2 {
+		t.Errorf("x-mcp-header stands %d times in %s, want it at region and deep.n", n, f.listed)
+	}
+	for name, c := range map[string]struct {
+		arguments string
+		headers   map[string]string
+		agrees    bool
+	}{
+		"nothing":           {`{}`, nil, true},
+		"equal":             {`{"region":"eu","deep":{"n":3}}`, map[string]string{"Region": "eu", "N": "3.0"}, true},
+		"in base64":         {`{"region":"Zürich"}`, map[string]string{"Region": "=?base64?WsO8cmljaA==?="}, true},
+		"without padding":   {`{"region":"Zürich"}`, map[string]string{"Region": "=?base64?WsO8cmljaA?="}, false},
+		"another":           {`{"region":"eu"}`, map[string]string{"Region": "us"}, false},
+		"missing":           {`{"region":"eu"}`, nil, false},
+		"for null":          {`{"region":null}`, map[string]string{"Region": "eu"}, false},
+		"null, and nothing": {`{"region":null}`, nil, true},
+	} {
+		h := http.Header{}
+		for k, v := range c.headers {
+			h.Set("Mcp-Param-"+k, v)
+		}
+		if wrong := f.agreeOn(h, []byte(c.arguments)); (wrong == nil) != c.agrees {
+			t.Errorf("%s: agrees: %v, want %v", name, wrong == nil, c.agrees)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `[]`, `{"jsonrpc":"2.0","result":{}}`, `{"id":1.5}`, `{"jsonrpc":"2.0","method":"a","params":[]}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, wrong := read(body)
+		if wrong != nil {
+			if answer := failure(m.id, wrong); !json.Valid(answer) {
+				t.Errorf("the answer to %q is no JSON: %s", body, answer)
+			}
+			return
+		}
+		if m.id != nil && !json.Valid(response(m.id, []byte("{}"))) {
+			t.Errorf("the id %q of %q makes no JSON", m.id, body)
+		}
+	})
+}
