@@ -1,0 +1,254 @@
+package bridge_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bridgecheck/bridge"
+)
+
+// asUser signs every request of a client in.
+type asUser struct{ name string }
+
+func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.SetBasicAuth(u.name, u.name+"-pass")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
+	s := newSite(t, echo, method("a.one"), method("a.two"))
+	front := start(t, s, func(o *bridge.Options) {
+		o.PageSize, o.DiscoveryTTL, o.PermissionTTL = 2, time.Millisecond, time.Millisecond
+	})
+	changed := make(chan struct{}, 1)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		},
+	})
+	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: front.URL + "/mcp", HTTPClient: &http.Client{Transport: asUser{"agent"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var names []string
+	for tool, err := range session.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "content.echo a.one a.two" {
+		t.Errorf("tools over all pages: got %s", got)
+	}
+	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "content.echo", Arguments: map[string]any{"n": 0}})
+	if err != nil || !r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, "n: expected") {
+		t.Errorf("bad arguments: got %+v, %v", r, err)
+	}
+	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "no.such.tool"}); err == nil {
+		t.Error("an unknown tool: expected an error")
+	}
+	s.change(func() { s.methods = append(s.methods, method("a.three")) })
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Error("the tools changed, and the client was not told")
+	}
+}
+
+// mcpPost sends a message of a session; id "" goes without one.
+func mcpPost(t testing.TB, url string, user, id, body string) reply {
+	t.Helper()
+	r, err := http.NewRequest("POST", url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth(user, user+"-pass")
+	r.Header.Set("Content-Type", "application/json")
+	if id != "" {
+		r.Header.Set("Mcp-Session-Id", id)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{res.StatusCode, res.Header, string(b)}
+}
+
+const (
+	initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	ping       = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+)
+
+func TestASessionBelongsToWhoOpenedItAndExpires(t *testing.T) {
+	clock := &clock{}
+	front := start(t, newSite(t, echo), func(o *bridge.Options) { o.Now, o.SessionIdle = clock.now, time.Minute })
+	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	for _, step := range []struct {
+		name, user, id string
+		wait           time.Duration
+		want           int
+	}{
+		{"its owner", "agent", id, 0, 200},
+		{"another user", "other", id, 0, 404},
+		{"no session", "agent", "", 0, 400},
+		{"an invented one", "agent", "x", 0, 404},
+		{"used in time", "agent", id, 50 * time.Second, 200},
+		{"and again", "agent", id, 50 * time.Second, 200},
+		{"unused for too long", "agent", id, 61 * time.Second, 404},
+	} {
+		clock.advance(step.wait)
+		if got := mcpPost(t, front.URL, step.user, step.id, ping); got.Status != step.want {
+			t.Errorf("%s: got %d %s, want %d", step.name, got.Status, got.Body, step.want)
+		}
+	}
+}
+
+func TestStdioSpeaksOnlyMessages(t *testing.T) {
+	s := newSite(t, echo)
+	b, err := bridge.New(bridge.Options{Drupal: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	in := strings.Join([]string{
+		initialize,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		``,
+		`not JSON`,
+		`{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"content.echo","arguments":{"n":1}}}`,
+	}, "\n")
+	var out strings.Builder
+	if err := b.ServeStdio(t.Context(), strings.NewReader(in), &out, "agent", "agent-pass"); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for scan := bufio.NewScanner(strings.NewReader(out.String())); scan.Scan(); {
+		lines = append(lines, scan.Text())
+	}
+	for i, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `"id":"last","result"`} {
+		if len(lines) != 3 || !strings.Contains(lines[i], want) {
+			t.Errorf("line %d: want %s; got %q", i, want, lines)
+		}
+	}
+}
+
+func TestStreamsEndWithAReload(t *testing.T) {
+	s := newSite(t, echo)
+	b, err := bridge.New(bridge.Options{Drupal: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := serve(t, b)
+	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	r, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("agent", "agent-pass")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Mcp-Session-Id", id)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("the stream does not open: %v %v", res, err)
+	}
+	defer res.Body.Close()
+	if err := b.Reload(bridge.Options{Drupal: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(res.Body); err != nil {
+		t.Errorf("the stream broke off: %v", err)
+	}
+}
+
+// Opening a session with 500 tools takes less than 5 ms, once the site has been asked.
+func BenchmarkSessionOpenWith500Tools(b *testing.B) {
+	front := start(b, newSite(b, bulk(500)...))
+	mcpPost(b, front.URL, "agent", "", initialize)
+	for b.Loop() {
+		id := mcpPost(b, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+		mcpPost(b, front.URL, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	}
+}
+
+// A thousand idle sessions hold less than 60 MB.
+func BenchmarkThousandIdleSessions(b *testing.B) {
+	front := start(b, newSite(b, bulk(500)...))
+	mcpPost(b, front.URL, "agent", "", initialize)
+	for b.Loop() {
+		before := heap()
+		for range 1000 {
+			mcpPost(b, front.URL, "agent", "", initialize)
+		}
+		b.ReportMetric(float64(heap()-before)/1e6, "MB/1000")
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// tools/call beside a server of the official SDK that makes the same call to the site: at least 0.9 of it.
+func BenchmarkToolsCallBesideSDK(b *testing.B) {
+	site := benchSite(b)
+	beside(b, 16, 2000, mcpCall(sdkFloor(b, site.URL).URL), mcpCall(benchBridge(b, site.URL).URL+"/mcp"))
+}
+
+// sdkFloor is a bare server of the SDK with one tool.
+func sdkFloor(b *testing.B, site string) *httptest.Server {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+	server := sdk.NewServer(&sdk.Implementation{Name: "bare", Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "content.search", Description: "Searches"},
+		func(context.Context, *sdk.CallToolRequest, struct {
+			Query string `json:"query"`
+			Limit int    `json:"limit,omitempty"`
+		}) (*sdk.CallToolResult, any, error) {
+			res, err := client.Post(site+"/jsonrpc", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"content.search","params":{}}`))
+			if err != nil {
+				return nil, nil, err
+			}
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil, err
+		})
+	bare := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+	b.Cleanup(bare.Close)
+	return bare
+}
+
+func mcpCall(url string) func() *http.Request {
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"content.search","arguments":{"query":"words","limit":10},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"b","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	return func() *http.Request {
+		r, _ := http.NewRequest("POST", url, strings.NewReader(body))
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "content.search",
+			"Authorization": "Basic YWdlbnQ6YWdlbnQtcGFzcw=="} {
+			r.Header.Set(name, value)
+		}
+		return r
+	}
+}
