@@ -61,30 +61,28 @@ func judgeModule(t *testing.T, quirks []string, change func(string) string) (cod
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
-	const pageCache = "#~ "
-	for what, c := range map[string]struct {
-		quirks []string
-		change func(string) string
-	}{
-		"as it is": {nil, func(text string) string { return text }},
-		"with a page cache that keeps errors": {[]string{mockdrupal.QuirkStickyGet},
-			func(text string) string { return strings.ReplaceAll(text, pageCache, "") }},
-	} {
-		t.Run(what, func(t *testing.T) {
-			code, report := judgeModule(t, c.quirks, c.change)
-			for _, r := range report.Results {
-				if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error || r.Verdict == reports.Fixed {
-					t.Errorf("%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
-				}
-			}
-			for _, p := range report.BaselineProblems {
-				t.Errorf("%s: %s", p.Clause, p.Text)
-			}
-			if report.Summary.Known < 12 || code != exitUnjudged {
-				t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
-			}
-		})
+	code, report := judgeModule(t, nil, func(text string) string { return text })
+	for _, r := range report.Results {
+		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error || r.Verdict == reports.Fixed {
+			t.Errorf("%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
+		}
 	}
+	for _, p := range report.BaselineProblems {
+		t.Errorf("%s: %s", p.Clause, p.Text)
+	}
+	if report.Summary.Known < 12 || code != exitUnjudged {
+		t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
+	}
+}
+
+func TestThePageCacheThatKeepsErrorsIsNamed(t *testing.T) {
+	_, report := judgeModule(t, []string{mockdrupal.QuirkStickyGet}, func(text string) string { return text })
+	for _, r := range report.Results {
+		if (r.ID == "describe/after-error" || r.ID == "describe/answers-tool") && r.Verdict == reports.Fail {
+			return
+		}
+	}
+	t.Error("neither describe/after-error nor describe/answers-tool fails")
 }
 
 func TestTheModulesFaultsAreNamed(t *testing.T) {
