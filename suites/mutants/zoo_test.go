@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"bridgecheck/reports"
@@ -21,13 +22,16 @@ var (
 	update = flag.Bool("update", false, "with -full: write the golden sets anew")
 )
 
-// workerFor names the mutant that this process, started by TestMatrix, has to judge.
-const workerFor = "BRIDGECHECK_TEST_MUTANT"
+// What a process that a test started has to judge: the mutant's name, and the clauses where not all.
+const (
+	workerFor  = "BRIDGECHECK_TEST_MUTANT"
+	workerOnly = "BRIDGECHECK_TEST_ONLY"
+)
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(workerFor); name != "" {
 		mutant, _ := Find(name)
-		if err := json.NewEncoder(os.Stdout).Encode(JudgeRow(context.Background(), mutant, suites.Options{})); err != nil {
+		if err := json.NewEncoder(os.Stdout).Encode(JudgeRow(context.Background(), mutant, suites.Options{Only: strings.Fields(os.Getenv(workerOnly))})); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -110,21 +114,24 @@ func TestMeantClausesFall(t *testing.T) {
 	}
 }
 
-// TestMatrix judges everything by everything, in processes of its own: Ginkgo runs one tree at a time in a process.
+// judgeElsewhere judges a mutant in a process of its own: Ginkgo runs one tree at a time in a process.
+func judgeElsewhere(ctx context.Context, m Mutant, only ...string) (Row, error) {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), workerFor+"="+m.Name, workerOnly+"="+strings.Join(only, " "), "GOGC=400")
+	out, err := cmd.Output()
+	if err != nil {
+		return Row{}, err
+	}
+	var row Row
+	return row, json.Unmarshal(out, &row)
+}
+
+// TestMatrix judges everything by everything.
 func TestMatrix(t *testing.T) {
 	if !*full {
 		t.Skip("the full kill matrix takes minutes: go test ./suites/mutants -run TestMatrix -args -full, or make selftest")
 	}
-	worker := func(ctx context.Context, m Mutant) (Row, error) {
-		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Env = append(os.Environ(), workerFor+"="+m.Name, "GOGC=400")
-		out, err := cmd.Output()
-		if err != nil {
-			return Row{}, err
-		}
-		var row Row
-		return row, json.Unmarshal(out, &row)
-	}
+	worker := func(ctx context.Context, m Mutant) (Row, error) { return judgeElsewhere(ctx, m) }
 	matrix, err := Selftest(t.Context(), All(), 2*runtime.NumCPU(), worker, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +168,10 @@ func TestVariantsFailNothing(t *testing.T) {
 	}
 	for _, m := range Variants() {
 		t.Run(m.Name, func(t *testing.T) {
-			row := JudgeRow(t.Context(), m, suites.Options{Only: only})
-			if row.Problem != "" {
-				t.Fatal(row.Problem)
+			t.Parallel()
+			row, err := judgeElsewhere(t.Context(), m, only...)
+			if err != nil || row.Problem != "" {
+				t.Fatal(err, row.Problem)
 			}
 			for _, id := range row.Stray() {
 				t.Errorf("%s was not kept, or could not be judged", id)
