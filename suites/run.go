@@ -167,6 +167,7 @@ func (c *collector) collect(spec types.SpecReport) {
 func sentence(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	for i, line := range lines {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "<string>: ")
 		if expected, _ := splitMismatch(line); expected == "" {
 			continue
 		}

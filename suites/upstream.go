@@ -102,6 +102,9 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
 		failing := b.failingTool()
 		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
+		if right.Status != http.StatusInternalServerError {
+			NotTestable("a failing method is not answered with 500 to begin with (invoke/execution-error-500 judges that)")
+		}
 		for _, f := range []siteFailure{
 			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
 			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
@@ -215,8 +218,10 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, there+"/jsonrpc")
 		b.As(Agent).Invoke(ctx, there+"/jsonrpc", Args{})
 		b.As(Agent).Invoke(ctx, "//"+host+"/jsonrpc", Args{})
+		b.As(Agent).Invoke(ctx, "@"+host+"/", Args{})
 		b.As(Agent).List(ctx, there)
-		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL"} {
+		b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
+		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
 			b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}},
 				Body: strings.NewReader(fmt.Sprintf(`{"name":%q,"arguments":{}}`, known))})
 		}

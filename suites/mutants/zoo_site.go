@@ -1,0 +1,443 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+// property changes one parameter's schema of one tool, wherever it is shown.
+func property(tool, param string, change func(schema map[string]any)) front {
+	return onTool(func(t map[string]any) {
+		input, _ := t["inputSchema"].(map[string]any)
+		properties, _ := input["properties"].(map[string]any)
+		if schema, ok := properties[param].(map[string]any); ok && t["name"] == tool {
+			change(schema)
+		}
+	})
+}
+
+// become replaces a schema by others' members.
+func become(members map[string]any) func(map[string]any) {
+	return func(schema map[string]any) {
+		clear(schema)
+		for name, value := range members {
+			schema[name] = value
+		}
+	}
+}
+
+var translateMutants = []Mutant{
+	{Name: "reference-without-values", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
+		Front: property("type.entity_reference", "bundle", without("enum"))},
+	{Name: "reference-one-value-short", Breaks: Clauses("translate/entity-reference"), Origin: Imagined,
+		Front: property("type.entity_reference", "bundle", func(s map[string]any) {
+			if values, ok := s["enum"].([]any); ok {
+				s["enum"] = values[1:]
+			}
+		})},
+	{Name: "datetime-any-string", Breaks: Clauses("translate/datetime"), Origin: Imagined, Front: property("type.datetime", "value", without("format"))},
+	{Name: "datetime-as-date", Breaks: Clauses("translate/datetime"), Origin: Imagined,
+		Front: property("type.datetime", "value", become(map[string]any{"type": "string", "format": "date"}))},
+	{Name: "formatted-text-as-string", Breaks: Clauses("translate/text-formatted"), Origin: Imagined,
+		Front: property("type.text_formatted", "value", become(map[string]any{"type": "string"}))},
+	{Name: "formatted-text-without-value", Breaks: Clauses("translate/text-formatted"), Origin: Imagined,
+		Front: property("type.text_formatted", "value", without("required"))},
+	{Name: "file-without-constraints", Breaks: Clauses("translate/file"), Origin: Imagined,
+		Front: property("type.file", "value", become(map[string]any{"type": "integer"}))},
+	{Name: "file-without-size", Breaks: Clauses("translate/file"), Origin: Imagined,
+		Front: property("type.file", "value", become(map[string]any{"type": "string", "pattern": `\.(txt|pdf)$`}))},
+	{Name: "integer-without-bounds", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.numbers", "integer", without("minimum", "maximum"))},
+	{Name: "list-without-values", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.choices", "list_string", without("enum"))},
+	{Name: "several-values-as-one", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.multiple", "any_number", become(map[string]any{"type": "string"}))},
+	{Name: "more-values-than-the-field-takes", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.multiple", "up_to_three", without("maxItems"))},
+	{Name: "field-default-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
+		Front: property("type.required_default", "status", without("default"))},
+	{Name: "field-required-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
+		Front: onTool(func(t map[string]any) {
+			if input, ok := t["inputSchema"].(map[string]any); ok && t["name"] == "type.required_default" {
+				delete(input, "required")
+			}
+		})},
+	{Name: "custom-type-unknown", Breaks: Clauses("translate/custom-type"), Origin: Imagined,
+		Options: func(o *bridge.Options) { o.Types = nil }},
+	{Name: "unknown-type-refuses-all", Breaks: Clauses("translate/unknown-type"), Origin: Imagined,
+		Front: property("type.unknown", "value", become(map[string]any{"type": "object", "required": []any{"foam"}}))},
+	{Name: "one-bad-tool-takes-all", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer,
+		Upstream: onDiscovery(func(index map[string]any) {
+			if strings.Contains(string(encode(index)), "bad.null_schema") {
+				delete(index, "data")
+			}
+		})},
+	{Name: "bad-tools-as-they-are", Breaks: Clauses("translate/one-bad-tool"), Origin: Module,
+		Front: onList(func(p *page) {
+			if strings.Contains(string(p.Body), `"good.first"`) {
+				p.Tools = append(p.Tools, tool{"name": "bad.null_schema", "description": "x", "inputSchema": nil})
+			}
+		})},
+}
+
+var filterMutants = []Mutant{
+	{Name: "exclude-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe"), Origin: Imagined,
+		Options: func(o *bridge.Options) { o.Exclude = []string{"nothing.at.all"} }},
+	{Name: "everything-included", Setup: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined,
+		Options: func(o *bridge.Options) { o.Include = []string{"*"} }},
+	{Name: "search-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe"), Origin: Imagined,
+		Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
+	{Name: "filter-on-the-list-alone", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded"), Origin: Peer,
+		Wired: func(site *wire) front {
+			return onInvoke(func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					if reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), map[string]any{}); reply["result"] != nil {
+						x.Set(http.StatusOK, map[string]any{"result": reply["result"]})
+					}
+				}
+			})
+		}},
+	{Name: "batch-past-the-filter", Setup: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Imagined,
+		Wired: func(site *wire) front {
+			return onInvoke(func(x *exchange) {
+				if !bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) {
+					return
+				}
+				for _, call := range decode([]byte(`{"calls":` + string(x.Sent) + `}`))["calls"].([]any) {
+					if call, ok := call.(map[string]any); ok && call["method"] != nil {
+						site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(call["method"]), map[string]any{})
+					}
+				}
+			})
+		}},
+	{Name: "rate-unlimited", Setup: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
+		Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
+	{Name: "rate-limit-without-retry-after", Setup: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
+		Front: onAnswer(toInvoke, func(x *exchange) {
+			if x.Status == http.StatusTooManyRequests {
+				x.Header.Del("Retry-After")
+			}
+		})},
+}
+
+// far is a time to live that no run reaches.
+const far = 24 * time.Hour
+
+var freshMutants = []Mutant{
+	{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
+		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
+	{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer,
+		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = far, far }},
+	{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Front: lingeringTools()},
+	{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
+		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if !strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") || r.Header.Get("Authorization") != signedAs("admin") {
+				return false
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return true
+		})},
+	{Name: "anyone-invalidates", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
+		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
+				r.Header.Set("Authorization", signedAs("admin"))
+			}
+			return false
+		})},
+	{Name: "a-flight-for-each", Breaks: Clauses("fresh/single-flight"), Origin: Peer,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if !isCall(r) {
+				if again, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+					again.Body.Close()
+				}
+			}
+			return next.RoundTrip(r)
+		})},
+	{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
+		Front: onAnswer(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
+	{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Imagined, Front: rememberedDescribe("content.arrival")},
+	{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
+		Front: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {
+				x.Refuse(http.StatusInternalServerError, "execution_error", "Method Not Found")
+			}
+		})},
+	{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
+		Front: onAnswer(toList, func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Header.Set("ETag", `"1"`)
+				if x.Request.Header.Get("If-None-Match") == `"1"` {
+					x.Status, x.Body = http.StatusNotModified, nil
+				}
+			}
+		})},
+	{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Front: onAnswer(toList, func(x *exchange) { x.Header.Del("ETag") })},
+	{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Module, Front: rememberedRefusals()},
+}
+
+// lingeringTools ends a caller's list with what it ended with at first.
+func lingeringTools() front {
+	ends := newTable[any]()
+	return onList(func(p *page) {
+		if next, _ := p.Object["nextCursor"].(string); next != "" || len(p.Tools) == 0 {
+			return
+		}
+		end := p.Tools[len(p.Tools)-1]
+		if first := ends.keep(p.Request.Header.Get("Authorization"), end); first.(tool)["name"] != end.(tool)["name"] {
+			p.Tools = append(p.Tools, first)
+		}
+	})
+}
+
+// rememberedDescribe gives the first description of a tool for good.
+func rememberedDescribe(name string) front {
+	first := newTable[[]byte]()
+	return onAnswer(toDescribe, func(x *exchange) {
+		if x.Status == http.StatusOK && x.Request.URL.Query().Get("name") == name {
+			x.Body = first.keep(name, x.Body)
+		}
+	})
+}
+
+// rememberedRefusals gives a caller's first refusal of a description for good.
+func rememberedRefusals() front {
+	refused := newSet()
+	return onAnswer(toDescribe, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
+		if x.Status == http.StatusNotFound {
+			refused.add(key)
+		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		}
+	})
+}
+
+var upstreamMutants = []Mutant{
+	{Name: "calls-as-text", Breaks: Clauses("upstream/valid-jsonrpc"), Origin: Imagined,
+		Upstream: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Content-Type", "text/plain") })},
+	{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation"), Origin: Module,
+		Wired: func(site *wire) front {
+			return onInvoke(func(x *exchange) {
+				if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
+					site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})
+		}},
+	{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
+		Upstream: func(http.RoundTripper) http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }},
+	{Name: "any-id-will-do", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Upstream: onReplyTo(func(call, reply map[string]any) {
+		if _, ok := reply["result"]; ok {
+			reply["id"] = call["id"]
+		}
+	})},
+	{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Upstream: onReply(func(reply map[string]any) {
+		if _, ok := reply["result"]; ok {
+			delete(reply, "error")
+		}
+	})},
+	{Name: "errors-need-an-id", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Upstream: onReply(func(reply map[string]any) {
+		if _, has := reply["id"]; reply["error"] != nil && !has {
+			delete(reply, "error")
+		}
+	})},
+	{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Upstream: onUpstream(pageAsResult)},
+	{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && isCall(r) && resp.StatusCode == http.StatusInternalServerError && strings.Contains(peek(resp), `"result"`) {
+				resp.StatusCode = http.StatusOK
+			}
+			return resp, err
+		})},
+	{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Upstream: statusOfCalls(http.StatusUnauthorized, http.StatusInternalServerError)},
+	{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Imagined, Upstream: statusOfCalls(http.StatusForbidden, http.StatusInternalServerError)},
+	{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
+		Front: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
+	{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+		Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
+	{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Upstream: downForGood()},
+	{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+		})},
+	{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer,
+		Options: func(o *bridge.Options) { o.MaxAnswer, o.UpstreamTimeout = 1<<30, 10*time.Second }},
+	{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			client := &http.Client{Transport: next}
+			r = r.Clone(r.Context())
+			r.RequestURI = ""
+			return client.Do(r)
+		})},
+	{Name: "calls-by-get", Breaks: Clauses("upstream/post-only"), Origin: Peer,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if !isCall(r) {
+				return next.RoundTrip(r)
+			}
+			call := drain(r)
+			r = r.Clone(r.Context())
+			r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
+			r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
+			return next.RoundTrip(r)
+		})},
+	{Name: "errors-under-500-lost", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && isCall(r) && resp.StatusCode >= 500 {
+				resp.Body.Close()
+				resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader("")), 0
+				resp.Header.Del("Content-Length")
+			}
+			return resp, err
+		})},
+	{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status"), Origin: Module,
+		Front: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusBadGateway && len(x.Body) > 0 {
+				x.Set(http.StatusOK, map[string]any{"result": nil})
+			}
+		})},
+}
+
+// onReplyTo changes the answer of a call with the call beside it.
+func onReplyTo(change func(call, reply map[string]any)) upstream {
+	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		sent := drain(r)
+		r = r.Clone(r.Context())
+		fill(r, sent)
+		return onReply(func(reply map[string]any) { change(decode(sent), reply) })(next).RoundTrip(r)
+	})
+}
+
+// peek reads an answer's body and puts it back.
+func peek(resp *http.Response) string {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxKept))
+	if err != nil {
+		body = nil
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	return string(body)
+}
+
+// pageAsResult takes an HTML page for the method's result.
+func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !isCall(r) {
+		return next.RoundTrip(r)
+	}
+	sent := drain(r)
+	r = r.Clone(r.Context())
+	fill(r, sent)
+	resp, err := next.RoundTrip(r)
+	if err != nil || !strings.Contains(resp.Header.Get("Content-Type"), "html") || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	reply := encode(map[string]any{"jsonrpc": "2.0", "id": decode(sent)["id"], "result": peek(resp)})
+	resp.Body.Close()
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(reply)), int64(len(reply))
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Header.Del("Content-Length")
+	return resp, nil
+}
+
+// statusOfCalls takes one status of a call for another.
+func statusOfCalls(is, becomes int) upstream {
+	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && isCall(r) && resp.StatusCode == is {
+			resp.StatusCode = becomes
+		}
+		return resp, err
+	})
+}
+
+// downForGood never tries again once a connection was refused.
+func downForGood() upstream {
+	var down atomic.Bool
+	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if down.Load() {
+			return nil, fmt.Errorf("the site is down")
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil && strings.Contains(err.Error(), "connection re") && r.Context().Err() == nil {
+			down.Store(strings.Contains(err.Error(), "refused"))
+		}
+		return resp, err
+	})
+}
+
+var loadMutants = []Mutant{
+	{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), Origin: Peer, Front: mixedUp()},
+	{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
+		Upstream: func(next http.RoundTripper) http.RoundTripper {
+			var line sync.Mutex
+			return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if isCall(r) {
+					line.Lock()
+					defer line.Unlock()
+				}
+				return next.RoundTrip(r)
+			})(next)
+		}},
+	{Name: "page-costs-the-catalogue", Breaks: Clauses("load/large-catalogue"), Origin: Imagined,
+		Front: onList(func(p *page) {
+			for cursor := p.Object["nextCursor"]; cursor != nil && cursor != "" && p.Cursor == ""; {
+				cursor = p.Ask(http.MethodGet, p.Request.URL.Path+"?cursor="+url.QueryEscape(fmt.Sprint(cursor)), nil).Object()["nextCursor"]
+			}
+		})},
+	{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget"), Origin: Imagined, Front: slowLists()},
+}
+
+// mixedUp gives a caller another's answer when many invoke at once.
+func mixedUp() front {
+	var busy atomic.Int64
+	var last atomic.Pointer[[]byte]
+	return func(next http.Handler) http.Handler {
+		changed := onInvoke(func(x *exchange) {
+			body := x.Body
+			if other := last.Swap(&body); other != nil && busy.Load() > 48 && x.Status == http.StatusOK {
+				x.Body = *other
+			}
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			busy.Add(1)
+			defer busy.Add(-1)
+			changed.ServeHTTP(w, r)
+		})
+	}
+}
+
+// slowLists take as long as a caller's first one, as those that ask the site every time.
+func slowLists() front {
+	first := newTable[time.Duration]()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toList(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			began := time.Now()
+			key := r.Header.Get("Authorization")
+			cost, known := first.get(key)
+			if known && cost > 100*time.Millisecond {
+				time.Sleep(cost)
+			}
+			next.ServeHTTP(w, r)
+			first.keep(key, time.Since(began))
+		})
+	}
+}
