@@ -106,7 +106,8 @@ func object(in jsondoc.Value, name string) (jsondoc.Value, error) {
 	case !ok:
 		return jsondoc.Value{}, nil
 	case v.Kind != jsondoc.Object:
-		return jsondoc.Value{}, fmt.Errorf("The member %s is a JSON %s; it must be an object.", name, v.Kind) //nolint:staticcheck // a sentence for the caller
+		//lint:ignore ST1005 a sentence for the caller
+		return jsondoc.Value{}, fmt.Errorf("The member %s is a JSON %s; it must be an object.", name, v.Kind)
 	}
 	return jsondoc.Split(v.Raw)
 }
