@@ -160,7 +160,11 @@ var _ = Area("mcp", func(b *Bridge) {
 	})
 
 	b.Check("mcp/session", func(ctx SpecContext) {
-		for _, revision := range b.sessionRevisions(ctx) {
+		revisions := b.sessionRevisions(ctx)
+		if len(revisions) == 0 {
+			NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+		}
+		for _, revision := range revisions {
 			s := b.As(Agent).MustMCP(ctx, revision)
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
 			if s.ID == "" {
