@@ -27,6 +27,12 @@ var _ = Area("access", func(b *Bridge) {
 		for _, bad := range b.badCredentials(victim, creds) {
 			Expect(b.With(Identity(bad.what), bad.creds).List(ctx)).To(BeTurnedAway(anonymous), bad.what)
 		}
+		known := b.KnownTool(ctx)
+		b.As(victim).Describe(ctx, known)
+		anonymous = b.As(Anonymous).Describe(ctx, known)
+		for _, bad := range b.badCredentials(victim, creds) {
+			Expect(b.With(Identity(bad.what), bad.creds).Describe(ctx, known)).To(BeTurnedAway(anonymous), bad.what)
+		}
 		if b.Drupal == nil {
 			return
 		}
@@ -90,7 +96,8 @@ var _ = Area("access", func(b *Bridge) {
 		fresh := b.Drupal.NewUser(b.Permissions(Agent)...)
 		me := b.mustFind(fresh, fixtures.WhoAmI)[0]
 		denied := b.DeniedTool(Discoverer, Agent)
-		b.As(fresh).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+		b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+		b.expire() // so that discovery is seen below
 		for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
 			b.Drupal.Mark()
 			b.As(who).List(ctx)

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -13,19 +14,17 @@ import (
 
 var _ = Area("describe", func(b *Bridge) {
 	b.Check("describe/answers-tool", func(ctx SpecContext) {
-		for _, tool := range b.As(Agent).MustListAll(ctx).Tools() {
-			Expect(b.As(Agent).Describe(ctx, tool.Name())).To(BeTheTool(tool.Name()))
-		}
+		b.eachListed(ctx, func(caller Client, listed Tool) {
+			Expect(caller.Describe(ctx, listed.Name())).To(BeTheTool(listed.Name()))
+		})
 	})
 
 	b.Check("describe/equals-list", func(ctx SpecContext) {
-		for _, listed := range b.As(Agent).MustListAll(ctx).Tools() {
-			described := b.As(Agent).Describe(ctx, listed.Name())
-			if described.Tool() == nil {
-				continue // describe/answers-tool judges that
+		b.eachListed(ctx, func(caller Client, listed Tool) {
+			if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
+				Expect(described).To(HoldAllOf(listed))
 			}
-			Expect(described).To(HoldAllOf(listed))
-		}
+		})
 	})
 
 	b.Check("describe/missing-name", func(ctx SpecContext) {
@@ -33,14 +32,20 @@ var _ = Area("describe", func(b *Bridge) {
 
 		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath})).To(BeRefused(400, "missing_parameter"))
 		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name="})).To(BeRefused(400, "missing_parameter"))
+		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name"})).To(BeRefused(400, "missing_parameter"))
 	})
 
 	b.Check("describe/unknown-404", func(ctx SpecContext) {
 		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
-		r := b.As(Agent).Describe(ctx, "no.such.tool")
-		Expect(r).To(BeRefused(404, "tool_not_found"))
-		Expect(r).To(SayInMessage("no.such.tool"))
+		listed := b.As(Agent).MustListAll(ctx).Names()
+		for _, name := range append(oddNames, noSuchTool) {
+			if !contains(listed, name) {
+				r := b.As(Agent).Describe(ctx, name)
+				Expect(r).To(BeRefused(404, "tool_not_found"))
+				Expect(r).To(SayInMessage(name))
+			}
+		}
 	})
 
 	b.Check("describe/hidden-404", func(ctx SpecContext) {
@@ -116,6 +121,15 @@ var _ = Area("describe", func(b *Bridge) {
 				Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
 			}
 		}
+		if b.Drupal == nil {
+			return
+		}
+		b.As(Outsider).Describe(ctx, known)
+		Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
+		denied := b.DeniedTool(Discoverer, Agent)
+		if b.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
+			Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
+		}
 	})
 
 	b.Check("describe/reflects-safely", func(ctx SpecContext) {
@@ -127,6 +141,28 @@ var _ = Area("describe", func(b *Bridge) {
 		Expect(r).To(BeJSON())
 	})
 })
+
+// oddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
+// of the language has.
+var oddNames = []string{"0", "null", "constructor", "__proto__", "toString"}
+
+// eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs.
+func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
+	own := b.As(Agent).MustListAll(ctx)
+	for _, tool := range own.Tools() {
+		visit(b.As(Agent), tool)
+	}
+	if b.Drupal == nil {
+		return
+	}
+	for _, who := range []Identity{Discoverer, Admin} {
+		for i, tool := range b.As(who).ListAll(ctx).Tools() {
+			if i == 0 || !contains(own.Names(), tool.Name()) {
+				visit(b.As(who), tool)
+			}
+		}
+	}
+}
 
 // otherSpellings are names close to a known one that must not find it, each with what it tries.
 func otherSpellings(name string) map[string]string {

@@ -20,6 +20,9 @@ var _ = Area("errors", func(b *Bridge) {
 		for _, refused := range b.refuseAll(ctx) {
 			Expect(refused.Answer).To(KeepEnvelope(), refused.what)
 		}
+		if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
+			Expect(large).To(KeepEnvelope(), "invoke with 64 MiB")
+		}
 	})
 
 	b.Check("errors/code-stable", func(ctx SpecContext) {

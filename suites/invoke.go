@@ -50,6 +50,13 @@ var _ = Area("invoke", func(b *Bridge) {
 		if judged == 0 {
 			NotTestable("the bridge lists no tool that gives back any argument")
 		}
+		for _, tool := range b.samples(Agent, fixtures.Echo) {
+			if _, shown := listed.Find(tool.Name); shown && tool.hasDefault() {
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
+			}
+		}
 		for _, tool := range b.samples(Agent, fixtures.Value) {
 			if len(tool.Params) == 0 {
 				b.Drupal.Mark()
@@ -193,6 +200,14 @@ func (b *Bridge) takerOf(listed Listing, value string) (tool sample, parameter s
 	return sample{}, "", false
 }
 
+// hasDefault tells whether an optional parameter declares a default, which is the site's to fill in.
+func (s sample) hasDefault() bool {
+	return slices.ContainsFunc(s.Params, func(p fixtures.Param) bool {
+		schema, _ := published(p.Resolved()).(map[string]any)
+		return !p.Required && schema["default"] != nil
+	})
+}
+
 // plain lists the agent's tools whose result is a text in which nothing can get lost.
 func (b *Bridge) plain() []sample {
 	plain := slices.DeleteFunc(b.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
@@ -217,7 +232,7 @@ func HoldInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(must(exact.Parse(text)))
 	return Meet("200 with `result`, and "+string(text)+" in it", func(a *Answer) string {
 		result, there := a.Member("result")
-		if a.Status != http.StatusOK || !there || !slices.ContainsFunc(texts(result), func(s string) bool { return strings.Contains(s, want) }) {
+		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(texts(result), func(s string) bool { return strings.Contains(s, want) }) {
 			return a.Outcome()
 		}
 		return ""

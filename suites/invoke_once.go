@@ -20,13 +20,21 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.Drupal.Mark()
 			Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
 		}
-		for _, f := range afterTheRun {
+		meet := func(tool sample, f siteFailure) {
 			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
 			disarm := b.Drupal.Arm(f.fault)
 			b.Drupal.Mark()
 			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), f.name)
 			disarm()
-			b.recovered(ctx, asAgent(tool.Name))
+			b.recovered(ctx, b.mustRun(ctx))
+		}
+		for _, f := range afterTheRun {
+			meet(tool, f)
+		}
+		for _, other := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+			for _, f := range afterTheRun[:3] {
+				meet(other, f)
+			}
 		}
 		if b.UpstreamTimeout == 0 {
 			return // nobody knows how long a bridge waits for a site that hangs
@@ -47,6 +55,11 @@ var _ = Area("invoke", func(b *Bridge) {
 			Expect(first).To(ForbidStoring())
 			Expect(second).To(ForbidStoring())
 		}
+		failing := b.failing()[0]
+		b.Drupal.Mark()
+		b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
 	})
 })
 

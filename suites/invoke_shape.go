@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -67,6 +68,11 @@ var _ = Area("invoke", func(b *Bridge) {
 				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
 			}
 		}
+		for _, name := range oddNames {
+			if !contains(listed, name) {
+				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+			}
+		}
 	})
 
 	b.Check("invoke/post-only", func(ctx SpecContext) {
@@ -107,10 +113,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		Expect(r).To(BeTakenOrTooLarge(tool), "1 MiB of arguments")
 		b.mustTakeInvokes(ctx)
 
-		head, tail := `{"name":"`+noSuchTool+`","arguments":{"x":"`, `"}}`
-		huge := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, 64*mega), strings.NewReader(tail))
-		Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: huge, Show: head + "… (64 MiB)", Fresh: true})).
-			To(BeTurnedAwayForSize(), "64 MiB")
+		Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize(), "64 MiB")
 		Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request after 64 MiB")
 
 		const deep = 10_000
@@ -197,8 +200,16 @@ var notArguments = []wrongBody{
 	{"a string", `{"name":"TOOL","arguments":"{}"}`},
 	{"an empty string", `{"name":"TOOL","arguments":""}`},
 	{"a number", `{"name":"TOOL","arguments":5}`},
+	{"zero", `{"name":"TOOL","arguments":0}`},
 	{"true", `{"name":"TOOL","arguments":true}`},
 	{"a list", `{"name":"TOOL","arguments":["x",2]}`},
+}
+
+// sendHuge invokes no tool with 64 MiB of arguments, on a connection of its own.
+func (c Client) sendHuge(ctx context.Context) *Answer {
+	head, tail := `{"name":"`+noSuchTool+`","arguments":{"x":"`, `"}}`
+	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, 64<<20), strings.NewReader(tail))
+	return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: body, Show: head + "… (64 MiB)", Fresh: true})
 }
 
 // letters reads as the letter x without end.

@@ -111,7 +111,8 @@ func BeTools() types.GomegaMatcher {
 // BeTheTool matches a describe answer: 200 with the tool of that name.
 func BeTheTool(name string) types.GomegaMatcher {
 	return judging(fmt.Sprintf("200 with the tool %q", name), func(a *Answer) bool {
-		return a.Status == http.StatusOK && a.Tool().Name() == name
+		_, err := a.JSON()
+		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
 	})
 }
 
@@ -119,7 +120,8 @@ func BeTheTool(name string) types.GomegaMatcher {
 func HaveResult() types.GomegaMatcher {
 	return judging("200 with a `result`", func(a *Answer) bool {
 		_, ok := a.Member("result")
-		return a.Status == http.StatusOK && ok
+		_, err := a.JSON()
+		return err == nil && a.Status == http.StatusOK && ok
 	})
 }
 

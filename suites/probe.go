@@ -131,6 +131,10 @@ func (c Client) request(ctx context.Context, r Request, a *Answer) (*http.Reques
 	for name, values := range r.Header {
 		req.Header[name] = values
 	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host // net/http sends no other
+		req.Header.Del("Host")
+	}
 	a.Sent = req.Header.Clone()
 	return req, nil
 }

@@ -264,7 +264,14 @@ func headerNames(answers ...*Answer) []string {
 	return names
 }
 
+// ofTheMoment are headers whose values tell of the time and the load, not of the request.
+var ofTheMoment = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
+	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
+
 func headerOf(a *Answer, header, name string) string {
+	if slices.Contains(ofTheMoment, header) && len(a.Header.Values(header)) > 0 {
+		return "present"
+	}
 	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
 }
 
