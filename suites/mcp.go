@@ -13,6 +13,7 @@ import (
 	"bridgecheck/fixtures"
 	"bridgecheck/suites/exact"
 	"bridgecheck/suites/jsonschema"
+	"bridgecheck/suites/mcpschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {
@@ -22,6 +23,7 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range offered {
 			s := b.As(Agent).MCP(ctx, revision)
 			Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision, b.Claims("mcp-list-changed"))))
+			Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 			declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
 			for capability, method := range map[string]string{"prompts": "prompts/list", "resources": "resources/list", "completions": "completion/complete", "logging": "logging/setLevel"} {
@@ -91,7 +93,9 @@ var _ = Area("mcp", func(b *Bridge) {
 			} else {
 				s.MustListTools(ctx)
 			}
-			Expect(s.CallTool(ctx, "no.such.tool", Args{})).To(BeProtocolError("-32602"), "a tool that nobody has")
+			nobodys := s.CallTool(ctx, "no.such.tool", Args{})
+			Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
+			Expect(nobodys).To(BeValid(revision, mcpschema.Error))
 		}
 	})
 
@@ -131,7 +135,9 @@ var _ = Area("mcp", func(b *Bridge) {
 					continue
 				}
 				judged++
-				Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(GiveStructured(m, tool, revision))
+				called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
+				Expect(called).To(GiveStructured(m, tool, revision))
+				Expect(called).To(BeValid(revision, mcpschema.CallTool))
 			}
 			if judged == 0 {
 				NotTestable("no tool with an outputSchema and a fixed result is listed")
@@ -203,6 +209,7 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range b.revisions(ctx) {
 			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
 				Expect(clientFault(t, revision)).To(BeEmpty(), "%s in %s: expected a tool that strict clients read", t.Name(), revision)
+				Expect(mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))).To(BeEmpty(), "%s in %s: expected a valid Tool", t.Name(), revision)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"bridgecheck/suites/exact"
+	"bridgecheck/suites/mcpschema"
 )
 
 // wrongHeader is a header of the stateless revision that disagrees with the body, or is missing.
@@ -27,6 +28,7 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/stateless-2026", func(ctx SpecContext) {
 		s := b.As(Agent).MCP(ctx, MCP2026July)
 		Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
+		Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
 		first := s.ListTools(ctx, "")
 		Expect(first).To(HaveTools())
 		for _, page := range s.ListAllTools(ctx).Pages {

@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"bridgecheck/suites/exact"
+	"bridgecheck/suites/mcpschema"
 )
 
 // MCPPath is the Streamable HTTP endpoint, below the bridge's URL.
@@ -183,6 +184,18 @@ func (a *Answer) RPCCode() string {
 		return fmt.Sprint(code)
 	}
 	return ""
+}
+
+// BeValid matches an answer whose result or error is what its revision's schema allows.
+func BeValid(revision Revision, kind mcpschema.Kind) types.GomegaMatcher {
+	return &answerMatcher{expected: fmt.Sprintf("a valid %s of %s", kind, revision), judge: func(a *Answer) (string, bool) {
+		var document any = a.RPC()
+		if kind != mcpschema.Error {
+			document = a.RPC()["result"]
+		}
+		fault := mcpschema.Fault(string(revision), kind, document)
+		return "one that breaks it " + fault, fault == ""
+	}}
 }
 
 // rpcOutcome tells in one line what came.

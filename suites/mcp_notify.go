@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/mcpschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {
@@ -29,13 +31,23 @@ var _ = Area("mcp", func(b *Bridge) {
 			b.Drupal.mock.SetSite(before)
 			b.Await(ctx, func() bool { return !contains(b.As(Agent).listedByMCP(ctx), b.ToolName(arrival)) })
 		})
-		if !b.Await(ctx, func() bool { return len(told(streams)) == len(streams) }) {
+		heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
+		if !heard {
 			for revision := range streams {
 				Expect(told(streams)).To(ContainElement(revision), "the tools changed: expected notifications/tools/list_changed within %v in %s, got none", b.patience(), revision)
 			}
 		}
+		for revision, l := range streams {
+			for _, message := range events(l.all) {
+				if message["method"] == listChanged {
+					Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), "%s in %s: expected a valid notification", listChanged, revision)
+				}
+			}
+		}
 	})
 })
+
+const listChanged = "notifications/tools/list_changed"
 
 // listedByMCP names the tools that MCP shows the caller now, in any revision.
 func (c Client) listedByMCP(ctx context.Context) []string {
@@ -140,7 +152,7 @@ func (l *listener) changes() int {
 	}
 	n := 0
 	for _, m := range events(l.all) {
-		if m["method"] == "notifications/tools/list_changed" {
+		if m["method"] == listChanged {
 			n++
 		}
 	}
