@@ -16,12 +16,12 @@ import (
 // Variants lists the correct bridges that differ from the reference wherever the contract leaves room. A run against
 // one fails nothing, and warns only of what the variant declares.
 func Variants() []Mutant {
-	return slices.Concat(wireVariants, listVariants, toolVariants, refusalVariants, accessVariants)
+	return slices.Concat(wireVariants, listVariants, toolVariants, refusalVariants, accessVariants, mcpVariants)
 }
 
 // How answers travel and are written.
 var wireVariants = []Mutant{
-	{Name: "reference", Why: "the reference bridge itself"},
+	{Name: "reference", Why: "the reference bridge itself", MCP: true},
 	{Name: "members-in-reverse-order", Why: "JSON objects have no order", Front: reencoded(reversed)},
 	{Name: "pretty-printed", Why: "white space means nothing; answers are larger", Front: reencoded(indented)},
 	{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Front: reencoded(escaped)},
