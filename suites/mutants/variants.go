@@ -62,7 +62,7 @@ var wireVariants = []Mutant{
 		r.Header.Del("Accept-Encoding")
 		return false
 	})},
-	{Name: "without-etag", Why: "versions are for those who claim a discovery cache", Front: onAnswer(everything, func(x *exchange) { x.Header.Del("ETag") })},
+	{Name: "without-etag", Why: "a version is a SHOULD", Free: Clauses("fresh/version"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("ETag") })},
 	{Name: "cache-control-private", Why: "private keeps shared caches out as well", Front: onAnswer(everything, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
 	{Name: "cache-control-no-store", Why: "so does no-store", Front: onAnswer(everything, func(x *exchange) {
 		x.Header.Set("Cache-Control", "No-Store")
@@ -112,7 +112,7 @@ var listVariants = []Mutant{
 // How tools are written.
 var toolVariants = []Mutant{
 	{Name: "naming-underscore", Why: "names of letters, digits, _ and - alone", Claims: "naming-underscore", Options: underscoring},
-	{Name: "exposure-patterns", Why: "patterns in place of the attribute", Claims: "exposure-patterns,-discovery-permission", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
+	{Name: "exposure-patterns", Why: "patterns in place of the attribute", Claims: "exposure-patterns,-discovery-permission,-drupal-types,-custom-types", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
 	{Name: "output-refused", Why: "results are held to their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
 	{Name: "properties-left-out", Why: "a method without parameters may leave properties out", Front: onInput(func(s map[string]any) {
 		if p, ok := s["properties"].(map[string]any); ok && len(p) == 0 {
@@ -220,7 +220,7 @@ var accessVariants = []Mutant{
 		x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
 	})},
 	{Name: "denied-invoke-404", Why: "403 or 404 for a tool that the caller may not run", Front: onInvoke(func(x *exchange) {
-		if x.Status == http.StatusForbidden && x.lists() {
+		if x.Status == http.StatusForbidden && strings.Contains(x.errorMessage(), "denies this caller the tool") {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 		}
 	})},
@@ -236,7 +236,7 @@ var accessVariants = []Mutant{
 			x.Header.Del("WWW-Authenticate")
 		}
 	})},
-	{Name: "bad-credentials-403", Why: "401, 403, or what anonymous gets", Front: onRefusal(func(x *exchange) {
+	{Name: "bad-credentials-403", Why: "401, 403, or what anonymous gets", Front: onAnswer(toToolViews, func(x *exchange) {
 		if !x.anonymous() && x.Status == http.StatusUnauthorized {
 			x.Refuse(http.StatusForbidden, "access_denied", "The credentials are not valid.")
 			x.Header.Del("WWW-Authenticate")
@@ -247,7 +247,7 @@ var accessVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl", Free: Clauses("list/change-between-pages"), Front: broad},
+	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl,-discovery-cache", Free: Clauses("list/change-between-pages"), Front: broad},
 	{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Upstream: onDiscovery(func(index map[string]any) {
 		index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 	})},
