@@ -51,6 +51,12 @@ var wireVariants = []Mutant{
 		x.Header.Set("X-Generator", "Drupal 10")
 		x.Header.Set("Content-Language", "en")
 	})},
+	{Name: "headers-of-the-moment", Why: "headers that tell of the time and the load", Front: onAnswer(everything, func(x *exchange) {
+		now := time.Now().UnixMilli()
+		x.Header.Set("Age", fmt.Sprint(now/15%100))
+		x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
+		x.Header.Set("X-RateLimit-Reset", fmt.Sprint(now/20))
+	})},
 	{Name: "tiny-writes", Why: "chunked, a few bytes at a time, without a length", Front: dripping},
 	{Name: "slow", Why: "each answer takes a while", Front: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		time.Sleep(4 * time.Millisecond) // the latency is the point
@@ -123,6 +129,9 @@ var toolVariants = []Mutant{
 		if s["properties"] == nil {
 			s["properties"] = map[string]any{}
 		}
+	})},
+	{Name: "closed-and-titled", Why: "the schema of all arguments may have words of its own and be closed", Front: onInput(func(s map[string]any) {
+		s["additionalProperties"], s["title"] = false, "Arguments"
 	})},
 	{Name: "draft-7-declared", Why: "the dialect may be said", Front: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
 	{Name: "required-in-another-order", Why: "`required` is a set", Front: onInput(func(s map[string]any) { slices.Reverse(required(s)) })},

@@ -25,6 +25,13 @@ var accessMutants = []Mutant{
 	{Name: "list-404-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Front: onDenied(toList, func(x *exchange) {
 		x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
 	})},
+	{Name: "page-two-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Why: "the permission is asked for on the first page",
+		Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toList(r) && r.URL.Query().Get("cursor") != "" && caller(r) == "outsider" {
+				r.Header.Set("Authorization", signedAs("agent"))
+			}
+			return false
+		})},
 	{Name: "list-403-names-tools", Breaks: Clauses("access/list-403"), Origin: Imagined, Front: onDenied(toList, func(x *exchange) {
 		x.Refuse(http.StatusForbidden, "access_denied", "You may not see "+strings.Join(x.as("admin").names(), ", ")+".")
 	})},
@@ -80,6 +87,7 @@ var accessMutants = []Mutant{
 		return false
 	})},
 	{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache's key is the user's name alone", Front: lastGoodPassword()},
+	{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache whose key is the user's name", Front: rememberedByName()},
 	{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
 		if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
 			x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
@@ -156,6 +164,16 @@ var accessMutants = []Mutant{
 		if name := caller(r); name == "agent" || name == "agent2" {
 			r.Header.Set("Authorization", signedAs("service"))
 		}
+	})},
+	{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded"), Origin: Imagined, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			stronger := r.Clone(r.Context())
+			stronger.Header.Set("Authorization", signedAs("service"))
+			if resp, err := next.RoundTrip(stronger); err == nil {
+				resp.Body.Close()
+			}
+		}
+		return next.RoundTrip(r)
 	})},
 	{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call takes the credentials of one that is under way", Upstream: sharedClient()},
 
@@ -343,6 +361,23 @@ func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exch
 			changed.ServeHTTP(w, r)
 		})
 	}
+}
+
+// rememberedByName gives what a user was told of a tool to whoever signs in by the same name, with whatever password.
+func rememberedByName() front {
+	told := newTable[[]byte]()
+	return onAnswer(toDescribe, func(x *exchange) {
+		who := caller(x.Request)
+		key := who + "?" + x.described()
+		switch known, seen := told.get(key); {
+		case who == "":
+		case x.Status == http.StatusOK:
+			told.put(key, x.Body)
+		case seen && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, known
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
 }
 
 // lastGoodPassword lets anybody in under a name that signed in before.

@@ -29,6 +29,27 @@ var describeMutants = []Mutant{
 			return t
 		})},
 
+	{Name: "describe-knows-what-all-see", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "a catalogue that the first caller filled",
+		Front: onDescribed(func(x *exchange, t tool) any {
+			if caller(x.Request) == "admin" {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
+			}
+			return t
+		})},
+	{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging aid that writes behind every answer",
+		Front: onAnswer(toDescribe, func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Body = append(x.Body, "<!-- 12 ms -->"...)
+			}
+		})},
+
+	{Name: "describe-drops-titles-for-some", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
+		Front: onDescribed(func(x *exchange, t tool) any {
+			if caller(x.Request) == "admin" {
+				delete(t, "title")
+			}
+			return t
+		})},
 	{Name: "describe-drops-annotations", Breaks: Clauses("describe/equals-list"), Origin: Peer,
 		Front: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
 	{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
@@ -125,6 +146,20 @@ var describeMutants = []Mutant{
 		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
 	{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
 		Front: sticky(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},
+	{Name: "describe-name-zero-is-none", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "`empty('0')` is true",
+		Front: onAnswer(toDescribe, func(x *exchange) {
+			if x.described() == "0" && x.Status == http.StatusNotFound {
+				x.Refuse(http.StatusBadRequest, "missing_parameter", "The parameter \"name\" is missing.")
+			}
+		})},
+	{Name: "describe-knows-constructor", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "every object of JavaScript has one",
+		Front: onAnswer(toDescribe, func(x *exchange) {
+			if x.described() == "constructor" && x.Status == http.StatusNotFound {
+				x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
+			}
+		})},
+	{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "a 404 cached for all, of a tool that only some may see", Front: sharedRefusal(http.StatusNotFound)},
+	{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), Origin: Imagined, Front: sharedRefusal(http.StatusForbidden)},
 	{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), Free: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
 		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 
@@ -269,6 +304,25 @@ func sticky(status int, applies func(failed, now string) bool) front {
 			x.Status, x.Body, kept = kept.Status, kept.Body, nil
 		}
 		served[who(x)] = good
+	})
+}
+
+// sharedRefusal gives describe's refusal of the status to whoever asks for the same name next.
+func sharedRefusal(status int) front {
+	var (
+		mu   sync.Mutex
+		kept *exchange
+	)
+	return onAnswer(toDescribe, func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if kept != nil && x.Status == http.StatusOK && kept.described() == x.described() {
+			x.Status, x.Body = kept.Status, kept.Body
+		}
+		kept = nil
+		if x.Status == status {
+			kept = x
+		}
 	})
 }
 

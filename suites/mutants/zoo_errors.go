@@ -7,12 +7,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"bridgecheck/fixtures"
 )
 
 // How failures of a method, and refusals of any kind, are told.
 var errorMutants = []Mutant{
 	{Name: "unknown-tool-other-code", Breaks: Clauses("invoke/unknown-404", "errors/code-stable"), Origin: Imagined, Why: "describe and invoke disagree",
 		Front: onInvoke(func(x *exchange) { x.recode("tool_not_found", "unknown_tool") })},
+	{Name: "invoke-knows-constructor", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "every object of JavaScript has one", Front: onInvoke(func(x *exchange) {
+		if x.invoked() == "constructor" && x.Status == http.StatusNotFound {
+			x.Refuse(http.StatusInternalServerError, "internal_error", "validate is not a function")
+		}
+	})},
 	{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Front: onInvoke(func(x *exchange) {
 		if x.Status == http.StatusNotFound && !oddless.MatchString(x.invoked()) {
 			x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
@@ -117,6 +124,17 @@ var errorMutants = []Mutant{
 			x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
 		}
 	})},
+	{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge refuses in its own words",
+		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if !toInvoke(r) || small(r) {
+				return false
+			}
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			io.WriteString(w, "<html><title>413 Request Entity Too Large</title></html>") //nolint:errcheck // the caller has gone
+			return true
+		})},
 	{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Front: onRefusal(func(x *exchange) {
 		if x.Status == http.StatusMethodNotAllowed {
 			x.page(x.Status, "Client error")
@@ -197,11 +215,16 @@ var errorMutants = []Mutant{
 	{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		return again(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
 	})},
+	{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "readOnlyHint is a hint", Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		reads := onlyReads(r)
+		return again(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
+	})},
 	{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		return again(r, next, func(*http.Response, error) bool { return isCall(r) })
 	})},
 
-	{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Front: cachedResults()},
+	{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Front: cachedAnswers(http.StatusOK)},
+	{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Front: cachedAnswers(http.StatusInternalServerError)},
 	{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Front: onInvoke(func(x *exchange) {
 		if x.Status == http.StatusOK {
 			x.Header.Set("Cache-Control", "public, max-age=60")
@@ -311,15 +334,28 @@ func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, 
 	return next.RoundTrip(second)
 }
 
+// onlyReads tells whether a call is of a method of the default site that says so itself.
+func onlyReads(r *http.Request) bool {
+	body := drain(r)
+	fill(r, body)
+	id, _ := decode(body)["method"].(string)
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		panic(err)
+	}
+	m, ok := site.Method(id)
+	return ok && m.MCP != nil && decode(m.MCP.Annotations)["readOnlyHint"] == true
+}
+
 // repeated is an invoke with its answer.
 type repeated struct{ who, call, answer string }
 
-// cachedResults gives a caller who asks the same again at once the same result again.
-func cachedResults() front {
+// cachedAnswers gives a caller who asks the same again at once the same answer of the status again.
+func cachedAnswers(status int) front {
 	last := newTable[repeated]()
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
-			if x.Status == http.StatusOK {
+			if x.Status == status {
 				last.put("", repeated{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
 			}
 		})(next)
@@ -336,6 +372,7 @@ func cachedResults() front {
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(status)
 			io.WriteString(w, kept.answer) //nolint:errcheck // the caller has gone
 			return true
 		})(keep)

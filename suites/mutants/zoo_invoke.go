@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,13 @@ var invokeMutants = []Mutant{
 			}
 		})},
 
+	{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging aid that writes behind every answer", Front: onInvoke(func(x *exchange) {
+		if x.Status == http.StatusOK {
+			x.Body = append(x.Body, "<!-- 12 ms -->"...)
+		}
+	})},
+
+	{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "validators that fill them in", Front: defaultsFilled},
 	{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 		Upstream: onParams(rounded)},
 	{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Upstream: onNestedArguments(func(v any) any {
@@ -229,4 +237,33 @@ func shallow(v any, levels int) any {
 		}
 	}
 	return v
+}
+
+// defaultsFilled puts in the defaults of the parameters that a call leaves out.
+func defaultsFilled(next http.Handler) http.Handler {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toInvoke(r) || !small(r) {
+			return false
+		}
+		body := drain(r)
+		fill(r, body)
+		call := decode(body)
+		name, _ := call["name"].(string)
+		arguments, ok := call["arguments"].(map[string]any)
+		if name == "" || !ok || r.Method != http.MethodPost {
+			return false
+		}
+		x := &exchange{Request: r, next: next}
+		described, _ := x.Ask(http.MethodGet, sibling(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
+		input, _ := described["inputSchema"].(map[string]any)
+		properties, _ := input["properties"].(map[string]any)
+		for parameter, schema := range properties {
+			schema, _ := schema.(map[string]any)
+			if v, there := schema["default"]; there && arguments[parameter] == nil {
+				arguments[parameter] = v
+				fill(r, encode(call))
+			}
+		}
+		return false
+	})(next)
 }

@@ -110,6 +110,9 @@ var invokeRequestMutants = []Mutant{
 			call["arguments"] = map[string]any{}
 		}
 	}))},
+	{Name: "arguments-zero-run", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "`empty(0)` is true", Front: onBody(func(body []byte) []byte {
+		return bytes.Replace(body, []byte(`"arguments":0}`), []byte(`"arguments":{}}`), 1)
+	})},
 	{Name: "arguments-text-500", Breaks: Clauses("invoke/missing-arguments"), Origin: Imagined, Front: onCallBody(func(x *exchange, call map[string]any) {
 		if _, ok := call["arguments"].(string); ok {
 			x.Refuse(http.StatusInternalServerError, "internal_error", "Argument #2 must be of type array, string given")
