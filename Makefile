@@ -13,7 +13,7 @@ build:
 	go build -trimpath -buildvcs=auto -o bin/bridgecheck ./cmd/bridgecheck
 
 test:
-	go test ./...
+	go test -timeout 20m ./...
 
 # The tests whose speed the race detector does not ruin.
 race:
