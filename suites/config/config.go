@@ -34,7 +34,8 @@ type File struct {
 	Seed           int64               `yaml:"seed"`           // of generated cases; default 1
 
 	path     string
-	resolved []string // secrets that were read, however they serve
+	lines    map[string]int // of keys, for mistakes that only show later
+	resolved []string       // secrets that were read, however they serve
 }
 
 // Implementation names the bridge in the report.

@@ -13,12 +13,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"bridgecheck/suites"
+	"bridgecheck/suites/ledger"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -39,44 +41,54 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%s is larger than %d KiB: no configuration", name, maxFile>>10)
 	}
 	f := &File{path: name}
-	if err := decode(name, data, f); err != nil {
+	var err error
+	if f.lines, err = decode(name, data, f); err != nil {
 		return nil, err
 	}
 	return f, f.check()
 }
 
+// roles are the identities that checks sign in as.
+var roles = []string{string(suites.Agent), string(suites.Agent2), string(suites.Discoverer), string(suites.Outsider), string(suites.NoRPC),
+	string(suites.Blocked), string(suites.Service), string(suites.Admin)}
+
+// fault is a mistake at a key.
+func (f *File) fault(key, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", f.path, f.lines[key], fmt.Errorf(format, args...))
+}
+
 // check refuses what cannot be, key by key.
 func (f *File) check() error {
-	fault := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %s", f.path, fmt.Sprintf(format, args...))
-	}
 	switch {
 	case f.URL != "" && f.Exec != "":
-		return fault("url names a bridge that is up, exec starts one: give one of the two")
+		return f.fault("exec", "url names a bridge that is up, exec starts one: give one of the two")
 	case f.DrupalProxy != "" && f.Drupal == "":
-		return fault("drupal_proxy stands before a real site: say which by drupal")
+		return f.fault("drupal_proxy", "drupal_proxy stands before a real site: say which by drupal")
 	case f.DrupalProxy != "" && f.MockListen != "":
-		return fault("drupal_proxy and mock_listen both stand behind the bridge: give one of the two")
+		return f.fault("drupal_proxy", "drupal_proxy and mock_listen both stand behind the bridge: give one of the two")
 	case (f.TLS.Cert == "") != (f.TLS.Key == ""):
-		return fault("tls.cert and tls.key go together")
+		return f.fault("tls", "tls.cert and tls.key go together")
 	case f.Rate < 0:
-		return fault("rate is %v: give requests a second, more than 0", f.Rate)
+		return f.fault("rate", "rate is %v: give requests a second, more than 0", f.Rate)
 	case f.Settings.PageSize < 0 || f.Settings.RateLimit < 0:
-		return fault("settings.page_size and settings.rate_limit cannot be negative")
+		return f.fault("settings", "settings.page_size and settings.rate_limit cannot be negative")
 	case f.Settings.Invalidate != nil && !strings.HasPrefix(f.Settings.Invalidate.Path, "/"):
-		return fault("settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
+		return f.fault("settings.invalidate.path", "settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
 	}
 	for name, identity := range f.Identities {
+		if !slices.Contains(roles, name) {
+			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, ledger.Nearest(name, roles), strings.Join(roles, ", "))
+		}
 		if err := identity.check(); err != nil {
-			return fault("identities.%s: %v", name, err)
+			return f.fault("identities."+name, "identities.%s: %v", name, err)
 		}
 	}
 	for i, call := range f.Invocations {
 		if call.Tool == "" {
-			return fault("invocations: entry %d names no tool", i+1)
+			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d names no tool", i+1)
 		}
 		if call.Identity != "" && call.Identity != "anonymous" && !f.has(call.Identity) {
-			return fault("invocations: entry %d is for %s, who is none of the identities", i+1, call.Identity)
+			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is none of the identities", i+1, call.Identity)
 		}
 	}
 	return nil
@@ -120,7 +132,7 @@ func (f *File) Target() suites.Target {
 func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, error) {
 	var err error
 	if o.Capabilities, err = suites.Claim(o.Capabilities, strings.Join(f.Capabilities, ",")); err != nil {
-		return o, fmt.Errorf("%s: capabilities: %w", f.path, err)
+		return o, f.fault("capabilities", "capabilities: %w", err)
 	}
 	if o.TLS, err = f.tls(); err != nil {
 		return o, err
@@ -128,7 +140,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	if f.Proxy != "" {
 		proxy, err := url.Parse(f.Proxy)
 		if err != nil || proxy.Host == "" {
-			return o, fmt.Errorf("%s: proxy: that is no address of a proxy: write for example http://proxy:3128", f.path) // there may be a password in it
+			return o, f.fault("proxy", "proxy: that is no address of a proxy: write for example http://proxy:3128") // there may be a password in it
 		}
 		o.Proxy = http.ProxyURL(proxy)
 	}
@@ -170,21 +182,21 @@ func (f *File) tls() (*tls.Config, error) {
 	if t.CA != "" {
 		pem, err := os.ReadFile(f.beside(t.CA))
 		if err != nil {
-			return nil, fmt.Errorf("%s: tls.ca: %w", f.path, err)
+			return nil, f.fault("tls.ca", "tls.ca: %w", err)
 		}
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: tls.ca: %s holds no certificate in PEM form", f.path, t.CA)
+			return nil, f.fault("tls.ca", "tls.ca: %s holds no certificate in PEM form", t.CA)
 		}
 		settings.RootCAs = pool
 	}
 	if t.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.beside(t.Cert), f.beside(t.Key))
 		if err != nil {
-			return nil, fmt.Errorf("%s: tls.cert and tls.key: %w", f.path, err)
+			return nil, f.fault("tls.cert", "tls.cert and tls.key: %w", err)
 		}
 		settings.Certificates = []tls.Certificate{pair}
 	}
@@ -247,7 +259,7 @@ func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Id
 	for name, identity := range f.Identities {
 		creds, err := f.signIn(ctx, identity, o)
 		if err != nil {
-			return nil, fmt.Errorf("%s: identities.%s: %w", f.path, name, err)
+			return nil, f.fault("identities."+name, "identities.%s: %w", name, err)
 		}
 		all[identityNamed(name)] = creds
 	}

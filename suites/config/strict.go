@@ -20,24 +20,24 @@ type valueError struct {
 func (e *valueError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
 
 // decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file and
-// line.
-func decode(name string, data []byte, into any) error {
+// line. It returns the line of each key, by its path such as settings.page_size, and of each item, as invocations[0].
+func decode(name string, data []byte, into any) (lines map[string]int, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if doc.Kind == 0 {
-		return fmt.Errorf("%s: the file is empty", name)
+		return nil, fmt.Errorf("%s: the file is empty", name)
 	}
-	w := &walker{name: name}
+	w := &walker{name: name, lines: map[string]int{}}
 	w.check(doc.Content[0], reflect.TypeOf(into).Elem(), "")
 	if len(w.wrong) > 0 {
-		return errors.Join(w.wrong...)
+		return nil, errors.Join(w.wrong...)
 	}
 	if err := doc.Content[0].Decode(into); err != nil {
-		return fmt.Errorf("%s: %s", name, plain(err))
+		return nil, fmt.Errorf("%s: %s", name, plain(err))
 	}
-	return nil
+	return w.lines, nil
 }
 
 // plain takes Go's vocabulary out of the decoder's errors.
@@ -53,6 +53,7 @@ func plain(err error) string {
 type walker struct {
 	name  string
 	wrong []error
+	lines map[string]int
 }
 
 var nodeType = reflect.TypeFor[yaml.Node]()
@@ -69,10 +70,12 @@ func (w *walker) check(node *yaml.Node, t reflect.Type, at string) {
 		w.members(node, t, at)
 	case reflect.Map:
 		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+			w.lines[join(at, node.Content[i].Value)] = node.Content[i].Line
 			w.check(node.Content[i+1], t.Elem(), join(at, node.Content[i].Value))
 		}
 	case reflect.Slice:
-		for _, item := range node.Content {
+		for i, item := range node.Content {
+			w.lines[fmt.Sprintf("%s[%d]", at, i)] = item.Line
 			w.check(item, t.Elem(), at)
 		}
 	}
@@ -97,6 +100,7 @@ func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
 			w.fault(key.Line, "the key %s stands here and on line %d", join(at, key.Value), line)
 		}
 		seen[key.Value] = key.Line
+		w.lines[join(at, key.Value)] = key.Line
 		field, known := fields[key.Value]
 		if !known {
 			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), ledger.Nearest(key.Value, names), strings.Join(names, ", "))
