@@ -18,6 +18,7 @@ type Method struct {
 	Positional bool          // parameters go by position
 	Output     jsondoc.Value // zero: none declared
 	Attribute  jsondoc.Value // the McpTool attribute {title, annotations}; zero: the method does not carry it
+	Whole      jsondoc.Value // the input schema as a whole, where the module says more than its properties; zero: it does not
 }
 
 // Marked tells whether the method carries the McpTool attribute.
@@ -126,6 +127,11 @@ func ReadTool(v jsondoc.Value) (Method, error) {
 		}
 	}
 	properties, _ := input.Get("properties")
+	for _, member := range input.Members {
+		if member.Name != "type" && member.Name != "properties" && member.Name != "required" && properties.Kind == jsondoc.Object {
+			m.Whole = input
+		}
+	}
 	m.Positional = len(properties.Items) > 0
 	for i, p := range properties.Items {
 		name := fmt.Sprint(i)

@@ -79,6 +79,9 @@ func verify(v jsondoc.Value, doc []byte, notes *notes) error {
 
 // input builds the object schema of a method's parameters. Parameters by position become properties named 0, 1, …
 func (t Translator) input(m Method, notes *notes) jsondoc.Value {
+	if m.Whole.Kind != "" {
+		return t.mend(m.Whole, notes).With("type", jsondoc.NewString("object"))
+	}
 	var properties []jsondoc.Member
 	var required []jsondoc.Value
 	dialect := ""

@@ -3,17 +3,22 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"bridgecheck/bridge"
 	"bridgecheck/fixtures"
 )
 
@@ -42,7 +47,7 @@ func TestOfficialConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, url, _ := serve(t, site)
+			url := serveModule(t, site)
 			dir := t.TempDir()
 			cmd := exec.CommandContext(within(t, 3*time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js",
 				"server", "--url", url+"/mcp", "--spec-version", revision, "--suite", "all", "-o", dir)
@@ -50,6 +55,51 @@ func TestOfficialConformance(t *testing.T) {
 			judge(t, dir, baseline[revision], out)
 		})
 	}
+}
+
+// richTool has an input schema that goes beyond a method's parameters: only a site with the MCP module can show one.
+const richTool = `{"name":"json_schema_2020_12_tool","description":"Tool with JSON Schema 2020-12 features","inputSchema":{
+	"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+	"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
+	"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},
+		"phone":{"type":"string"},"email":{"type":"string"}},
+	"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+	"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},
+	"additionalProperties":false}}`
+
+// serveModule puts a bridge before a site with the MCP module, whose list holds the rich tool as well. For the module's
+// list stands that of another bridge, which has the same form.
+func serveModule(t *testing.T, site *fixtures.Site) (url string) {
+	t.Helper()
+	drupal, module, _ := serve(t, site)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp/tools/list" {
+			drupal.ServeHTTP(w, r)
+			return
+		}
+		res, err := http.Get(module + r.URL.RequestURI())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer res.Body.Close()
+		list, err := io.ReadAll(res.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, strings.Replace(string(list), `"tools":[`, `"tools":[`+richTool+`,`, 1)) //nolint:errcheck // the bridge complains
+	}))
+	t.Cleanup(upstream.Close)
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, Source: bridge.SourceModule})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	front := httptest.NewServer(b)
+	t.Cleanup(front.CloseClientConnections)
+	return front.URL
 }
 
 // judge compares the checks of all scenarios with the baseline.
