@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"maps"
 	"slices"
 
 	"bridgecheck/reports"
@@ -35,6 +36,11 @@ func Combine(runs ...*reports.Report) *reports.Report {
 		if whole.CutShort == "" {
 			whole.CutShort = run.CutShort
 		}
+	}
+	// What one setup leaves to another is no filter.
+	if whole.Filtered = len(whole.Results) < whole.Ledger.Checked; !whole.Filtered {
+		whole.Settings = maps.Clone(whole.Settings)
+		delete(whole.Settings, "skip")
 	}
 	whole.Summarize()
 	return &whole

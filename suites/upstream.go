@@ -199,8 +199,12 @@ var _ = Area("upstream", func(b *Bridge) {
 		Eventually(b.Upstream.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
 		leave()
 		<-gone
-		Eventually(func() bool { return !b.Upstream.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(time.Second).WithPolling(5*time.Millisecond).
-			Should(BeTrue(), "a caller that goes away: expected its request to the site to end, got it still running a second later")
+		soon := time.Second
+		if b.UpstreamTimeout > 0 {
+			soon = min(soon, b.UpstreamTimeout/2) // after that its own time-out would end the request
+		}
+		Eventually(func() bool { return !b.Upstream.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(soon).WithPolling(5*time.Millisecond).
+			Should(BeTrue(), "a caller that goes away: expected its request to the site to end, got it still running %v later", soon)
 	})
 
 	b.Check("upstream/huge-answer", func(ctx SpecContext) {

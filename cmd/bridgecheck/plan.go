@@ -34,10 +34,6 @@ type leg struct {
 	checks  []ledger.Clause // that the pass judges
 }
 
-// waiting are the clauses whose checks wait for time-outs or make load. The reference bridge is judged by them in its
-// first setup; the others differ in nothing that these are about.
-var waiting = []string{"upstream", "load", "invoke/runs-once"}
-
 // plan settles what the run does. Every mistake that can be told without touching the target is told here.
 func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
@@ -88,9 +84,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			l.options.Skip = append(slices.Clone(l.options.Skip), waiting...)
-		}
+		l.options.Skip = append(slices.Clone(l.options.Skip), setup.Leaves...)
 		if l.checks, err = suites.Checks(l.options); err != nil {
 			return nil, err
 		}
@@ -131,6 +125,9 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 	}
 	if f.skip != nil {
 		o.Skip = f.skip
+	}
+	if setup.UpstreamTimeout > 0 {
+		o.UpstreamTimeout = setup.UpstreamTimeout
 	}
 	return leg{setup: setup.Name, options: o}, nil
 }

@@ -13,10 +13,6 @@ import (
 	"bridgecheck/suites/mutants"
 )
 
-// inProcessUpstreamTimeout is how long the reference bridge waits for the mock: not so long that the checks of time-outs
-// take many seconds, not so short that a busy machine under load runs into it.
-const inProcessUpstreamTimeout = time.Second
-
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
 type stage struct {
 	target   suites.Target
@@ -82,7 +78,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 // inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
 	stand, err := mutants.Serve(mutants.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
-		o.PageSize, o.UpstreamTimeout = l.options.PageSize, inProcessUpstreamTimeout
+		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
 	}})
 	if err != nil {
 		return err
@@ -90,6 +86,6 @@ func (s *stage) inProcess(l leg) error {
 	s.stops = append(s.stops, stand.Close)
 	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.advance, s.stdio = stand.Drupal, stand.Advance, stand.Stdio
-	s.discoveryTTL, s.upstreamTimeout = mutants.TTL, inProcessUpstreamTimeout
+	s.discoveryTTL = mutants.TTL
 	return nil
 }

@@ -3,6 +3,7 @@ package mutants
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"bridgecheck/bridge"
 	"bridgecheck/bridge/invoke"
@@ -24,6 +25,9 @@ type Setup struct {
 	Site     func(*fixtures.Site) // changes the default site; nil: as it is
 	Claimed  []string
 	Settings func(*suites.Options) // what the suites are told beside the capabilities; nil: nothing
+
+	UpstreamTimeout time.Duration // how long the bridge waits for the site
+	Leaves          []string      // globs of clauses that a run in all setups judges in another one
 }
 
 // Setups are those in which the reference bridge is judged: with all that it has over a site that shows the McpTool
@@ -44,6 +48,9 @@ func Setups() []Setup {
 			Claimed:  attribute,
 			Bridge:   everything,
 			Settings: func(o *suites.Options) { o.Invalidate = invalidate },
+
+			UpstreamTimeout: UpstreamTimeout,
+			Leaves:          []string{"load"}, // a busy machine under load runs into the short time-out
 		},
 		{
 			Name: "patterns",
@@ -57,6 +64,9 @@ func Setups() []Setup {
 			},
 			Site:     func(site *fixtures.Site) { site.Extensions = false },
 			Settings: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate, callsAtOnce },
+
+			UpstreamTimeout: 10 * time.Second,
+			Leaves:          []string{"upstream", "invoke/runs-once"}, // they would wait for the long one
 		},
 	}
 }
