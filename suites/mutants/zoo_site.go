@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bridgecheck/bridge"
+	"bridgecheck/bridge/invoke"
 )
 
 // property changes one parameter's schema of one tool, wherever it is shown.
@@ -271,7 +272,9 @@ var upstreamMutants = []Mutant{
 			return next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 		})},
 	{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer,
-		Options: func(o *bridge.Options) { o.MaxAnswer, o.UpstreamTimeout = 1<<30, 10*time.Second }},
+		Options: func(o *bridge.Options) {
+			o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
+		}, Claims: "-output-validation"},
 	{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			client := &http.Client{Transport: next}
