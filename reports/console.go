@@ -65,12 +65,8 @@ func (c *Console) ClearProgress() {
 // untested MUST with its details, the counts, and the outcome as the last line.
 func (c *Console) Summary(r *Report, dir string) error {
 	var b strings.Builder
-	for _, result := range append(r.With(Fail, Error, Fixed), r.With(Warn)...) {
-		c.finding(&b, result, dir)
-	}
-	for _, result := range r.Blocked() {
-		c.finding(&b, result, dir)
-	}
+	c.findings(&b, append(r.With(Fail, Error, Fixed), r.With(Warn)...), dir)
+	c.findings(&b, r.Blocked(), dir)
 	for _, p := range r.BaselineProblems {
 		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[Fail], "BASELINE"), visible(p.File), p.Line, visible(p.Clause), visible(p.Text))
 	}
@@ -97,6 +93,33 @@ const (
 	valueBytes = 2 << 10
 	curlBytes  = 1 << 10
 )
+
+// alike is how many results with one verdict and one message are told once rather than one by one.
+const alike = 3
+
+// findings writes results, those that say the same as one.
+func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
+	type saying struct {
+		verdict Verdict
+		message string
+	}
+	ids := map[saying][]string{}
+	for _, r := range results {
+		ids[saying{r.Verdict, r.Message}] = append(ids[saying{r.Verdict, r.Message}], r.ID)
+	}
+	for _, r := range results {
+		same := ids[saying{r.Verdict, r.Message}]
+		switch {
+		case len(same) < alike:
+			c.finding(b, r, dir)
+		case same[0] == r.ID:
+			fmt.Fprintf(b, "%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", fmt.Sprintf("%d clauses", len(same))))
+			c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
+			c.field(b, "", c.wrap(strings.Join(same, ", ")))
+			b.WriteString("\n")
+		}
+	}
+}
 
 func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
