@@ -117,10 +117,15 @@ var _ = Area("translate", func(b *Bridge) {
 	b.Check("translate/one-bad-tool", func(ctx SpecContext) {
 		site, err := fixtures.Builtin("poisoned")
 		Expect(err).NotTo(HaveOccurred())
-		good := func(id string) bool { return strings.HasPrefix(id, "good.") }
+		group := ""
+		if b.Claims("exposure-patterns") {
+			group, site.Extensions = "content.", false // where no attribute marks tools, the patterns let these in
+		}
 		var want []string
-		for _, m := range site.Methods {
-			if good(m.ID) && site.MayRun(userOf(site, Agent), &m) {
+		for i := range site.Methods {
+			m := &site.Methods[i]
+			m.ID = group + m.ID
+			if strings.HasPrefix(m.ID, group+"good.") && b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
 				want = append(want, b.ToolName(m.ID))
 			}
 		}
@@ -140,7 +145,7 @@ var _ = Area("translate", func(b *Bridge) {
 			Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
 		}
 		for _, tool := range listing.Tools() {
-			if !slices.ContainsFunc(untranslatable, func(id string) bool { return b.ToolName(id) == tool.Name() }) {
+			if !slices.ContainsFunc(untranslatable, func(id string) bool { return b.ToolName(group+id) == tool.Name() }) {
 				continue // schema/input-valid and its like judge what is merely wrong
 			}
 			Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())

@@ -36,7 +36,7 @@ var perToolMutants = []Mutant{
 var perToolVariants = []Mutant{{Name: "one-endpoint-a-tool", Why: "the later module's endpoints beside the three; what is unknown below them is answered as JSON-RPC", Free: Clauses("http/trailing-and-case"), Claims: "per-tool", Wired: endpoints{}.front}}
 
 func perTool(name string, e endpoints, breaks ...string) Mutant {
-	return Mutant{Name: name, Breaks: breaks, Origin: Module, Claims: "per-tool", Wired: e.front}
+	return Mutant{Name: name, Breaks: breaks, Free: Clauses("http/trailing-and-case"), Origin: Module, Claims: "per-tool", Wired: e.front}
 }
 
 // front answers below /mcp/tools/ what is none of the three endpoints.
