@@ -2,7 +2,7 @@
 # make test   all tests
 # make clients  real MCP clients against the bridge
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-FORMATTED   := bridge cmd fixtures mockdrupal reports suites test
+FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
 .PHONY: run build test race selftest bench lint clients ci clean
 

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"bridgecheck/internal/spelling"
 	"bridgecheck/reports"
 )
 
@@ -240,29 +241,9 @@ func (l *Ledger) Nearest(name string) string {
 // Nearest returns the candidate that is the fewest edits away from name; "" without candidates.
 func Nearest(name string, candidates []string) string {
 	sorted := slices.Clone(candidates)
-	sort.SliceStable(sorted, func(i, j int) bool { return distance(name, sorted[i]) < distance(name, sorted[j]) })
+	sort.SliceStable(sorted, func(i, j int) bool { return spelling.Distance(name, sorted[i]) < spelling.Distance(name, sorted[j]) })
 	if len(sorted) == 0 {
 		return ""
 	}
 	return sorted[0]
-}
-
-// distance counts the single-byte edits between a and b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
