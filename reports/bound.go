@@ -28,6 +28,7 @@ func bounded(r *Report, l limits) *Report {
 	c.Capabilities = notNil(c.Capabilities)
 	c.Ledger.Unchecked = notNil(c.Ledger.Unchecked)
 	c.CutShort = text(c.CutShort, l.text)
+	c.Since = boundedSince(c.Since, l)
 	c.Results = make([]Result, len(r.Results))
 	for i, result := range r.Results {
 		c.Results[i] = boundedResult(result, l)
@@ -41,6 +42,25 @@ func bounded(r *Report, l limits) *Report {
 		}
 	}
 	return &c
+}
+
+func boundedSince(c *Comparison, l limits) *Comparison {
+	if c == nil {
+		return nil
+	}
+	b := *c
+	for _, s := range []*Side{&b.Old, &b.New} {
+		for _, value := range []*string{&s.Target.URL, &s.Target.Name, &s.Ledger, &s.Started, &s.Headline} {
+			*value = text(*value, l.text)
+		}
+	}
+	for _, changes := range []*[]Change{&b.NewlyFailing, &b.Fixed, &b.StillFailing, &b.Changed, &b.Unjudged, &b.Ledger} {
+		*changes = notNil(slices.Clone(*changes))
+		for i := range *changes {
+			(*changes)[i].Message = text((*changes)[i].Message, l.text)
+		}
+	}
+	return &b
 }
 
 func boundedResult(r Result, l limits) Result {

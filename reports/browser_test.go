@@ -163,7 +163,10 @@ func (b *tab) picture(name string) {
 func pageFile(t *testing.T, r, previous *Report) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, written(t, func(b *bytes.Buffer) error { return WriteHTML(b, r, previous) }), 0o600); err != nil {
+	if previous != nil {
+		r.Since = Compare(previous, r)
+	}
+	if err := os.WriteFile(path, written(t, func(b *bytes.Buffer) error { return WriteHTML(b, r) }), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return "file://" + path

@@ -1,25 +1,45 @@
 package reports
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // ClauseDoc is all that there is to tell of one clause of the ledger; text between backquotes is shown as code.
 type ClauseDoc struct {
-	ID         string   `json:"id"`
-	Level      Level    `json:"level"`
-	Area       string   `json:"area"`
-	Text       string   `json:"text"`
-	Source     string   `json:"source"`
-	Capability string   `json:"capability,omitempty"` // what a bridge must claim for it to apply
-	Wire       string   `json:"wire,omitempty"`       // what a check has to see
-	Why        string   `json:"why,omitempty"`
-	Remedy     string   `json:"remedy,omitempty"`
-	Right      string   `json:"right,omitempty"`   // an exchange that keeps it
-	Wrong      string   `json:"wrong,omitempty"`   // an exchange that breaks it
-	Mutants    []string `json:"mutants,omitempty"` // the broken bridges that prove its check
-	Unchecked  bool     `json:"unchecked,omitempty"`
+	ID         string
+	Level      Level
+	Area       string
+	Text       string
+	Source     string
+	Capability string // what a bridge must claim for it to apply
+	Wire       string // what a check has to see
+	Why        string
+	Remedy     string   // how the usual cause is mended, a line a language
+	Right      string   // an exchange that keeps it
+	Wrong      string   // an exchange that breaks it
+	Mutants    []string // the broken bridges that prove its check
+	Unchecked  bool     // this build has no check for it
+}
+
+// Clause explains one clause to a person at a terminal.
+func (c *Console) Clause(d ClauseDoc) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n\n%s\n\n", c.paint("1", d.ID), d.Level, c.wrapped(d.Text, 0))
+	check := "bridgecheck run --only " + d.ID
+	if d.Unchecked {
+		check = "this build has none yet"
+	}
+	for _, part := range []struct{ name, text string }{
+		{"why", d.Why}, {"right", d.Right}, {"wrong", d.Wrong}, {"fix", d.Remedy}, {"proven by", strings.Join(d.Mutants, ", ")},
+		{"source", d.Source}, {"binds", "bridges that claim " + or(d.Capability, "tools")}, {"seen from", d.Wire}, {"check", check},
+	} {
+		c.field(&b, part.name, c.wrapped(part.text, fieldIndent))
+	}
+	_, err := io.WriteString(c.Out, b.String())
+	return err
 }
 
 // WriteClauses writes the ledger of a revision as one self-contained page with the filters of report.html.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -94,6 +95,9 @@ const (
 	curlBytes  = 1 << 10
 )
 
+// fieldIndent is the column at which a named value stands.
+const fieldIndent = 12
+
 // alike is how many results with one verdict and one message are told once rather than one by one.
 const alike = 3
 
@@ -129,7 +133,7 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
 	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
 	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
-	c.field(b, "to do", c.wrap(line(r.Remedy, valueBytes)))
+	c.field(b, "to do", c.wrapped(visible(clip(r.Remedy, valueBytes)), fieldIndent))
 	if len(r.Curl) <= curlBytes {
 		c.field(b, "repeat", visible(r.Curl))
 	}
@@ -150,7 +154,7 @@ func (c *Console) field(b *strings.Builder, name, value string) {
 	}
 	indent := "  "
 	if name != "" {
-		indent = strings.Repeat(" ", 12)
+		indent = strings.Repeat(" ", fieldIndent)
 		fmt.Fprintf(b, "  %s", c.paint("2", fmt.Sprintf("%-10s", name)))
 		b.WriteString(lines[0] + "\n")
 		lines = lines[1:]
@@ -160,24 +164,34 @@ func (c *Console) field(b *strings.Builder, name, value string) {
 	}
 }
 
-// wrap breaks text at blanks so that it fits the width with its indent.
+// wrap makes one paragraph of text and breaks it at blanks so that it fits the width with the smallest indent.
 func (c *Console) wrap(s string) string {
-	width := max(c.width()-4, 20)
+	return c.wrapped(strings.Join(strings.Fields(s), " "), 2)
+}
+
+// wrapped breaks each line of s at blanks so that it fits the width with its indent.
+func (c *Console) wrapped(s string, indent int) string {
+	width := max(c.width()-indent-2, 20)
 	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(s) {
-		n := len([]rune(word))
-		switch {
-		case i == 0:
-		case column+1+n > width:
+	for i, paragraph := range strings.Split(s, "\n") {
+		if i > 0 {
 			b.WriteString("\n")
-			column = 0
-		default:
-			b.WriteString(" ")
-			column++
 		}
-		b.WriteString(word)
-		column += n
+		column := 0
+		for j, word := range strings.Fields(paragraph) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case j == 0:
+			case column+1+n > width:
+				b.WriteString("\n")
+				column = 0
+			default:
+				b.WriteString(" ")
+				column++
+			}
+			b.WriteString(word)
+			column += n
+		}
 	}
 	return b.String()
 }

@@ -1,15 +1,12 @@
 package reports
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // ConvertOptions say what Convert turns into what.
 type ConvertOptions struct {
 	Report   string // a report.json or a directory with one
 	Form     string // a name of Forms, or "annotations" for GitHub's workflow commands
-	Previous string // an earlier report, whose differences the html form shows; empty: none
+	Previous string // an earlier report, whose differences the written one is to tell; empty: those that Report tells
 }
 
 // Convert writes a report that stands in a file in another form.
@@ -19,14 +16,11 @@ func Convert(w io.Writer, o ConvertOptions) error {
 		return err
 	}
 	if o.Previous != "" {
-		if o.Form != "html" {
-			return errors.New("an earlier report is shown by the form html only")
-		}
 		previous, err := ReadFile(o.Previous)
 		if err != nil {
 			return err
 		}
-		return WriteHTML(w, r, previous)
+		r.Since = Compare(previous, r)
 	}
 	if o.Form == "annotations" {
 		return WriteAnnotations(w, r)

@@ -20,7 +20,7 @@ type Form struct {
 func Forms() []Form {
 	return []Form{
 		{"json", "report.json", WriteJSON},
-		{"html", "report.html", func(w io.Writer, r *Report) error { return WriteHTML(w, r, nil) }},
+		{"html", "report.html", WriteHTML},
 		{"junit", "junit.xml", WriteJUnit},
 		{"sarif", "report.sarif", WriteSARIF},
 		{"markdown", "summary.md", WriteMarkdown},
@@ -71,7 +71,7 @@ func canonical(r *Report) (*Report, error) {
 	if err := WriteJSON(&b, r); err != nil {
 		return nil, err
 	}
-	written, err := Parse(b.Bytes())
+	written, err := parse(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("this run gives no valid report: %w", err)
 	}

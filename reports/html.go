@@ -58,7 +58,6 @@ type reportView struct {
 	Filters  filterOptions
 	Views    []resultView
 	Slowest  []timing
-	Changes  *Comparison // nil: no earlier report was given
 	Settings []setting
 }
 
@@ -119,9 +118,8 @@ var reportPage = template.Must(template.New("report.gohtml").Funcs(template.Func
 	},
 }).ParseFS(assets, "html/*.gohtml"))
 
-// WriteHTML writes r as one self-contained page, with the differences to previous unless it is nil. The page shows at
-// most 16 KiB of a value or body; report.json has more.
-func WriteHTML(w io.Writer, r, previous *Report) error {
+// WriteHTML writes r as one self-contained page. It shows at most 16 KiB of a value or body; report.json has more.
+func WriteHTML(w io.Writer, r *Report) error {
 	r = bounded(r, pageLimits)
 	r.Summarize()
 	p := reportView{
@@ -133,9 +131,6 @@ func WriteHTML(w io.Writer, r, previous *Report) error {
 	}
 	if i := slices.IndexFunc(p.Views, func(v resultView) bool { return v.Verdict == Fail || v.Verdict == Error }); i >= 0 {
 		p.First = &p.Views[i]
-	}
-	if previous != nil {
-		p.Changes = Compare(previous, r)
 	}
 	for name, value := range r.Settings {
 		p.Settings = append(p.Settings, setting{visible(name), visible(fmt.Sprint(value))})

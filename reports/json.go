@@ -11,7 +11,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 //go:embed report.schema.json
@@ -39,11 +45,14 @@ func WriteJSON(w io.Writer, r *Report) error {
 // maxReport bounds what ReadFile reads, in bytes; reportLimits keep what we write far below it.
 const maxReport = 256 << 20
 
-// ReadFile reads a report.json, or the one in a report directory. It refuses what is not one: another version, unknown members, unknown verdicts, a
-// clause that is there twice, a file that is cut short.
+// ReadFile reads a report.json, or the one in a report directory. It refuses what is not one: another version, unknown
+// members, unknown verdicts, a clause that is there twice, a file that is cut short, whatever breaks the schema.
 func ReadFile(path string) (*Report, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "report.json")
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > maxReport {
+		return nil, tooLarge(path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,7 +64,7 @@ func ReadFile(path string) (*Report, error) {
 		return nil, fmt.Errorf("read report: %w", err)
 	}
 	if len(data) > maxReport {
-		return nil, fmt.Errorf("%s is larger than %d MiB: no report", path, maxReport>>20)
+		return nil, tooLarge(path)
 	}
 	r, err := Parse(data)
 	if err != nil {
@@ -64,8 +73,24 @@ func ReadFile(path string) (*Report, error) {
 	return r, nil
 }
 
+func tooLarge(path string) error {
+	return fmt.Errorf("%s is larger than %d MiB: no report that bridgecheck wrote", path, maxReport>>20)
+}
+
 // Parse reads the bytes of a report.json as ReadFile does.
 func Parse(data []byte) (*Report, error) {
+	r, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := conforms(data); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// parse is Parse for what was just written.
+func parse(data []byte) (*Report, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, errors.New("the file is empty: no report")
 	}
@@ -91,6 +116,55 @@ func Parse(data []byte) (*Report, error) {
 	return &r, nil
 }
 
+var compiledSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("report.schema.json", doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile("report.schema.json")
+})
+
+// conforms holds data against the published schema and tells the first place that breaks it.
+func conforms(data []byte) error {
+	compiled, err := compiledSchema()
+	if err != nil {
+		return fmt.Errorf("compile the schema of report.json: %w", err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return located(data, err)
+	}
+	var broken *jsonschema.ValidationError
+	if err := compiled.Validate(doc); !errors.As(err, &broken) {
+		return err
+	}
+	for len(broken.Causes) > 0 {
+		broken = broken.Causes[0]
+	}
+	return fmt.Errorf("%s: %s; `bridgecheck report schema` prints what a report has to be", place(broken.InstanceLocation), line(broken.ErrorKind.LocalizedString(message.NewPrinter(language.English)), 500))
+}
+
+// place writes a JSON Pointer's words as results[3].evidence.
+func place(words []string) string {
+	var b strings.Builder
+	for _, word := range words {
+		if _, err := strconv.Atoi(word); err == nil {
+			fmt.Fprintf(&b, "[%s]", word)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(".")
+		}
+		b.WriteString(line(word, 100))
+	}
+	return or(b.String(), "the report")
+}
+
 // clauseID is what a clause's id may look like; every form relies on it to need no escaping.
 var clauseID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
@@ -112,6 +186,18 @@ func (r *Report) check() error {
 		}
 		seen[result.ID] = i
 	}
+	if r.Since == nil {
+		return nil
+	}
+	for _, group := range r.Since.Groups() {
+		for _, change := range group.Changes {
+			known := func(v Verdict) bool { return v == "" || slices.Contains(Verdicts(), v) }
+			if !clauseID.MatchString(change.ID) || !slices.Contains(levels, change.Level) || !known(change.Old) || !known(change.New) {
+				return fmt.Errorf("since holds the change %q %q from %q to %q: it should be a clause, a level and two verdicts",
+					line(change.ID, 100), line(string(change.Level), 100), line(string(change.Old), 100), line(string(change.New), 100))
+			}
+		}
+	}
 	return nil
 }
 
@@ -127,14 +213,14 @@ func located(data []byte, err error) error {
 		offset = syntax.Offset
 	case errors.As(err, &kind):
 		offset = kind.Offset
-		err = fmt.Errorf("%s is a %s, which does not belong there", kind.Field, kind.Value)
+		err = fmt.Errorf("%s is of the kind %s, which does not belong there", or(kind.Field, "the report"), kind.Value)
 	}
-	message := strings.TrimPrefix(err.Error(), "json: ")
+	text := strings.TrimPrefix(err.Error(), "json: ")
 	if offset < 0 {
-		return errors.New(message)
+		return errors.New(text)
 	}
 	before := data[:min(int(offset), len(data))]
-	return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')-1, message)
+	return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')-1, text)
 }
 
 func list[T ~string](values []T) string {

@@ -62,6 +62,10 @@ func TestReportConformsToItsSchema(t *testing.T) {
 	mustConform(t, schema, reportJSON(t, every()))
 	mustConform(t, schema, reportJSON(t, kept()))
 
+	later := every()
+	later.Since = Compare(kept(), later)
+	mustConform(t, schema, reportJSON(t, later))
+
 	empty := &Report{}
 	mustConform(t, schema, reportJSON(t, empty))
 }
@@ -84,9 +88,12 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 		in    map[string]any
 	}{
 		{Report{}, members()},
+		{Comparison{}, members("properties", "since")},
+		{Side{}, members("$defs", "side")},
+		{Change{}, members("$defs", "change")},
 		{Tool{}, members("properties", "tool")},
 		{Ledger{}, members("properties", "ledger")},
-		{Target{}, members("properties", "target")},
+		{Target{}, members("$defs", "target")},
 		{Environment{}, members("properties", "environment")},
 		{Summary{}, members("properties", "summary")},
 		{BaselineProblem{}, members("properties", "baseline_problems", "items")},
@@ -134,10 +141,21 @@ func TestReadFileSaysWhatIsWrong(t *testing.T) {
 		{"no report", `{"hello": 1}`, `schema is "", this bridgecheck reads "1.0"`},
 		{"an array", `[]`, "line 1, column 1"},
 		{"unknown member", strings.Replace(good, `"seed":`, `"sead":`, 1), `unknown field "sead"`},
-		{"wrong type", strings.Replace(good, `"duration_ms": 1234`, `"duration_ms": "long"`, 1), "duration_ms is a string, which does not belong there"},
+		{"wrong type", strings.Replace(good, `"duration_ms": 1234`, `"duration_ms": "long"`, 1), "duration_ms is of the kind string, which does not belong there"},
 		{"unknown verdict", strings.Replace(good, `"verdict": "pass"`, `"verdict": "good"`, 1), `results[0] (list/answers-json) has the verdict "good": allowed are fail, error`},
 		{"unknown level", strings.Replace(good, `"level": "MUST"`, `"level": "must"`, 1), `has the level "must": allowed are MUST, SHOULD, MAY`},
 		{"a clause twice", strings.Replace(good, "list/has-tools-array", "list/answers-json", 1), "results[1] is list/answers-json again (first at 0)"},
+		{"null", "null", `schema is "", this bridgecheck reads "1.0"`},
+		{"a string", `"report"`, "the report is of the kind string, which does not belong there"},
+		{"a second document", good + "{}", "invalid character '{' after top-level value"},
+		{"a missing member", strings.Replace(good, `"seed": 9007199254740993,`, "", 1), "the report: missing property 'seed'; `bridgecheck report schema` prints"},
+		{"a missing member of a result", strings.Replace(good, `"duration_ms": 3.5,`, "", 1), "results[0]: missing property 'duration_ms'"},
+		{"results that are null", `{"schema": "1.0", "results": null}`, "the report: missing properties"},
+		{"a time that is none", strings.Replace(good, "2026-11-21T07:30:00Z", "yesterday", 1), `parsing time "yesterday"`},
+		{"a negative count", strings.Replace(good, `"total": 11`, `"total": -1`, 1), "summary.total: minimum: got -1, want 0"},
+		{"nested too deep", `{"schema": "1.0", "settings": ` + strings.Repeat(`{"a":`, 20000), "exceeded max depth"},
+		{"UTF-16", "\xff\xfe{\x00", "line 1, column 1"},
+		{"a change that is none", strings.Replace(good, `"results": [`, `"since": {"fixed": [{"id": "<b>", "level": "MUST"}]}, "results": [`, 1), `since holds the change "<b>" "MUST"`},
 		{"no clause", strings.Replace(good, "list/has-tools-array", "<b>", 1), `results[1] has the id "<b>": it should be a clause`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,6 +225,14 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema":"1.0"}`))
+	whole := every()
+	whole.Since = Compare(kept(), whole)
+	b.Reset()
+	if err := WriteJSON(&b, bounded(whole, limits{text: 1 << 10, exchanges: 4, body: 1 << 10, evidence: 8 << 10})); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:b.Len()/3])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Parse(data)
 		if err != nil {
@@ -214,6 +240,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if err := WriteAll(r, t.TempDir()); err != nil {
 			t.Fatalf("a report that is read cannot be written: %v", err)
+		}
+		if merged, err := Merge([]*Report{r, r}); err != nil || len(merged) != 1 {
+			t.Fatalf("a report cannot be merged with itself: %v", err)
+		}
+		if c := Compare(r, r); c.ExitCode() != 0 {
+			t.Fatalf("a report is worse than itself: %+v", c.NewlyFailing)
 		}
 	})
 }

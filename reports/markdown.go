@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Bounds of summary.md, in bytes: GitHub shows no job summary above 1 MiB, and one step may share that with others.
+// Bounds of summary.md, in bytes where nothing else is said: GitHub shows no job summary above 1 MiB, and one step may share that with others.
 const (
 	markdownDetails = 512 << 10 // all details together; the table of verdicts stands beside them
 	markdownValue   = 4 << 10   // one message or value
+	sinceShown      = 50        // clauses of one kind of change
 )
 
 // words name the verdicts for people.
@@ -32,6 +33,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
 	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", md(targetName(r.Target)), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
+	markdownSince(&b, r.Since)
 
 	budget := markdownDetails
 	for _, section := range []struct {
@@ -70,6 +72,31 @@ func markdownCounts(b *strings.Builder, r *Report) {
 		fmt.Fprintf(b, " %d |", s.Count(v))
 	}
 	fmt.Fprintf(b, " %d |\n\n", s.Total)
+}
+
+// markdownSince tells what changed, kind by kind.
+func markdownSince(b *strings.Builder, c *Comparison) {
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(b, "Since %s (ledger %s, %s):", md(line(c.Old.Started, 100)), md(line(c.Old.Ledger, 100)), md(line(c.Old.Headline, 500)))
+	groups := c.Groups()
+	if len(groups) == 0 {
+		b.WriteString(" no difference.\n\n")
+		return
+	}
+	b.WriteString("\n\n")
+	for _, g := range groups {
+		ids := make([]string, 0, sinceShown)
+		for _, change := range g.Changes[:min(len(g.Changes), sinceShown)] {
+			ids = append(ids, "`"+change.ID+"`")
+		}
+		if over := len(g.Changes) - sinceShown; over > 0 {
+			ids = append(ids, fmt.Sprintf("%d more", over))
+		}
+		fmt.Fprintf(b, "- %s (%d): %s\n", g.Title, len(g.Changes), strings.Join(ids, ", "))
+	}
+	b.WriteString("\n")
 }
 
 // markdownSection writes results' details while budget lasts and gives the bytes that they took.

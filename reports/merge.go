@@ -21,7 +21,7 @@ func Merge(reports []*Report) ([]*Report, error) {
 		if !ok {
 			index[key] = len(merged)
 			c := *r
-			c.Results = slices.Clone(r.Results)
+			c.Results, c.Since = slices.Clone(r.Results), nil
 			merged = append(merged, &c)
 			continue
 		}

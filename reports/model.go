@@ -54,6 +54,9 @@ type Report struct {
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
+	// Since tells what changed from an earlier report; nil: none was given.
+	Since *Comparison `json:"since,omitempty"`
+
 	// BaselineProblems are entries of the baseline that no longer hold; each of them fails the run.
 	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
 }

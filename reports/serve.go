@@ -182,8 +182,12 @@ func (s *site) report(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such report", http.StatusNotFound)
 		return
 	}
+	shown := *f.Report
+	if previous != nil {
+		shown.Since = Compare(previous, f.Report)
+	}
 	var b bytes.Buffer
-	if err := WriteHTML(&b, f.Report, previous); err != nil {
+	if err := WriteHTML(&b, &shown); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

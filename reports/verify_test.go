@@ -32,6 +32,8 @@ func TestVerifyTellsWhatWasDone(t *testing.T) {
 		{"the badge says conformant", "badge.svg", edit("not conformant", "conformant"), "it was changed"},
 		{"the badge is missing", "badge.json", nil, "the file is missing"},
 		{"the summary was changed", "report.json", edit(`"conformant": false`, `"conformant": true`), "the summary does not count the results"},
+		{"a message in report.json changed", "report.json", edit(`want {}`, `all is well`), "report.html: the file is not what report.json gives"},
+		{"a member stands twice in report.json", "report.json", edit(`"verdict": "fail"`, `"verdict": "pass", "verdict": "fail"`), "report.json: the file is not written as bridgecheck writes it"},
 		{"a verdict in report.json changed", "report.json", edit(`"verdict": "fail"`, `"verdict": "pass"`), "mapping/no-params-object is fail here and pass in report.json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestConvert(t *testing.T) {
 		want    string
 	}{
 		{ConvertOptions{Report: dir, Form: "pdf"}, `no report form "pdf": there are json, html, junit, sarif, markdown, badge-svg, badge-json`},
-		{ConvertOptions{Report: dir, Form: "junit", Previous: dir}, "by the form html only"},
+		{ConvertOptions{Report: dir, Form: "junit", Previous: filepath.Join(dir, "none")}, "no such file"},
 		{ConvertOptions{Report: filepath.Join(dir, "none"), Form: "junit"}, "no such file"},
 	} {
 		if err := Convert(&bytes.Buffer{}, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -109,5 +111,11 @@ func TestConvert(t *testing.T) {
 	})
 	if !bytes.Contains(page, []byte("Since the earlier report")) || !bytes.Contains(page, []byte("Still failing")) {
 		t.Error("the page does not show the differences to the earlier report")
+	}
+	summary := written(t, func(b *bytes.Buffer) error {
+		return Convert(b, ConvertOptions{Report: dir, Form: "markdown", Previous: dir})
+	})
+	if !bytes.Contains(summary, []byte("- Still failing (3): `mapping/no-params-object`, ")) {
+		t.Errorf("the summary does not tell the differences to the earlier report:\n%s", summary)
 	}
 }

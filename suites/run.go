@@ -138,8 +138,8 @@ type collector struct {
 
 // result is what the ledger says of a clause, before anything is judged.
 func result(clause ledger.Clause) reports.Result {
-	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.From,
-		Capability: requires(clause), Why: clause.Why, Remedy: clause.Fix}
+	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
+		Capability: requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"bridgecheck/reports"
 	"bridgecheck/suites"
 	"bridgecheck/suites/ledger"
 	"bridgecheck/suites/mutants"
@@ -17,12 +19,23 @@ import (
 // clauseView is a clause as `checks --json` prints it.
 type clauseView struct {
 	ledger.Clause
-	Checked bool `json:"checked"` // this build has a check for it
+	Checked bool     `json:"checked"` // this build has a check for it
+	Mutants []string `json:"mutants"` // the broken bridges that prove the check
 }
 
 func newChecks() *cobra.Command {
-	var asJSON bool
-	list := func(cmd *cobra.Command, _ []string) error { return printLedger(cmd.OutOrStdout(), asJSON) }
+	var asJSON, asHTML bool
+	var output string
+	list := func(cmd *cobra.Command, _ []string) error {
+		if err := oneForm(asJSON, asHTML); err != nil {
+			return err
+		}
+		var written bytes.Buffer
+		if err := writeLedger(&written, asJSON, asHTML); err != nil {
+			return err
+		}
+		return deliver(cmd, output, written.Bytes())
+	}
 	cmd := &cobra.Command{
 		Use:   "checks",
 		Short: "Show the contract: every clause and every capability",
@@ -30,21 +43,26 @@ func newChecks() *cobra.Command {
 	}
 	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", RunE: list}
 	explain := &cobra.Command{
-		Use:   "explain ID",
-		Short: "Tell what one clause asks",
-		Args:  oneArgument("the clause's id, for example list/names-unique"),
+		Use:               "explain ID",
+		Short:             "Tell what one clause asks, why, and how to fix a bridge that breaks it",
+		Args:              oneArgument("the clause's id, for example list/names-unique"),
+		ValidArgsFunction: completeClauses,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return explainClause(cmd.OutOrStdout(), args[0], asJSON)
+			return explainClause(cmd, args[0], asJSON)
 		},
 	}
 	cmd.AddCommand(listCmd, explain)
 	for _, c := range []*cobra.Command{cmd, listCmd, explain} {
 		addJSON(c, &asJSON)
 	}
+	for _, c := range []*cobra.Command{cmd, listCmd} {
+		c.Flags().BoolVar(&asHTML, "html", false, "one page to browse, with reasons, examples and fixes")
+		addOutput(c, &output)
+	}
 	return cmd
 }
 
-// clauses lists the whole ledger, each clause with whether it has a check.
+// clauses lists the whole ledger, each clause with what this build has for it.
 func clauses() (*ledger.Ledger, []clauseView, error) {
 	contract, err := ledger.Load()
 	if err != nil {
@@ -56,18 +74,24 @@ func clauses() (*ledger.Ledger, []clauseView, error) {
 	}
 	views := make([]clauseView, len(contract.Clauses))
 	for i, c := range contract.Clauses {
-		views[i] = clauseView{c, slices.Contains(checked, c)}
+		views[i] = clauseView{c, slices.Contains(checked, c), append([]string{}, mutants.Killing(c.ID)...)}
 	}
 	return contract, views, nil
 }
 
-func printLedger(out io.Writer, asJSON bool) error {
+func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 	contract, views, err := clauses()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if asJSON {
+	case asJSON:
 		return writeJSON(out, map[string]any{"revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
+	case asHTML:
+		docs := make([]reports.ClauseDoc, len(views))
+		for i, v := range views {
+			docs[i] = v.doc()
+		}
+		return reports.WriteClauses(out, contract.Revision, docs)
 	}
 	w := newTable(out)
 	w.row("CLAUSE", "LEVEL", "WIRE", "CAPABILITY", "CHECK")
@@ -92,7 +116,19 @@ func printLedger(out io.Writer, asJSON bool) error {
 // capability is what a bridge must claim to be held to the clause.
 func capability(c ledger.Clause) string { return cmp.Or(c.Needs, "tools") }
 
-func explainClause(out io.Writer, id string, asJSON bool) error {
+// doc is the clause as a reader sees it.
+func (v clauseView) doc() reports.ClauseDoc {
+	wire := "the bridge's URL alone"
+	if v.Wire == ledger.Both {
+		wire = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
+	}
+	return reports.ClauseDoc{
+		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Capability: capability(v.Clause), Wire: wire,
+		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
+	}
+}
+
+func explainClause(cmd *cobra.Command, id string, asJSON bool) error {
 	contract, views, err := clauses()
 	if err != nil {
 		return err
@@ -101,31 +137,16 @@ func explainClause(out io.Writer, id string, asJSON bool) error {
 	if i < 0 {
 		return usagef("there is no clause %q; the nearest is %s", id, contract.Nearest(id))
 	}
-	v := views[i]
 	if asJSON {
-		return writeJSON(out, v)
+		return writeJSON(cmd.OutOrStdout(), views[i])
 	}
-	fmt.Fprintf(out, "%s  %s\n\n%s\n\n", v.ID, v.Level, v.Text)
-	fmt.Fprintf(out, "why: %s\n", v.Why)
-	for _, part := range []struct{ name, text string }{{"right", v.Right}, {"wrong", v.Wrong}, {"to mend it", v.Fix}} {
-		if part.text != "" {
-			fmt.Fprintf(out, "%s: %s\n", part.name, part.text)
-		}
+	return console(cmd.OutOrStdout()).Clause(views[i].doc())
+}
+
+// console fits one to out: colours and width on a terminal, plain text elsewhere.
+func console(out io.Writer) *reports.Console {
+	if file, ok := out.(*os.File); ok {
+		return reports.NewConsole(file, os.Getenv)
 	}
-	if killers := mutants.Killing(v.ID); len(killers) > 0 {
-		fmt.Fprintf(out, "proved by the mutants: %s\n", strings.Join(killers, ", "))
-	}
-	fmt.Fprintln(out)
-	w := newTable(out)
-	w.row("source", v.From)
-	w.row("applies to", "bridges that claim "+capability(v.Clause))
-	w.row("seen from", map[ledger.Wire]string{
-		ledger.Front: "the bridge's URL alone", ledger.Both: "the bridge and the site behind it (--exec or --mock-listen)",
-	}[v.Wire])
-	check := "this build has none yet"
-	if v.Checked {
-		check = "bridgecheck run --only " + v.ID
-	}
-	w.row("check", check)
-	return w.Flush()
+	return &reports.Console{Out: out}
 }

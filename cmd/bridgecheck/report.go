@@ -44,10 +44,6 @@ func reportFile(path string) string {
 func newConvert() *cobra.Command {
 	var o reports.ConvertOptions
 	var output string
-	forms := []string{"annotations"}
-	for _, form := range reports.Forms() {
-		forms = append(forms, form.Name)
-	}
 	cmd := &cobra.Command{
 		Use:   "convert REPORT",
 		Short: "Write a report in another form",
@@ -61,8 +57,8 @@ func newConvert() *cobra.Command {
 			return deliver(cmd, output, written.Bytes())
 		},
 	}
-	cmd.Flags().StringVar(&o.Form, "to", "markdown", "`form`: "+strings.Join(forms, ", "))
-	cmd.Flags().StringVar(&o.Previous, "previous", "", "earlier `report.json` whose differences the form html shows")
+	cmd.Flags().StringVar(&o.Form, "to", "markdown", "`form`: "+strings.Join(formNames(), ", "))
+	cmd.Flags().StringVar(&o.Previous, "previous", "", "earlier `report.json`; the differences to it are told, too")
 	addOutput(cmd, &output)
 	return cmd
 }
@@ -109,6 +105,9 @@ func newMerge() *cobra.Command {
 		Short: "Join the shards of a bridge, and set several bridges side by side",
 		Args:  someArguments(1, -1, "one report or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneForm(asJSON, asHTML); err != nil {
+				return err
+			}
 			var all []*reports.Report
 			for _, path := range args {
 				report, err := readReport(path)
@@ -143,6 +142,14 @@ func newMerge() *cobra.Command {
 	cmd.Flags().BoolVar(&asHTML, "html", false, "one page")
 	addOutput(cmd, &output)
 	return cmd
+}
+
+// oneForm refuses two forms at once.
+func oneForm(asJSON, asHTML bool) error {
+	if asJSON && asHTML {
+		return usagef("--json and --html are two forms of one output: give one of them")
+	}
+	return nil
 }
 
 func newVerify() *cobra.Command {

@@ -75,6 +75,7 @@ Exit codes: 0 conformant · 1 a clause that binds is broken · 2 wrong usage or 
 	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
 	root.SetFlagErrorFunc(flagError)
 	strictArguments(root)
+	addCompletions(root)
 	return root
 }
 

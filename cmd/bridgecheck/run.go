@@ -195,11 +195,7 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
 	}
-	console := &reports.Console{Out: out}
-	if file, ok := out.(*os.File); ok {
-		console = reports.NewConsole(file, os.Getenv)
-	}
-	return console.Summary(report, dir)
+	return console(out).Summary(report, dir)
 }
 
 // prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this

@@ -20,9 +20,6 @@ import (
 //go:embed contract.yaml
 var contract []byte
 
-//go:embed reasons.yaml
-var reasons []byte
-
 // Wire says what a check of a clause has to see.
 type Wire string
 
@@ -42,15 +39,10 @@ type Clause struct {
 	From  string        `yaml:"from" json:"from"`
 	Text  string        `yaml:"text" json:"text"`
 
-	Reason `yaml:"-"`
-}
+	// Source is From in words.
+	Source string `yaml:"-" json:"source"`
 
-// Reason tells people about a clause. Only Why is never empty.
-type Reason struct {
-	Why   string `yaml:"why" json:"why"`               // what goes wrong for whom
-	Right string `yaml:"right" json:"right,omitempty"` // an exchange that keeps the clause
-	Wrong string `yaml:"wrong" json:"wrong,omitempty"` // an exchange that breaks it
-	Fix   string `yaml:"fix" json:"fix,omitempty"`     // how the usual cause is mended, in PHP, Node or Go
+	Reason `yaml:"-"`
 }
 
 // Capability is something that a bridge may claim.
@@ -65,6 +57,7 @@ type Ledger struct {
 	Clauses      []Clause
 	Capabilities []Capability
 	Codes        map[int][]string // error.code values of an HTTP status
+	sources      map[string]string
 	byID         map[string]int
 }
 
@@ -79,26 +72,6 @@ var load = sync.OnceValues(func() (*Ledger, error) {
 	return l, l.explain(reasons)
 })
 
-// explain gives every clause its reason.
-func (l *Ledger) explain(data []byte) error {
-	var all map[string]Reason
-	if err := yaml.Unmarshal(data, &all); err != nil {
-		return fmt.Errorf("read the ledger's reasons: %w", err)
-	}
-	for i, c := range l.Clauses {
-		reason, ok := all[c.ID]
-		if !ok || reason.Why == "" {
-			return fmt.Errorf("read the ledger's reasons: %s has none", c.ID)
-		}
-		l.Clauses[i].Reason = reason
-		delete(all, c.ID)
-	}
-	for id := range all {
-		return fmt.Errorf("read the ledger's reasons: %s is no clause; the nearest is %s", id, l.Nearest(id))
-	}
-	return nil
-}
-
 func parse(data []byte) (*Ledger, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -111,12 +84,26 @@ func parse(data []byte) (*Ledger, error) {
 			return nil, fmt.Errorf("read the ledger, line %d: %w", top[i].Line, err)
 		}
 	}
-	for _, c := range l.Clauses {
+	for i, c := range l.Clauses {
 		if c.Needs != "" && !l.Knows(c.Needs) {
 			return nil, fmt.Errorf("read the ledger: %s needs %q, which is no capability", c.ID, c.Needs)
 		}
+		l.Clauses[i].Source = l.source(c.From)
 	}
 	return l, nil
+}
+
+// source tells in words where a clause is from: `mcp tools` is the tools part of what the word mcp stands for.
+func (l *Ledger) source(from string) string {
+	word, part, _ := strings.Cut(from, " ")
+	switch text, known := l.sources[word]; {
+	case !known:
+		return from
+	case part == "":
+		return text
+	default:
+		return text + ", " + part
+	}
 }
 
 func (l *Ledger) section(name string, node *yaml.Node) error {
@@ -125,6 +112,8 @@ func (l *Ledger) section(name string, node *yaml.Node) error {
 		return node.Decode(&l.Revision)
 	case "codes":
 		return node.Decode(&l.Codes)
+	case "sources":
+		return node.Decode(&l.sources)
 	case "capabilities":
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			l.Capabilities = append(l.Capabilities, Capability{node.Content[i].Value, node.Content[i+1].Value})

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/reports"
+	"bridgecheck/suites/ledger"
+	"bridgecheck/suites/mutants"
+)
+
+// completion proposes words for a shell to complete what was typed; words may carry a description behind a tab.
+type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// completeClauses proposes the clauses' ids for one argument.
+func completeClauses(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	contract, err := ledger.Load()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return clauseWords(contract), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeGlobs proposes areas and clauses for --only and --skip.
+func completeGlobs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	contract, err := ledger.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return append(contract.Areas(), clauseWords(contract)...), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCapabilities proposes what may follow the last comma of --capabilities, a capability to claim or, behind a -,
+// to take away.
+func completeCapabilities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	contract, err := ledger.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	if strings.HasPrefix(typed[len(before):], "-") {
+		before += "-"
+	}
+	given := strings.FieldsFunc(before, func(c rune) bool { return c == ',' })
+	var words []string
+	for _, c := range contract.Capabilities {
+		if !slices.Contains(given, c.Name) && !slices.Contains(given, "-"+c.Name) {
+			words = append(words, before+c.Name+"\t"+c.Text)
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func clauseWords(contract *ledger.Ledger) []string {
+	words := make([]string, len(contract.Clauses))
+	for i, c := range contract.Clauses {
+		words[i] = c.ID + "\t" + string(c.Level) + " " + c.Text
+	}
+	return words
+}
+
+// oneOf proposes fixed words.
+func oneOf(words []string) completion {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func formNames() []string {
+	names := []string{"annotations"}
+	for _, form := range reports.Forms() {
+		names = append(names, form.Name)
+	}
+	return names
+}
+
+func mutantNames() []string {
+	var names []string
+	for _, m := range slices.Concat(mutants.Zoo(), mutants.Variants()) {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// addCompletions gives the flags of all commands below root their words. Flags that name files complete files anyway.
+func addCompletions(root *cobra.Command) {
+	for _, c := range []struct {
+		command, flag string
+		words         completion
+	}{
+		{"run", "only", completeGlobs},
+		{"run", "skip", completeGlobs},
+		{"run", "capabilities", completeCapabilities},
+		{"report convert", "to", oneOf(formNames())},
+		{"selftest", "mutant", oneOf(mutantNames())},
+		{"mock", "site", siteWords},
+		{"mock", "with-module", oneOf([]string{"v1.3", "v1.4"})},
+	} {
+		cmd, _, err := root.Find(strings.Fields(c.command))
+		if err == nil {
+			err = cmd.RegisterFlagCompletionFunc(c.flag, c.words)
+		}
+		if err != nil {
+			panic(err) // the table names a command or flag that is not there
+		}
+	}
+}
+
+// siteWords proposes the built-in sites, and files as the shell finds them.
+func siteWords(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return fixtures.Names(), cobra.ShellCompDirectiveDefault
+}
