@@ -108,8 +108,18 @@ func (x *exchange) method(vars map[string]string) *Answer {
 	return newAnswer(http.StatusOK, typeJSON, m.document(x.state.site, x.base()))
 }
 
-// document is the method as the jsonrpc_discovery module normalises it. What is empty is left out.
+// document is the method as the jsonrpc_discovery module normalises it.
 func (m *method) document(site *fixtures.Site, base string) []byte {
+	if shown := m.shown.Load(); shown != nil && shown.base == base && shown.extensions == site.Extensions {
+		return shown.document
+	}
+	shown := &shownMethod{base, site.Extensions, m.normalise(site, base)}
+	m.shown.Store(shown)
+	return shown.document
+}
+
+// normalise makes the document. What is empty is left out.
+func (m *method) normalise(site *fixtures.Site, base string) []byte {
 	attributes := &php.Array{}
 	set := func(name string, v php.Value) {
 		if php.Truthy(v) {

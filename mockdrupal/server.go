@@ -70,7 +70,7 @@ func New(site *fixtures.Site, o Options) (*Drupal, error) {
 			return nil, fmt.Errorf("starting the mock of %s: %w", site.Name, err)
 		}
 	}
-	d.state.Store(newSnapshot(site))
+	d.state.Store(newSnapshot(site, nil))
 	d.table = d.routeTable()
 	d.router = d.routes()
 	if o.ControlToken != "" {
@@ -91,7 +91,7 @@ func (d *Drupal) SetSite(site *fixtures.Site) {
 }
 
 func (d *Drupal) setSite(site *fixtures.Site) {
-	d.state.Store(newSnapshot(site))
+	d.state.Store(newSnapshot(site, d.state.Load()))
 	d.cache.clear()
 }
 

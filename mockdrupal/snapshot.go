@@ -1,9 +1,11 @@
 package mockdrupal
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal/php"
@@ -27,12 +29,25 @@ type fixedToken struct {
 	token *fixtures.Token
 }
 
-// method is a fixture's method with its parameters read once.
+// method is a fixture's method.
 type method struct {
 	*fixtures.Method
-	class  int // index into snapshot.classes
+	*reading
+	class int // index into snapshot.classes
+}
+
+// reading is what is worked out of a method once; snapshots in which it is the same share it.
+type reading struct {
 	once   sync.Once
 	params []param
+	shown  atomic.Pointer[shownMethod]
+}
+
+// shownMethod is a method's document in discovery, as it was last shown.
+type shownMethod struct {
+	base       string
+	extensions bool
+	document   []byte
 }
 
 type param struct {
@@ -41,7 +56,8 @@ type param struct {
 	schema php.Value
 }
 
-func newSnapshot(site *fixtures.Site) *snapshot {
+// newSnapshot prepares a site to be served; before is the snapshot that it replaces, nil at first.
+func newSnapshot(site *fixtures.Site, before *snapshot) *snapshot {
 	s := &snapshot{
 		site:    site,
 		methods: make(map[string]*method, len(site.Methods)),
@@ -51,7 +67,7 @@ func newSnapshot(site *fixtures.Site) *snapshot {
 	}
 	classes := map[string]int{}
 	for i := range site.Methods {
-		m := &method{Method: &site.Methods[i]}
+		m := &method{Method: &site.Methods[i], reading: before.readingOf(&site.Methods[i])}
 		name := strings.Join(m.Access, "\x00")
 		class, known := classes[name]
 		if !known {
@@ -76,6 +92,16 @@ func newSnapshot(site *fixtures.Site) *snapshot {
 		}
 	}
 	return s
+}
+
+// readingOf is that of the same method before, or a new one. A nil snapshot has none.
+func (s *snapshot) readingOf(m *fixtures.Method) *reading {
+	if s != nil {
+		if old, ok := s.methods[m.ID]; ok && reflect.DeepEqual(old.Method, m) {
+			return old.reading
+		}
+	}
+	return &reading{}
 }
 
 // parameters returns the method's parameters with their schemas as PHP values.

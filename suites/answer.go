@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"bridgecheck/suites/exact"
@@ -60,10 +61,42 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // JSON is the body, read strictly (package exact).
 func (a *Answer) JSON() (any, error) {
 	if !a.read {
-		a.parsed, a.failed = exact.Parse(a.Body)
+		a.parsed, a.failed = a.bridge.bodies.parse(a.Body)
 		a.read = true
 	}
 	return a.parsed, a.failed
+}
+
+// documents are the bodies that were read before: a bridge says the same again and again. What they hold is shared and
+// never changed.
+type documents struct {
+	mu   sync.Mutex
+	read map[string]document
+}
+
+type document struct {
+	value any
+	err   error
+}
+
+// maxRemembered bounds the bodies worth remembering, in bytes: huge ones come once.
+const maxRemembered = 256 << 10
+
+func (d *documents) parse(body []byte) (any, error) {
+	if len(body) > maxRemembered {
+		return exact.Parse(body)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok := d.read[string(body)]
+	if !ok {
+		if d.read == nil {
+			d.read = map[string]document{}
+		}
+		known.value, known.err = exact.Parse(body)
+		d.read[string(body)] = known
+	}
+	return known.value, known.err
 }
 
 // Object is the body as a JSON object; nil when it is none. It is read leniently where the strict reading fails, so

@@ -50,6 +50,7 @@ type Bridge struct {
 	mu        sync.Mutex
 	exchanges []*recorded
 	blamed    *Answer
+	bodies    documents
 }
 
 // Invocation is a call that a run without a mock may make.

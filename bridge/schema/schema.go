@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
@@ -66,10 +67,45 @@ func Recent(v jsondoc.Value) bool {
 }
 
 func compileDraft7(tree any) (*gojsonschema.Schema, error) {
+	loader := draft7Loader()
+	if object, ok := tree.(map[string]any); ok && object["$schema"] == nil {
+		if err := isDraft7(tree); err != nil {
+			return nil, err
+		}
+	} else {
+		loader.Validate = true // against the draft that it declares
+	}
+	return loader.Compile(gojsonschema.NewRawLoader(tree))
+}
+
+func draft7Loader() *gojsonschema.SchemaLoader {
 	loader := gojsonschema.NewSchemaLoader()
 	loader.Draft = gojsonschema.Draft7
-	loader.Validate = true
-	return loader.Compile(gojsonschema.NewRawLoader(tree))
+	return loader
+}
+
+// draft7 is the schema of schemas, which the library would compile anew for every schema.
+var draft7 = sync.OnceValues(func() (*gojsonschema.Schema, error) {
+	return draft7Loader().Compile(gojsonschema.NewReferenceLoader("http://json-schema.org/draft-07/schema#"))
+})
+
+func isDraft7(tree any) error {
+	meta, err := draft7()
+	if err != nil {
+		return err
+	}
+	result, err := meta.Validate(gojsonschema.NewRawLoader(tree))
+	if err != nil {
+		return err
+	}
+	var faults []string
+	for _, fault := range result.Errors() {
+		faults = append(faults, fault.String())
+	}
+	if len(faults) > 0 {
+		return errors.New(strings.Join(faults, "\n"))
+	}
+	return nil
 }
 
 const address = "schema:///root.json"

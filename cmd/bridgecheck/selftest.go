@@ -141,7 +141,7 @@ func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) 
 	cmd := exec.CommandContext(ctx, self, "selftest", "--mutant", m.Name, "--json")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
-	cmd.Env = append(os.Environ(), "GOGC=400") // short-lived: memory is cheaper than collecting it
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=256MiB") // short-lived: memory is cheaper than collecting it
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -156,4 +156,4 @@ func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) 
 }
 
 // workers is how many mutants are judged side by side: some checks wait for time-outs, so there are more than processors.
-func workers() int { return 2 * runtime.NumCPU() }
+func workers() int { return 4 * runtime.NumCPU() }

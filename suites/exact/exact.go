@@ -31,7 +31,7 @@ func Parse(data []byte) (any, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	v, err := value(dec, "", 0)
+	v, err := value(dec, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,25 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
+// place is where in a document a value stands, written out only when somebody asks.
+type place struct {
+	in    *place // nil at the top
+	name  string // of the member
+	index int    // of the item; -1 of a member
+}
+
+func (p *place) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.index < 0:
+		return p.in.String() + "/" + p.name
+	}
+	return fmt.Sprintf("%s/%d", p.in, p.index)
+}
+
 // value reads one value by tokens, for only they show a duplicate name.
-func value(dec *json.Decoder, at string, depth int) (any, error) {
+func value(dec *json.Decoder, in *place, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("is nested deeper than %d levels", maxDepth)
 	}
@@ -68,7 +85,7 @@ func value(dec *json.Decoder, at string, depth int) (any, error) {
 	if delim == '[' {
 		list := []any{}
 		for dec.More() {
-			v, err := value(dec, fmt.Sprintf("%s/%d", at, len(list)), depth+1)
+			v, err := value(dec, &place{in: in, index: len(list)}, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -84,9 +101,9 @@ func value(dec *json.Decoder, at string, depth int) (any, error) {
 		}
 		name := key.(string)
 		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("has the member %q twice in one object (at %s/%s)", name, at, name)
+			return nil, fmt.Errorf("has the member %q twice in one object (at %s/%s)", name, in, name)
 		}
-		if object[name], err = value(dec, at+"/"+name, depth+1); err != nil {
+		if object[name], err = value(dec, &place{in: in, name: name, index: -1}, depth+1); err != nil {
 			return nil, err
 		}
 	}
