@@ -52,7 +52,7 @@ func newCore(o Options) (*core, error) {
 		Transport: transport, Now: o.Now, Observe: m.Upstream,
 	})
 	c.discovery, err = discovery.New(discovery.Options{
-		Source: o.source(c.site), Rules: o.rules(c.site), Targets: o.targets(c.site),
+		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
 		Background: o.Background, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
 	})
@@ -107,10 +107,18 @@ func (c *core) quarantined() int {
 // callers says how callers are read off requests.
 func (o Options) callers() upstream.Callers {
 	cs := upstream.Callers{Schemes: o.Credentials}
-	if o.ServiceUser != "" {
+	if len(o.ServiceTokens) > 0 {
 		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
 	return cs
+}
+
+// discoverer is the account that discovers for all callers; nil: each does so.
+func (o Options) discoverer() *upstream.ServiceAccount {
+	if o.Visibility != VisibilityBroad {
+		return nil
+	}
+	return &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
 }
 
 func (o Options) source(site *upstream.Client) discovery.Source {
@@ -128,7 +136,7 @@ func (o Options) targets(site *upstream.Client) *discovery.Targets {
 	return &discovery.Targets{Site: site, Method: o.TargetMethod, Value: o.TargetValue, Max: o.TargetMax}
 }
 
-// rules says which methods become tools. Callers who share a service account administer nothing by it.
+// rules says which methods become tools. Callers who act as a service account administer nothing by it.
 func (o Options) rules(site *upstream.Client) discovery.Rules {
 	r := discovery.Rules{
 		Expose: o.Expose, Include: o.Include, Exclude: o.Exclude, ReadOnly: o.ReadOnly, Naming: o.Naming,
@@ -137,7 +145,7 @@ func (o Options) rules(site *upstream.Client) discovery.Rules {
 	if o.LazySchemas {
 		r.Lazy = site
 	}
-	if o.AdminMethod == none || o.ServiceUser != "" {
+	if o.AdminMethod == none || len(o.ServiceTokens) > 0 {
 		r.AdminMethod = ""
 	}
 	return r

@@ -23,6 +23,7 @@ type Options struct {
 
 	Source      SourceKind
 	Expose      discovery.Exposure
+	Visibility  Visibility
 	Include     []string
 	Exclude     []string
 	ReadOnly    bool
@@ -81,6 +82,16 @@ const (
 	SourceModule  SourceKind = "module"
 )
 
+// Visibility says whose tools a caller is shown.
+type Visibility string
+
+// Filtered: the caller's own. Broad: all that the service account sees; running stays guarded by the site, which is
+// called with the caller's own credentials.
+const (
+	VisibilityFiltered Visibility = "filtered"
+	VisibilityBroad    Visibility = "broad"
+)
+
 // withDefaults fills in what was left out and refuses what cannot be.
 func (o Options) withDefaults() (Options, *url.URL, error) {
 	for _, s := range Settings() {
@@ -106,11 +117,16 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 
 // consistent refuses combinations that mean nothing.
 func (o Options) consistent() error {
+	broad := o.Visibility == VisibilityBroad
 	switch service := o.ServiceUser != "" || o.ServicePassword != "" || len(o.ServiceTokens) > 0; {
 	case o.PageSize < 1 || o.MaxCallers < 1 || o.MaxAnswer < 1 || o.MaxBody < 1:
 		return fmt.Errorf("page_size, max_callers, max_answer and max_body must be positive")
-	case service && (o.ServiceUser == "" || o.ServicePassword == "" || len(o.ServiceTokens) == 0):
-		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token; without tokens everybody would act as the account")
+	case broad && (o.ServiceUser == "" || o.ServicePassword == ""):
+		return fmt.Errorf("visibility broad needs service_user and a password: the account that discovers for all callers")
+	case broad && len(o.ServiceTokens) > 0:
+		return fmt.Errorf("service_tokens let callers act as the service account, and with visibility broad they call as themselves: leave one of the two out")
+	case !broad && service && (o.ServiceUser == "" || o.ServicePassword == "" || len(o.ServiceTokens) == 0):
+		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token (without tokens everybody would act as the account), or visibility broad")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return fmt.Errorf("tls_cert and tls_key go together")
 	case o.LazySchemas && o.Source == SourceModule:

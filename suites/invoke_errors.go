@@ -68,7 +68,7 @@ var _ = Area("invoke", func(b *Bridge) {
 
 		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
 		Expect(r).To(BeRefused(403, "access_denied"))
-		Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "allowed", "may not", "forbidden", "authori"))
+		Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
 	})
 
 	b.Check("invoke/execution-error-500", func(ctx SpecContext) {

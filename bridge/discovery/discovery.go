@@ -1,6 +1,7 @@
 // Package discovery answers which tools a caller has. It asks the site as the caller, remembers the answer for the
 // shorter of the two TTLs, and lets callers who are told the same share one catalog. It never mixes callers: what one
-// credential was told is given to that credential only. A discovery that fails changes nothing.
+// credential was told is given to that credential only, but for the one account that discovers for all where the bridge
+// is set up so (broad.go). A discovery that fails changes nothing.
 package discovery
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +26,7 @@ import (
 // Options says how long answers hold.
 type Options struct {
 	Source     Source
+	Account    *upstream.ServiceAccount // whose tools all callers are shown; nil: each caller's own
 	Rules      Rules
 	Targets    *Targets      // nil: references take any value
 	TTL        time.Duration // how long the site's tools are taken to be the same
@@ -55,7 +58,8 @@ type Engine struct {
 
 // entry is one caller.
 type entry struct {
-	who     upstream.Caller
+	who     upstream.Caller // without a trace: many requests use the entry
+	account bool            // the account that discovers for all
 	known   atomic.Pointer[knowledge]
 	seen    atomic.Int64 // by the clock, Unix nanoseconds
 	listing catalog.Listing
@@ -68,10 +72,12 @@ type entry struct {
 // knowledge is what a caller was told, and when. Exactly one of set and refusal is there.
 type knowledge struct {
 	set        *set
+	rights     rights
 	refusal    *fault.Error
 	etag       string
-	at         time.Time
-	generation int64 // -1: doubtful
+	at         time.Time // of the oldest answer in it
+	until      time.Time // it need not be asked for again before
+	generation int64     // -1: doubtful
 }
 
 // flight is a discovery under way, for all who wait for it.
@@ -84,7 +90,7 @@ type flight struct {
 
 // New makes an engine. It asks the site nothing before the first caller comes.
 func New(o Options) (*Engine, error) {
-	b, err := newBuilder(o.Rules, o.Logger)
+	b, err := newBuilder(o.Rules, o.Account != nil, o.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +123,9 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		e.observe("hit")
 		return e.view(en, k, false)
 	}
-	err := e.refresh(ctx, en, e.usable(k))
+	err := e.refresh(ctx, en, who.Trace, e.usable(k))
 	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful while the site answered
-		err = e.refresh(ctx, en, e.usable(k))
+		err = e.refresh(ctx, en, who.Trace, e.usable(k))
 		k = en.known.Load()
 	}
 	switch {
@@ -130,15 +136,20 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		e.observe("stale")
 		return e.view(en, k, true)
 	case err == nil:
-		err = fault.New(fault.UpstreamUnavailable, "The site's tools change at this moment; come again.")
+		err = changing()
 	}
 	return View{}, err
+}
+
+func changing() *fault.Error {
+	return fault.New(fault.UpstreamUnavailable, "The site's tools change at this moment; come again.")
 }
 
 func (e *Engine) entry(who upstream.Caller) *entry {
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}
+	who.Trace = upstream.Trace{}
 	en, _ := e.callers.SetIfAbsent(who.Identity, &entry{who: who})
 	return en
 }
@@ -147,8 +158,7 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 	if k.refusal != nil {
 		return View{}, k.refusal
 	}
-	s := k.set
-	v := View{MayDiscover: s.mayDiscover, Administers: s.administers, who: en.who, set: s, listing: &en.listing}
+	v := View{MayDiscover: k.rights.discover, Administers: k.rights.administer, who: e.asker(en.who), set: k.set, listing: &en.listing}
 	if stale {
 		v.Stale, v.Age = true, max(e.o.Now().Sub(k.at), time.Second)
 	}
@@ -156,31 +166,22 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 }
 
 // fresh tells whether knowledge holds without asking again.
-func (e *Engine) fresh(k *knowledge) bool {
-	if !e.current(k) {
-		return false
-	}
-	ttl := e.ttl
-	if k.refusal != nil {
-		ttl = min(e.o.Refused, ttl)
-	}
-	return e.o.Now().Sub(k.at) < ttl
-}
+func (e *Engine) fresh(k *knowledge) bool { return e.current(k) && e.o.Now().Before(k.until) }
 
 // current tells whether nobody has doubted knowledge since it came.
 func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation == e.generation.Load() }
 
 // usable tells whether knowledge may stand in while the site fails.
 func (e *Engine) usable(k *knowledge) bool {
-	return k != nil && k.set != nil && e.o.Now().Sub(k.at) < e.ttl+e.o.MaxStale
+	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
 
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not answered yet")
 
 // refresh asks the site, together with whoever asks for the same caller at this time. With something to fall back on,
-// it waits no longer than StaleAfter; the discovery then goes on without it.
-func (e *Engine) refresh(ctx context.Context, en *entry, fallback bool) error {
+// it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
+func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, fallback bool) error {
 	en.mu.Lock()
 	if e.fresh(en.known.Load()) {
 		en.mu.Unlock()
@@ -188,7 +189,7 @@ func (e *Engine) refresh(ctx context.Context, en *entry, fallback bool) error {
 	}
 	f := en.flight
 	if f == nil {
-		f = e.launch(en)
+		f = e.launch(en, trace)
 	}
 	f.waiting++
 	en.mu.Unlock()
@@ -218,14 +219,16 @@ func (e *Engine) refresh(ctx context.Context, en *entry, fallback bool) error {
 }
 
 // launch starts a discovery; the entry is locked.
-func (e *Engine) launch(en *entry) *flight {
+func (e *Engine) launch(en *entry, trace upstream.Trace) *flight {
 	ctx, cancel := context.WithCancel(e.ctx)
 	f := &flight{done: make(chan struct{}), cancel: cancel}
 	en.flight = f
 	generation := e.generation.Load()
+	who := en.who
+	who.Trace = trace
 	e.flights.Go(func() {
 		defer cancel()
-		err := e.discover(ctx, en, generation)
+		err := e.discover(ctx, en, who, generation)
 		en.mu.Lock()
 		if f.err = err; en.flight == f {
 			en.flight = nil
@@ -236,32 +239,62 @@ func (e *Engine) launch(en *entry) *flight {
 	return f
 }
 
-// discover asks the site and stores what came of it.
-func (e *Engine) discover(ctx context.Context, en *entry, generation int64) error {
+// discover asks the site as who, the entry's caller, and stores what came of it.
+func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, generation int64) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // whatever a site can make a library do must not end the bridge
+			e.o.Logger.Error("discovery panicked", "caller", en.who, "panic", p, "stack", string(debug.Stack()))
+			err = e.failed(en, fmt.Errorf("panic: %v", p))
+		}
+	}()
 	before := en.known.Load()
-	etag := ""
-	if before != nil && before.set != nil && e.o.Rules.Lazy == nil {
-		etag = before.etag
-	}
 	now := &knowledge{at: e.o.Now(), generation: generation}
-	a, err := e.o.Source.Fetch(ctx, en.who, etag)
+	a, err := e.o.Source.Fetch(ctx, who, e.newsSince(en, before))
 	switch {
 	case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
-		now.refusal = fault.From(err)
+		now.refusal, now.until = fault.From(err), now.at.Add(min(e.o.Refused, e.ttl))
 		e.observe("refused")
 	case err != nil:
 		return e.failed(en, err)
-	case a.Unchanged:
-		now.set, now.etag = before.set, before.etag
 	default:
-		targets := e.o.Targets.of(ctx, en.who, e.o.Source, e.o.Rules.Translator, a)
-		if now.set, err = e.builder.build(e.o.Source, a, targets, e.epoch()); err != nil {
-			return e.failed(en, unreadable(err))
+		if err := e.learn(ctx, en, who, before, now, a); err != nil {
+			return e.failed(en, err)
 		}
-		now.etag = a.ETag
 	}
 	en.known.Store(now)
 	e.changed(en, before, now)
+	return nil
+}
+
+// newsSince is the tag by which the site is asked for news only; "" where the whole answer is needed.
+func (e *Engine) newsSince(en *entry, before *knowledge) string {
+	if before == nil || before.set == nil || e.o.Rules.Lazy != nil || e.forAll(en) {
+		return ""
+	}
+	return before.etag
+}
+
+// learn fills in what an answer of the site comes to.
+func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Answer) (err error) {
+	now.until = now.at.Add(e.ttl)
+	if en.account {
+		now.until = now.at.Add(e.o.TTL)
+	}
+	switch {
+	case e.forAll(en):
+		return e.learnBroad(ctx, who, now, a)
+	case a.Unchanged:
+		now.set, now.rights, now.etag = before.set, before.rights, before.etag
+		return nil
+	}
+	var targets map[string][]string
+	if !en.account { // a look-up is a call, and nobody's call is made by the account
+		targets = e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, a, nil)
+	}
+	if now.set, err = e.builder.build(e.o.Source, a, targets, e.epoch()); err != nil {
+		return unreadable(err)
+	}
+	now.rights, now.etag = now.set.rights, a.ETag
 	return nil
 }
 
@@ -302,14 +335,34 @@ func (e *Engine) Invalidate() { e.generation.Add(1) }
 // doubtAgain is how often one caller's failed calls may send the bridge to the site.
 const doubtAgain = 5 * time.Second
 
+// Subject is what the site has contradicted.
+type Subject int
+
+// The subjects: what a caller may do, and what the tools are.
+const (
+	Rights Subject = iota + 1
+	Tools
+)
+
 // Doubt is told when the site refused what its own description allows: the caller's tools are asked for anew, at once
 // and not more often than helps. It reports whether they were.
-func (e *Engine) Doubt(ctx context.Context, who upstream.Caller) bool {
+func (e *Engine) Doubt(ctx context.Context, who upstream.Caller, about Subject) bool {
 	en := e.entry(who)
+	if !e.doubt(en) {
+		return false
+	}
+	if about == Tools && e.o.Account != nil {
+		e.doubt(e.accountEntry(who))
+	}
+	return e.refresh(ctx, en, who.Trace, true) == nil
+}
+
+// doubt makes an entry's knowledge doubtful, unless that was done a moment ago.
+func (e *Engine) doubt(en *entry) bool {
 	now := e.o.Now()
 	en.mu.Lock()
+	defer en.mu.Unlock()
 	if !en.doubted.IsZero() && now.Sub(en.doubted) < min(doubtAgain, e.ttl) {
-		en.mu.Unlock()
 		return false
 	}
 	en.doubted = now
@@ -319,8 +372,7 @@ func (e *Engine) Doubt(ctx context.Context, who upstream.Caller) bool {
 		doubtful.generation = -1
 		en.known.Store(&doubtful)
 	}
-	en.mu.Unlock()
-	return e.refresh(ctx, en, true) == nil
+	return true
 }
 
 // Diagnostics gives what was mended or left out, over all sets that callers hold.

@@ -20,10 +20,22 @@ import (
 // share the tools that they have in common.
 type set struct {
 	catalog     *catalog.Catalog
-	mayDiscover bool
-	administers bool // the caller sees the method that stands for administering
+	rights      rights // of whom the answer was for
 	diagnostics []translate.Diagnostic
 	shelf       *shelf // nil: the catalog's tools have their schemas
+	answer      Answer // what it was made of, where other callers' sets are made of it as well
+}
+
+// rights are what the site's answer says of the caller, beside the tools.
+type rights struct {
+	discover   bool // may list and describe
+	administer bool // sees the method that stands for administering
+}
+
+// rightsIn reads the caller's rights off a description.
+func (r Rules) rightsIn(d Description) rights {
+	return rights{discover: d.MayDiscover, administer: r.AdminMethod != "" &&
+		slices.ContainsFunc(d.Methods, func(m Described) bool { return m.Method.ID == r.AdminMethod })}
 }
 
 // Exposure is what makes a method a tool.
@@ -94,6 +106,7 @@ func readsOnly(m translate.Method) bool {
 type builder struct {
 	rules  Rules
 	picker picker
+	keep   bool // the answers that sets are made of
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
 	logger *slog.Logger
@@ -105,12 +118,12 @@ type translated struct {
 	diagnostics []translate.Diagnostic
 }
 
-func newBuilder(rules Rules, logger *slog.Logger) (*builder, error) {
+func newBuilder(rules Rules, keep bool, logger *slog.Logger) (*builder, error) {
 	p, err := newPicker(rules)
 	if err != nil {
 		return nil, err
 	}
-	return &builder{rules: rules, picker: p, logger: logger}, nil
+	return &builder{rules: rules, picker: p, keep: keep, logger: logger}, nil
 }
 
 // build gives the set of an answer, with references that take the values of targets. Within one epoch the same answer
@@ -131,6 +144,9 @@ func (b *builder) build(source Source, a Answer, targets map[string][]string, ep
 			return nil, err
 		}
 		s := b.assemble(d, targets)
+		if b.keep {
+			s.answer = a
+		}
 		for _, note := range s.diagnostics {
 			if note.Quarantined {
 				b.logger.Warn("method left out", "method", note.Method, "problem", note.Problem)
@@ -142,14 +158,13 @@ func (b *builder) build(source Source, a Answer, targets map[string][]string, ep
 
 // assemble translates the exposed methods, tool by tool: one that cannot be translated costs itself only.
 func (b *builder) assemble(d Description, targets map[string][]string) *set {
-	s := &set{mayDiscover: d.MayDiscover}
+	s := &set{rights: b.rules.rightsIn(d)}
 	tr := b.rules.Translator
 	tr.Targets = targets
 	var methods []Described
 	var ids []string
 	seen := map[string]bool{}
 	for _, m := range d.Methods {
-		s.administers = s.administers || m.Method.ID != "" && m.Method.ID == b.rules.AdminMethod
 		switch {
 		case m.Err != nil:
 			s.quarantine(m.Method.ID, m.Err)

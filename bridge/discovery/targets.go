@@ -25,20 +25,29 @@ type Targets struct {
 // lookups is how many look-ups run at one time.
 const lookups = 4
 
-// of finds the values for every entity type that an answer refers to. A look-up that the caller may not do, or that
-// fails, leaves its references open to any value: it must not cost the discovery.
-func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Answer) map[string][]string {
+// of finds the values for every entity type that an answer refers to; own is the answer that says what the caller may
+// call, nil where that is the same. A look-up that the caller may not do, or that fails, leaves its references open to any value: it must not cost
+// the discovery.
+func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Answer, own *Answer) map[string][]string {
 	if t == nil || !slices.ContainsFunc(a.Documents, func(doc []byte) bool { return bytes.Contains(doc, []byte(`"target_type"`)) }) {
 		return nil // by far the most sites; the answer need not even be read
 	}
-	d, err := source.Read(a)
+	shown, err := source.Read(a)
 	if err != nil {
 		return nil // whoever builds the catalog meets the same error
 	}
+	callable := shown
+	if own != nil {
+		if callable, err = source.Read(*own); err != nil {
+			return nil
+		}
+	}
 	listed := map[string]bool{}
-	wanted := map[string]string{} // method by target
-	for _, m := range d.Methods {
+	for _, m := range callable.Methods {
 		listed[m.Method.ID] = true
+	}
+	wanted := map[string]string{} // method by target
+	for _, m := range shown.Methods {
 		for _, target := range tr.TargetsOf(m.Method) {
 			wanted[target] = strings.ReplaceAll(t.Method, "{target}", target)
 		}

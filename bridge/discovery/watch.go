@@ -108,7 +108,7 @@ func (e *Engine) poll() {
 	for en := range due {
 		en.mu.Lock()
 		if en.flight == nil && !e.fresh(en.known.Load()) {
-			e.launch(en)
+			e.launch(en, upstream.Trace{})
 		}
 		en.mu.Unlock()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/schema"
 	"bridgecheck/bridge/upstream"
@@ -17,18 +18,18 @@ import (
 type mapping struct {
 	when   func(*upstream.RPCError) bool
 	code   fault.Code
-	says   string // the message; %t is the tool, %m the site's own words
-	doubts bool   // the site's description and the site disagree: it is asked for anew
+	says   string            // the message; %t is the tool, %m the site's own words
+	doubts discovery.Subject // in what the site's description and the site disagree: it is asked for anew; 0: nothing
 }
 
 // errorMap is read from the top; the last entry takes what is left.
 var errorMap = []mapping{
-	{(*upstream.RPCError).Denied, fault.AccessDenied, "The site denies this caller the tool %t.", true},
-	{hasCode(upstream.CodeMethodNotFound), fault.ToolNotFound, `There is no tool named "%t".`, true},
-	{(*upstream.RPCError).SchemaViolation, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", true},
-	{missesParameter, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", true},
-	{hasCode(upstream.CodeInvalidParams), fault.InvalidParams, "The site refused the arguments of %t: %m", true},
-	{func(*upstream.RPCError) bool { return true }, fault.ExecutionError, "The tool %t failed: %m", false},
+	{(*upstream.RPCError).Denied, fault.AccessDenied, "Access denied: the site does not let this caller run %t.", discovery.Rights},
+	{hasCode(upstream.CodeMethodNotFound), fault.ToolNotFound, `There is no tool named "%t".`, discovery.Tools},
+	{(*upstream.RPCError).SchemaViolation, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", discovery.Tools},
+	{missesParameter, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", discovery.Tools},
+	{hasCode(upstream.CodeInvalidParams), fault.InvalidParams, "The site refused the arguments of %t: %m", discovery.Tools},
+	{func(*upstream.RPCError) bool { return true }, fault.ExecutionError, "The tool %t failed: %m", 0},
 }
 
 func missesParameter(e *upstream.RPCError) bool { return parameterOf(e) != "" }
@@ -42,7 +43,7 @@ func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catal
 	var rpc *upstream.RPCError
 	if !errors.As(err, &rpc) {
 		if fault.Is(err, fault.AccessDenied, fault.AuthRequired) {
-			in.Discovery.Doubt(ctx, who)
+			in.Discovery.Doubt(ctx, who, discovery.Rights)
 		}
 		return siteFault(err)
 	}
@@ -50,8 +51,8 @@ func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catal
 		if !m.when(rpc) {
 			continue
 		}
-		if m.doubts {
-			in.Discovery.Doubt(ctx, who)
+		if m.doubts != 0 {
+			in.Discovery.Doubt(ctx, who, m.doubts)
 		}
 		return m.fault(tool.Name, rpc)
 	}

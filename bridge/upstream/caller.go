@@ -88,16 +88,18 @@ func (cs Callers) From(h http.Header) (Caller, error) {
 	if l := h.Get("Accept-Language"); len(l) <= maxLanguage {
 		c.language = l
 	}
+	token := ""
 	if cs.Service != nil {
-		cred, err := cs.Service.exchange(h)
-		if err != nil {
+		var cred credential
+		var err error
+		if cred, token, err = cs.Service.exchange(h); err != nil {
 			return Caller{}, err
 		}
 		c.credentials = []credential{cred}
 	} else if err := cs.passThrough(h, &c); err != nil {
 		return Caller{}, err
 	}
-	c.Identity = digest(c)
+	c.Identity = digest(c, token)
 	return c, nil
 }
 
@@ -169,10 +171,11 @@ func traceOf(h http.Header) Trace {
 	return Trace{RequestID: read("X-Request-ID"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
-// digest folds what tells callers apart into one key. Lengths keep two different lists from running together.
-func digest(c Caller) Identity {
+// digest folds what tells callers apart into one key: language, credentials, and as what they use those. The zero byte,
+// which no header holds, keeps two different lists from running together.
+func digest(c Caller, as string) Identity {
 	b := make([]byte, 0, 256)
-	b = append(append(b, c.language...), 0)
+	b = append(append(append(append(b, as...), 0), c.language...), 0)
 	for _, cred := range c.credentials {
 		if cred.name == "X-CSRF-Token" {
 			continue // belongs to the session, and changes nothing about who asks

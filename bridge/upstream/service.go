@@ -27,24 +27,36 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the secret from JSON, YAML and log encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ServiceAccount is one account at the site for all callers, who sign in at the bridge with tokens of its own.
-// Without a token of the list nobody acts as the account.
+// ServiceAccount is one account at the site for all callers: for all that they do, by front-end tokens of the bridge's
+// own, or for what they are shown only.
 type ServiceAccount struct {
 	User     string
 	Password Secret
-	Tokens   []Secret
+	Tokens   []Secret // with which callers sign in at the bridge and act as the account; without one of them nobody does
 }
 
-// exchange turns a front-end token into the account's own credential.
-func (a *ServiceAccount) exchange(h http.Header) (credential, error) {
+// exchange turns a front-end token into the account's own credential, and gives the token as what tells callers apart.
+func (a *ServiceAccount) exchange(h http.Header) (cred credential, token string, err error) {
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || !MatchesSecret(token, a.Tokens) {
+	if len(h.Values("Authorization")) != 1 || !strings.EqualFold(scheme, "Bearer") || !MatchesSecret(token, a.Tokens) {
 		e := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")
 		e.Challenge = []string{"Bearer"}
-		return credential{}, e
+		return credential{}, "", e
 	}
+	return a.credential(), token, nil
+}
+
+// For gives the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody
+// who signs in at the front has its identity.
+func (a *ServiceAccount) For(c Caller) Caller {
+	account := Caller{Trace: c.Trace, language: c.language, credentials: []credential{a.credential()}}
+	account.Identity = digest(account, "the bridge's own account")
+	return account
+}
+
+func (a *ServiceAccount) credential() credential {
 	pair := base64.StdEncoding.EncodeToString([]byte(a.User + ":" + string(a.Password)))
-	return credential{"Authorization", "Basic " + pair}, nil
+	return credential{"Authorization", "Basic " + pair}
 }
 
 // MatchesSecret tells whether given is one of the secrets, in a time that says nothing about them.

@@ -18,6 +18,9 @@ const (
 	callsPerSecond = 500
 )
 
+// Broad names the setup in which one account discovers for all callers.
+const Broad = "broad"
+
 // Setup is one way in which the reference bridge is set up and judged.
 type Setup struct {
 	Name     string
@@ -31,7 +34,8 @@ type Setup struct {
 }
 
 // Setups are those in which the reference bridge is judged: with all that it has over a site that shows the McpTool
-// attribute, and with patterns over a site that has nothing but the jsonrpc module.
+// attribute, with patterns over a site that has nothing but the jsonrpc module, and, by the areas which that changes,
+// with an account that discovers for all callers.
 func Setups() []Setup {
 	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "drupal-types", "custom-types",
 		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
@@ -67,6 +71,18 @@ func Setups() []Setup {
 
 			UpstreamTimeout: 10 * time.Second,
 			Leaves:          []string{"upstream", "invoke/runs-once"}, // they would wait for the long one
+		},
+		{
+			Name:    Broad,
+			Claimed: append(slices.DeleteFunc(slices.Clone(attribute), func(c string) bool { return c == "visibility-filtered" || c == "permission-ttl" }), "visibility-broad"),
+			Bridge: func(o *bridge.Options) {
+				everything(o)
+				o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityBroad, "service", "service-pass"
+			},
+			Settings: func(o *suites.Options) { o.Invalidate = invalidate },
+
+			UpstreamTimeout: UpstreamTimeout,
+			Leaves:          []string{"upstream", "load", "mcp", "invoke/runs-once"}, // the same code as in the other setups
 		},
 	}
 }

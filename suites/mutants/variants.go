@@ -229,7 +229,7 @@ var accessVariants = []Mutant{
 		x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
 	})},
 	{Name: "denied-invoke-404", Why: "403 or 404 for a tool that the caller may not run", Front: onInvoke(func(x *exchange) {
-		if x.Status == http.StatusForbidden && strings.Contains(x.errorMessage(), "denies this caller the tool") {
+		if x.Status == http.StatusForbidden && strings.Contains(x.errorMessage(), "does not let this caller run") {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
 		}
 	})},
@@ -256,7 +256,10 @@ var accessVariants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 		}
 	})},
-	{Name: "broad", Why: "list and describe show every tool; running stays guarded", Claims: "visibility-broad,-permission-ttl,-discovery-cache", Free: Clauses("list/change-between-pages"), Front: broad},
+	{Name: "broad", Setup: Broad, Why: "list and describe show every tool; running stays guarded", MCP: true},
+	{Name: "broad-denied-other-words", Setup: Broad, Why: "messages are free, as long as they say what is wrong", Front: onShownAndDenied(func(x *exchange) {
+		x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
+	})},
 	{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Upstream: onDiscovery(func(index map[string]any) {
 		index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 	})},

@@ -53,6 +53,12 @@ func signedAs(user string) string {
 
 // hides tells whether the site shows an account a method that is no tool.
 func (w *wire) hides(authorization, id string) bool {
+	attributes, shown := w.method(authorization, id)
+	return shown && attributes["mcpTool"] == nil
+}
+
+// method gives the attributes of a method as the site shows it to an account.
+func (w *wire) method(authorization, id string) (attributes map[string]any, shown bool) {
 	req, err := http.NewRequest(http.MethodGet, w.site+"/jsonrpc/methods", nil)
 	if err != nil {
 		panic(err)
@@ -60,20 +66,19 @@ func (w *wire) hides(authorization, id string) bool {
 	req.Header.Set("Authorization", authorization)
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	defer resp.Body.Close()
 	index, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	methods, _ := decode(index)["data"].([]any)
 	for _, m := range methods {
-		m, _ := m.(map[string]any)
-		attributes, _ := m["attributes"].(map[string]any)
-		if m["id"] == id && attributes["mcpTool"] == nil {
-			return true
+		if m, _ := m.(map[string]any); m["id"] == id {
+			attributes, _ = m["attributes"].(map[string]any)
+			return attributes, true
 		}
 	}
-	return false
+	return nil, false
 }

@@ -106,10 +106,6 @@ var accessMutants = []Mutant{
 		}
 		return false
 	})},
-	{Name: "broad-list-filtered", Breaks: Clauses("access/discovery-broad", "list/pages-cover-all-once"), Origin: Imagined, Claims: "visibility-broad"},
-	{Name: "broad-describe-filtered", Breaks: Clauses("access/discovery-broad", "describe/answers-tool"), Free: Clauses("list/change-between-pages"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl,-discovery-cache", Front: broadListOnly},
-	{Name: "broad-denied-404", Breaks: Clauses("invoke/denied-clear"), Free: Clauses("list/change-between-pages"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl,-discovery-cache", Front: broadSaying(http.StatusNotFound, "tool_not_found", "There is no tool named %q.")},
-	{Name: "broad-denied-unclear", Breaks: Clauses("invoke/denied-clear"), Free: Clauses("list/change-between-pages"), Origin: Imagined, Claims: "visibility-broad,-permission-ttl,-discovery-cache", Front: broadSaying(http.StatusForbidden, "access_denied", "Error with %q.")},
 
 	{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Front: onInvoke(func(x *exchange) {
 		if r := x.Ask(http.MethodGet, sibling(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {

@@ -1,0 +1,204 @@
+package bridge_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+// broadSite is a site on which the account sees two tools and everybody else one, and that notes who asked for what.
+type broadSite struct {
+	*site
+	mu    sync.Mutex
+	asked []string // user, and what for
+}
+
+func newBroadSite(t *testing.T) *broadSite {
+	b := &broadSite{site: newSite(t)}
+	note := func(r *http.Request, what string) string {
+		user, _, _ := r.BasicAuth()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.asked = append(b.asked, user+" "+what)
+		return user
+	}
+	b.list = func(w http.ResponseWriter, r *http.Request) {
+		switch user := note(r, "methods"); user {
+		case "":
+			w.WriteHeader(401)
+		case "norpc":
+			w.WriteHeader(403)
+		case "account":
+			fmt.Fprintf(w, `{"data":[%s,%s,{"id":"cache.rebuild"}],"meta":{"mcp":{"discovery":true}}}`, echo, method("content.secret"))
+		default:
+			fmt.Fprintf(w, `{"data":[%s],"meta":{"mcp":{"discovery":%t}}}`, echo, user != "outsider")
+		}
+	}
+	b.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		if note(r, c.Method); c.Method == "content.secret" {
+			io.WriteString(w, `{"error":{"code":-32600,"message":"Invalid Request","data":"Access Denied"},"id":null}`)
+			return
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":true}`, c.ID)
+	}
+	return b
+}
+
+// seen gives and forgets who asked for what.
+func (b *broadSite) seen() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	asked := b.asked
+	b.asked = nil
+	return asked
+}
+
+func broadly(o *bridge.Options) {
+	o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityBroad, "account", "canary-pass"
+}
+
+func TestOneAccountDiscoversForAll(t *testing.T) {
+	s := newBroadSite(t)
+	front := start(t, s.site, broadly)
+	for user, want := range map[string]int{"agent": 200, "other": 200, "outsider": 403, "norpc": 403, "": 401} {
+		l, d := list(t, front, user), send(t, front, user, "GET", "/mcp/tools/describe?name=content.secret", "")
+		if l.Status != want || d.Status != want || strings.Contains(l.Body+d.Body, "content.secret") != (want == 200) {
+			t.Errorf("%q: list %d, describe %d, want %d: %s", user, l.Status, d.Status, want, l.Body)
+		}
+	}
+	if n := len(slices.DeleteFunc(s.seen(), func(a string) bool { return a != "account methods" })); n != 1 {
+		t.Errorf("the account asked %d times", n)
+	}
+
+	denied := call(t, front, "agent", "content.secret", "{}")
+	if denied.Status != 403 || denied.Code() != "access_denied" {
+		t.Errorf("a tool that is shown and denied: %d %s", denied.Status, denied.Body)
+	}
+	if r := call(t, front, "outsider", "content.echo", "{}"); r.Status != 200 {
+		t.Errorf("who may run and not discover: %d %s", r.Status, r.Body)
+	}
+	for _, asked := range s.seen() {
+		if strings.HasPrefix(asked, "account") {
+			t.Errorf("on behalf of a call: %s", asked)
+		}
+	}
+	if r := send(t, front, "agent", "POST", "/mcp/admin/invalidate", ""); r.Status != 403 {
+		t.Errorf("what the account may administer, a caller may: %d", r.Status)
+	}
+}
+
+func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {
+	s := newBroadSite(t)
+	front := start(t, s.site, broadly)
+	if r := list(t, front, "account"); r.Status != 200 || !strings.Contains(r.Body, "content.secret") {
+		t.Errorf("the account as a caller of its own: %d %s", r.Status, r.Body)
+	}
+	good := s.list
+	s.change(func() {
+		s.list = func(w http.ResponseWriter, r *http.Request) {
+			if user, _, _ := r.BasicAuth(); user == "account" {
+				w.WriteHeader(401)
+				return
+			}
+			good(w, r)
+		}
+	})
+	r := list(t, front, "agent")
+	if r.Status != 200 { // the account's last answer still holds
+		t.Errorf("with what is known: %d %s", r.Status, r.Body)
+	}
+	fresh := start(t, s.site, broadly)
+	if r := list(t, fresh, "agent"); r.Status != 502 || r.Header.Get("WWW-Authenticate") != "" {
+		t.Errorf("an account that the site refuses: %d %v %s", r.Status, r.Header, r.Body)
+	}
+}
+
+// Callers are asked about after permission_ttl, the account after discovery_ttl; what is shown is never older.
+func TestTheAccountIsAskedLessOften(t *testing.T) {
+	s := newBroadSite(t)
+	c := &clock{}
+	front := start(t, s.site, broadly, func(o *bridge.Options) { o.Now = c.now })
+	for _, step := range []struct {
+		after time.Duration
+		user  string
+		asked string
+	}{
+		{0, "agent", "[agent methods account methods]"},
+		{30 * time.Second, "agent", "[]"},
+		{31 * time.Second, "agent", "[agent methods]"},
+		{200 * time.Second, "other", "[other methods]"},
+		{40 * time.Second, "other", "[other methods account methods]"}, // 40 s after its own, 301 s after the account's
+	} {
+		c.advance(step.after)
+		list(t, front, step.user)
+		if asked := fmt.Sprint(s.seen()); asked != step.asked {
+			t.Errorf("%s after %s: %s, want %s", step.user, step.after, asked, step.asked)
+		}
+	}
+}
+
+func TestLookUpsAreTheCallersOwn(t *testing.T) {
+	const reference = `{"id":"content.create","attributes":{"usage":"u","params":{"type":{"schema":{"type":"entity_reference","settings":{"target_type":"node_type"}}}},"mcpTool":{}}}`
+	s := newBroadSite(t)
+	s.list = func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := r.BasicAuth()
+		visible := []string{reference}
+		if user != "reader" {
+			visible = append(visible, `{"id":"node_type.list","attributes":{}}`)
+		}
+		fmt.Fprintf(w, `{"data":[%s],"meta":{"mcp":{"discovery":true}}}`, strings.Join(visible, ","))
+	}
+	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		user, _, _ := r.BasicAuth()
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":[{"id":%q}]}`, c.ID, "of-"+user)
+	}
+	front := start(t, s.site, broadly)
+	for user, want := range map[string]string{"agent": `"enum":["of-agent"]`, "editor": `"enum":["of-editor"]`, "reader": `{"type":"string"}`} {
+		if r := list(t, front, user); !strings.Contains(r.Body, want) {
+			t.Errorf("%s: want %s in %s", user, want, r.Body)
+		}
+	}
+}
+
+func TestTheAccountDescribesWhereSchemasAreLazy(t *testing.T) {
+	s := newBroadSite(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/jsonrpc/methods/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if user, _, _ := r.BasicAuth(); user != "account" {
+			w.WriteHeader(403)
+			return
+		}
+		fmt.Fprintf(w, `{"id":%q,"attributes":{"usage":"whole"}}`, r.PathValue("id"))
+	})
+	mux.Handle("/", s.site)
+	s.Config.Handler = mux
+	front := start(t, s.site, broadly, func(o *bridge.Options) { o.LazySchemas = true })
+	if r := list(t, front, "agent"); r.Status != 200 || strings.Count(r.Body, "whole") != 2 {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
+func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
+	s := newBroadSite(t)
+	front := start(t, s.site, broadly)
+	list(t, front, "agent")
+	s.change(func() {
+		s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+			fmt.Fprintf(w, `{"id":%s,"error":{"code":-32601,"message":"Method Not Found"}}`, c.ID)
+		}
+	})
+	s.seen()
+	if r := call(t, front, "agent", "content.echo", "{}"); r.Status != 404 {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+	if asked := fmt.Sprint(s.seen()); asked != "[agent methods account methods]" {
+		t.Errorf("asked anew: %s", asked)
+	}
+}

@@ -1,0 +1,85 @@
+package discovery
+
+import (
+	"context"
+	"time"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// With an account that discovers for all, every caller is shown the tools that the account sees. What the site tells the
+// caller counts for what the caller may do: discover at all, and administer. Calls, and the look-ups that fill enums,
+// are made as the caller: the account never runs anything.
+
+// forAll tells whether an entry's tools are the account's.
+func (e *Engine) forAll(en *entry) bool { return e.o.Account != nil && !en.account }
+
+// asker is who asks the site what there is, on behalf of a caller.
+func (e *Engine) asker(who upstream.Caller) upstream.Caller {
+	if e.o.Account == nil {
+		return who
+	}
+	return e.o.Account.For(who)
+}
+
+// accountEntry is what the account was told, in the caller's language.
+func (e *Engine) accountEntry(who upstream.Caller) *entry {
+	account := e.o.Account.For(who)
+	en, ok := e.callers.GetIfPresent(account.Identity)
+	if !ok {
+		account.Trace = upstream.Trace{}
+		en, _ = e.callers.SetIfAbsent(account.Identity, &entry{who: account, account: true})
+	}
+	en.seen.Store(e.o.Now().UnixNano())
+	return en
+}
+
+// learnBroad puts a caller's own rights and the account's tools together.
+func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowledge, own Answer) error {
+	d, err := e.o.Source.Read(own)
+	if err != nil {
+		return unreadable(err)
+	}
+	now.rights = e.o.Rules.rightsIn(d)
+	all, err := e.inventory(ctx, who)
+	if err != nil {
+		return err
+	}
+	targets := e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, all.set.answer, &own)
+	if now.set, err = e.builder.build(e.o.Source, all.set.answer, targets, e.epoch()); err != nil {
+		return unreadable(err)
+	}
+	now.at = earlier(now.at, all.at)
+	now.until = earlier(now.at.Add(e.o.Permission), all.until)
+	return nil
+}
+
+// inventory is what the account sees at present.
+func (e *Engine) inventory(ctx context.Context, who upstream.Caller) (*knowledge, error) {
+	en := e.accountEntry(who)
+	for range 2 { // once more if it is made doubtful while the site answers
+		k := en.known.Load()
+		if !e.fresh(k) {
+			if err := e.refresh(ctx, en, who.Trace, false); err != nil {
+				return nil, err
+			}
+			k = en.known.Load()
+		}
+		switch {
+		case !e.current(k):
+		case k.refusal != nil: // of the bridge's own account: nothing that the caller's credentials could mend
+			return nil, fault.New(fault.UpstreamError, "The site refuses the bridge's own account.").Because(k.refusal)
+		default:
+			return k, nil
+		}
+	}
+	return nil, changing()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
