@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"bridgecheck/bridge/catalog"
@@ -14,23 +15,29 @@ import (
 	"bridgecheck/bridge/upstream"
 )
 
-// mapping says what a JSON-RPC error is to the caller.
-type mapping struct {
-	when   func(*upstream.RPCError) bool
-	code   fault.Code
-	says   string            // the message; %t is the tool, %m the site's own words
+// Rule says what a JSON-RPC error of the site is to the caller of a tool. The table of rules is what the documentation
+// prints; what becomes of a site that does not answer in JSON-RPC is in upstream.
+type Rule struct {
+	When string // what the error is
+	Code fault.Code
+	Says string // the message; %t is the tool, %m the site's own words
+
+	is     func(*upstream.RPCError) bool
 	doubts discovery.Subject // in what the site's description and the site disagree: it is asked for anew; 0: nothing
 }
 
 // errorMap is read from the top; the last entry takes what is left.
-var errorMap = []mapping{
-	{(*upstream.RPCError).Denied, fault.AccessDenied, "Access denied: the site does not let this caller run %t.", discovery.Rights},
-	{hasCode(upstream.CodeMethodNotFound), fault.ToolNotFound, `There is no tool named "%t".`, discovery.Tools},
-	{(*upstream.RPCError).SchemaViolation, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", discovery.Tools},
-	{missesParameter, fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", discovery.Tools},
-	{hasCode(upstream.CodeInvalidParams), fault.InvalidParams, "The site refused the arguments of %t: %m", discovery.Tools},
-	{func(*upstream.RPCError) bool { return true }, fault.ExecutionError, "The tool %t failed: %m", 0},
+var errorMap = []Rule{
+	{"-32600, `Access Denied`", fault.AccessDenied, "Access denied: the site does not let this caller run %t.", (*upstream.RPCError).Denied, discovery.Rights},
+	{"-32601", fault.ToolNotFound, `There is no tool named "%t".`, hasCode(upstream.CodeMethodNotFound), discovery.Tools},
+	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
+	{"-32602, `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", missesParameter, discovery.Tools},
+	{"-32602, said by the method", fault.InvalidParams, "The site refused the arguments of %t: %m", hasCode(upstream.CodeInvalidParams), discovery.Tools},
+	{"any other code", fault.ExecutionError, "The tool %t failed: %m", func(*upstream.RPCError) bool { return true }, 0},
 }
+
+// Rules gives the table, in the order in which it is read.
+func Rules() []Rule { return slices.Clone(errorMap) }
 
 func missesParameter(e *upstream.RPCError) bool { return parameterOf(e) != "" }
 
@@ -45,32 +52,24 @@ func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catal
 		if fault.Is(err, fault.AccessDenied, fault.AuthRequired) {
 			in.Discovery.Doubt(ctx, who, discovery.Rights)
 		}
-		return siteFault(err)
+		return err
 	}
-	for _, m := range errorMap {
-		if !m.when(rpc) {
+	for _, r := range errorMap {
+		if !r.is(rpc) {
 			continue
 		}
-		if m.doubts != 0 {
-			in.Discovery.Doubt(ctx, who, m.doubts)
+		if r.doubts != 0 {
+			in.Discovery.Doubt(ctx, who, r.doubts)
 		}
-		return m.fault(tool.Name, rpc)
+		return r.fault(tool.Name, rpc)
 	}
 	return fault.From(err)
 }
 
-// siteFault words the site's HTTP refusals for a caller of a tool.
-func siteFault(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.UpstreamError, "The site gave no usable answer.").Because(err)
-	}
-	return err
-}
-
-func (m mapping) fault(tool string, rpc *upstream.RPCError) *fault.Error {
-	e := &fault.Error{Code: m.code, Cause: rpc}
-	e.Message = strings.NewReplacer("%t", tool, "%m", siteSays(rpc)).Replace(m.says)
-	if m.code == fault.AccessDenied || m.code == fault.ToolNotFound {
+func (r Rule) fault(tool string, rpc *upstream.RPCError) *fault.Error {
+	e := &fault.Error{Code: r.Code, Cause: rpc}
+	e.Message = strings.NewReplacer("%t", tool, "%m", siteSays(rpc)).Replace(r.Says)
+	if r.Code == fault.AccessDenied || r.Code == fault.ToolNotFound {
 		return e // what is denied or gone must look like what never was
 	}
 	data := map[string]any{"jsonrpc_code": rpc.Code}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -87,6 +88,9 @@ var fieldTypes = map[string]FieldType{
 	"image":            {Schema: json.RawMessage(imageReference), Settings: fileSettings},
 	"entity_reference": {Schema: json.RawMessage(`{"type":"string"}`), Target: "enum"},
 }
+
+// FieldTypes gives the built-in field types by name.
+func FieldTypes() map[string]FieldType { return maps.Clone(fieldTypes) }
 
 // settingValues convert Drupal's field settings; one that is not here goes as it is. The zero value leaves it out.
 var settingValues = map[string]func(jsondoc.Value) jsondoc.Value{

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (b *breaker) allow() error {
 		b.opened, b.openedAge = b.now(), time.Now() // this one is the probe
 		return nil
 	}
-	e := fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")
+	e := fault.New(fault.UpstreamUnavailable, unreachable)
 	e.RetryAfter = probeEvery
 	return e
 }
@@ -75,14 +74,10 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 
 // siteIsSilent tells a site that cannot be reached or says nothing from one that answers badly.
 func siteIsSilent(err error) bool {
-	var op *net.OpError
-	var timeout interface{ Timeout() bool }
 	if errors.Is(err, errTooLong) {
 		return false
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		errors.As(err, &op) && op.Op == "dial" ||
-		errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || notConnected(err) || timedOut(err)
 }
 
 // gate bounds how many requests are at the site and how many wait for a place.
@@ -114,7 +109,7 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	case g.waiting <- struct{}{}:
 		defer func() { <-g.waiting }()
 	default:
-		e := fault.New(fault.Overloaded, "Too many calls wait for the site; come again soon.")
+		e := fault.New(fault.Overloaded, crowded)
 		e.RetryAfter = time.Second
 		return nil, e
 	}

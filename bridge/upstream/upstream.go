@@ -93,7 +93,7 @@ type Document struct {
 }
 
 // Get reads a JSON document from the site as the caller. etag, where not empty, asks for news only.
-// Faults: AuthRequired, AccessDenied, NotFound, and those of a site that is not well.
+// Faults: AuthRequired, AccessDenied, and those of a site that is not well.
 func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) (Document, error) {
 	target := join(c.o.Site, path)
 	if query != "" {
@@ -182,7 +182,7 @@ func (c *Client) do(req *http.Request, who Caller, purpose string, longest int64
 	res, err = c.roundTrip(req.WithContext(ctx), longest)
 	c.breaker.report(start, err, caller.Err() != nil)
 	if err != nil {
-		return answer{}, explain(err, caller, ctx)
+		return answer{}, explain(silence{err, caller, ctx})
 	}
 	return res, nil
 }
@@ -217,60 +217,6 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
 const long = 1 << 20
 
 var errTooLong = errors.New("the answer is longer than the bridge reads")
-
-// explain tells why there is no answer.
-func explain(err error, caller, limited context.Context) *fault.Error {
-	var op *net.OpError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.Is(err, errTooLong):
-		return badAnswer(err)
-	case caller.Err() != nil:
-		return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(err)
-	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return fault.New(fault.UpstreamTimeout, "The site did not answer in time.").Because(err)
-	case errors.As(err, &op) && op.Op == "dial":
-		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.").Because(err)
-	}
-	return badAnswer(err)
-}
-
-// refusal turns a status without a JSON-RPC answer into a fault. The page that came with it stays here.
-func (a answer) refusal() *fault.Error {
-	switch a.status {
-	case http.StatusUnauthorized:
-		e := fault.New(fault.AuthRequired, "The site asks for credentials, or does not take these.")
-		e.Challenge = a.header.Values("WWW-Authenticate")
-		return e
-	case http.StatusForbidden:
-		return fault.New(fault.AccessDenied, "The site denies this caller access.")
-	case http.StatusTooManyRequests:
-		e := fault.New(fault.RateLimited, "The site limits how often it may be called.")
-		e.RetryAfter = max(a.retryAfter(), time.Second)
-		return e
-	case http.StatusServiceUnavailable:
-		e := fault.New(fault.UpstreamUnavailable, "The site is not available at present.")
-		e.RetryAfter = a.retryAfter()
-		return e
-	case http.StatusNotFound:
-		return fault.New(fault.NotFound, "The site has no such document.")
-	}
-	return badAnswer(fmt.Errorf("HTTP status %d", a.status))
-}
-
-// retryAfter is the site's Retry-After where it is given in seconds.
-func (a answer) retryAfter() time.Duration {
-	n, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if err != nil || n < 0 || n > 3600 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
-}
-
-// badAnswer says that the site answered something that no JSON-RPC site answers.
-func badAnswer(cause error) *fault.Error {
-	return fault.New(fault.UpstreamError, "The site gave no usable answer.").Because(cause)
-}
 
 func outcome(res answer, err error) string {
 	if err != nil {

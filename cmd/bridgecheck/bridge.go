@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,8 +34,12 @@ and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers sign in with the cre
 With --stdio it speaks MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
 
 Every setting is a key of the configuration file by its name with _ for -, a flag, and an environment variable where
-one is named. Flags go before the environment, and that before the file. Secrets are taken from the environment or
-from files of their own only. SIGHUP reads the configuration again; one that is wrong changes nothing.`,
+one is named. Flags go before the environment, and that before the file; what names no default has none. The key types
+of the file holds rules for custom field types. SIGHUP reads all settings again; if one is wrong nothing changes.
+
+Secrets are no flags: they stand in the environment, or in files of their own, which the configuration names as
+NAME_file and the environment as ENV_FILE:
+` + secrets(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	flags := cmd.Flags()
@@ -59,6 +64,17 @@ from files of their own only. SIGHUP reads the configuration again; one that is 
 		}
 	}
 	return cmd
+}
+
+// secrets lists the settings that have no flag.
+func secrets() string {
+	var b strings.Builder
+	for _, s := range bridge.Settings() {
+		if s.Secret {
+			fmt.Fprintf(&b, "  %-18s %s (%s)\n", s.Name, s.Help, s.Env)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // isSwitch tells whether a setting is on or off, so that its flag needs no value.

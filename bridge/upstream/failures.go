@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"bridgecheck/bridge/fault"
+)
+
+// Failure says what becomes of a request to the site that brought no answer of JSON-RPC's. The tables of failures are
+// what the documentation prints; those of JSON-RPC itself are in invoke.
+type Failure struct {
+	When string // what the site did
+	Code fault.Code
+	Says string // the message for the caller
+}
+
+// refusals are the HTTP statuses that say something by themselves, without a JSON-RPC answer. The page that came with
+// one stays here. All others are a badAnswer.
+var refusals = map[int]Failure{
+	http.StatusUnauthorized:       {"HTTP 401; its challenge goes on to the caller", fault.AuthRequired, "The site asks for credentials, or does not take these."},
+	http.StatusForbidden:          {"HTTP 403", fault.AccessDenied, "The site denies this caller access."},
+	http.StatusTooManyRequests:    {"HTTP 429; with its Retry-After, or 1 s", fault.RateLimited, "The site limits how often it may be called."},
+	http.StatusServiceUnavailable: {"HTTP 503; with its Retry-After", fault.UpstreamUnavailable, "The site is not available at present."},
+}
+
+// silence is how a request ended that was not answered.
+type silence struct {
+	err             error
+	caller, limited context.Context // of the request that came in, and of that time-limited
+}
+
+// silences are read from the top; what none of them takes is a badAnswer.
+var silences = []struct {
+	Failure
+	is func(silence) bool
+}{
+	{Failure{"an answer longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
+	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had answered."}, func(s silence) bool { return s.caller.Err() != nil }},
+	{Failure{"no answer within upstream_timeout", fault.UpstreamTimeout, "The site did not answer in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
+	{Failure{"no connection", fault.UpstreamUnavailable, "The site cannot be reached."}, func(s silence) bool { return notConnected(s.err) }},
+}
+
+// Failures lists what a site may do other than to answer, in the order in which it is told.
+func Failures() []Failure {
+	list := []Failure{
+		refusals[http.StatusUnauthorized], refusals[http.StatusForbidden],
+		refusals[http.StatusTooManyRequests], refusals[http.StatusServiceUnavailable],
+	}
+	for _, s := range silences {
+		list = append(list, s.Failure)
+	}
+	return append(list,
+		Failure{"no connection several times in a row: nobody asks it for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
+		Failure{"max_in_flight requests under way and max_waiting waiting", fault.Overloaded, crowded},
+		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's answer", fault.UpstreamError, unusable})
+}
+
+const (
+	unusable    = "The site gave no usable answer."
+	unreachable = "The site cannot be reached."
+	crowded     = "Too many calls wait for the site; come again soon."
+)
+
+// explain tells why there is no answer.
+func explain(s silence) *fault.Error {
+	for _, f := range silences {
+		if f.is(s) {
+			return fault.New(f.Code, "%s", f.Says).Because(s.err)
+		}
+	}
+	return badAnswer(s.err)
+}
+
+func timedOut(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func notConnected(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// refusal turns a status without a JSON-RPC answer into a fault.
+func (a answer) refusal() *fault.Error {
+	f, ok := refusals[a.status]
+	if !ok {
+		return badAnswer(fmt.Errorf("HTTP status %d", a.status))
+	}
+	e := fault.New(f.Code, "%s", f.Says)
+	switch f.Code {
+	case fault.AuthRequired:
+		e.Challenge = a.header.Values("WWW-Authenticate")
+	case fault.RateLimited:
+		e.RetryAfter = max(a.retryAfter(), time.Second)
+	case fault.UpstreamUnavailable:
+		e.RetryAfter = a.retryAfter()
+	}
+	return e
+}
+
+// retryAfter is the site's Retry-After where it is given in seconds.
+func (a answer) retryAfter() time.Duration {
+	n, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || n < 0 || n > 3600 {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// badAnswer says that the site answered something that no JSON-RPC site answers.
+func badAnswer(cause error) *fault.Error {
+	return fault.New(fault.UpstreamError, unusable).Because(cause)
+}
