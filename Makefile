@@ -1,10 +1,12 @@
 # make run    build bridgecheck and judge the reference bridge
 # make test   all tests
 # make clients  real MCP clients against the bridge
+# make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest bench lint clients ci clean
+.PHONY: run build test race selftest bench lint clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -35,6 +37,20 @@ lint:
 clients:
 	cd test/clients && npm ci --no-audit --no-fund --silent
 	go test ./test/clients
+
+# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script.
+packaging:
+	cd test/release && go vet ./... && go test ./...
+
+# The release's configuration, by goreleaser's own check.
+release-check: goreleaser
+	bin/goreleaser-$(GORELEASER) check
+
+# Some minutes the first time: goreleaser is large.
+goreleaser: bin/goreleaser-$(GORELEASER)
+bin/goreleaser-$(GORELEASER):
+	GOBIN=$(CURDIR)/bin/goreleaser go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	mv bin/goreleaser/goreleaser $@ && rmdir bin/goreleaser
 
 ci:
 	.ci/run

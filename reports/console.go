@@ -82,6 +82,9 @@ func (c *Console) Summary(r *Report, dir string) error {
 	if dir != "" {
 		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
 	}
+	if first, ok := r.First(); ok {
+		fmt.Fprintf(&b, "begin with: %s · bridgecheck checks explain %[1]s\n", first.ID)
+	}
 	colour := map[State]string{Conformant: "1;32", Partial: "1;33", NotConformant: "1;31"}[r.State()]
 	fmt.Fprintln(&b, c.paint(colour, r.Headline()))
 	_, err := io.WriteString(c.Out, b.String())
@@ -130,7 +133,7 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	if r.Text != "" {
 		c.field(b, "", c.wrap(line(r.Text, valueBytes)))
 	}
-	c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
+	c.field(b, "", c.wrap(visible(clip(subject(r), valueBytes))))
 	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
 	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
 	c.field(b, "to do", c.wrapped(visible(clip(r.Remedy, valueBytes)), fieldIndent))
@@ -141,6 +144,15 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}
 	b.WriteString("\n")
+}
+
+// subject is r's message without what expected and got say below it.
+func subject(r Result) string {
+	before, after, found := strings.Cut(r.Message, ": expected "+r.Expected+", got ")
+	if found && r.Expected != "" && r.Actual != "" && strings.HasPrefix(after, r.Actual) {
+		return before + strings.TrimPrefix(after, r.Actual)
+	}
+	return r.Message
 }
 
 // field writes a named value, indented; a value of many lines is cut.

@@ -53,7 +53,7 @@ type reportView struct {
 	State    State
 	Reasons  string
 	Counts   []verdictCount
-	First    *resultView // the failure to begin with; nil: none
+	First    *resultView // the fault to begin with; nil: none
 	Table    []areaRow
 	Filters  filterOptions
 	Views    []resultView
@@ -129,8 +129,8 @@ func WriteHTML(w io.Writer, r *Report) error {
 		Counts:  countsOf(r.Results), Table: areaTable(r), Filters: filtersOf(r),
 		Views: viewsOf(r), Slowest: slowest(r.Results),
 	}
-	if i := slices.IndexFunc(p.Views, func(v resultView) bool { return v.Verdict == Fail || v.Verdict == Error }); i >= 0 {
-		p.First = &p.Views[i]
+	if first, ok := r.First(); ok {
+		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
 	}
 	for name, value := range r.Settings {
 		p.Settings = append(p.Settings, setting{visible(name), visible(fmt.Sprint(value))})

@@ -31,7 +31,13 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	var b strings.Builder
 	state := map[State]string{Conformant: icons[Pass], Partial: icons[Warn], NotConformant: icons[Fail]}[r.State()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
-	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", md(targetName(r.Target)), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
+	about := []string{md(line(targetName(r.Target), 200))}
+	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
+		if maker != "" {
+			about = append(about, md(line(maker, 200)))
+		}
+	}
+	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)
 

@@ -186,6 +186,25 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
+// First is the fault to begin with: failures before what the harness or the baseline got wrong, binding clauses before
+// others, else the ledger's order, in which later clauses build upon earlier ones. False: there is none.
+func (r *Report) First() (Result, bool) {
+	verdicts := []Verdict{Fail, Error, Fixed}
+	if r.Strict {
+		verdicts = append(verdicts, Warn)
+	}
+	for _, v := range verdicts {
+		for _, level := range r.levels() {
+			for _, result := range r.With(v) {
+				if result.Level == level {
+					return result, true
+				}
+			}
+		}
+	}
+	return Result{}, false
+}
+
 // Areas gives the areas of the results, each once, in report order.
 func (r *Report) Areas() []string {
 	var areas []string

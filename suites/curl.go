@@ -54,15 +54,21 @@ func basicUser(encoded string) string {
 	return name
 }
 
+// noContentType makes curl leave the header out.
+const noContentType = "Content-Type:"
+
 // String is the command line for a POSIX shell.
 func (c Curl) String() string {
 	words := []string{"curl", "-i"}
-	switch c.Method {
-	case http.MethodGet:
-	case http.MethodHead:
+	switch {
+	case c.Method == http.MethodGet && c.Body == "":
+	case c.Method == http.MethodHead && c.Body == "":
 		words = append(words, "-I")
-	default:
+	default: // with a body curl would send a POST
 		words = append(words, "-X", quote(c.Method))
+	}
+	if strings.ContainsAny(c.URL, "[]{}") { // of which curl would make several requests
+		words = append(words, "-g")
 	}
 	if c.User != "" {
 		words = append(words, "-u", withVariable(c.User))
@@ -77,7 +83,13 @@ func (c Curl) String() string {
 			words = append(words, "-H", withVariable(name+": "+value))
 		}
 	}
-	if c.Body != "" {
+	if c.Body != "" && c.Header.Get("Content-Type") == "" { // else curl says that it is a form
+		words = append(words, "-H", noContentType)
+	}
+	switch {
+	case strings.HasPrefix(c.Body, "@"): // else curl reads a file
+		words = append(words, "--data-raw", quote(c.Body))
+	case c.Body != "":
 		words = append(words, "--data-binary", quote(c.Body))
 	}
 	return strings.Join(append(words, quote(c.URL)), " ")
@@ -130,14 +142,17 @@ func ParseCurl(line string, getenv func(string) string) (Curl, error) {
 		switch words[0] {
 		case "-I":
 			c.Method, words = http.MethodHead, append([]string{""}, words...)
+		case "-g":
+			words = append([]string{""}, words...)
 		case "-X":
 			c.Method = value
 		case "-u":
 			c.User = value
 		case "-H":
-			name, text, _ := strings.Cut(value, ": ")
-			c.Header.Add(name, text)
-		case "--data-binary":
+			if name, text, _ := strings.Cut(value, ": "); name != noContentType {
+				c.Header.Add(name, text)
+			}
+		case "--data-binary", "--data-raw":
 			c.Body = value
 		default:
 			return Curl{}, fmt.Errorf("the curl line has a word that this bridgecheck does not write: %s", words[0])

@@ -1,7 +1,10 @@
 package suites_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"reflect"
@@ -21,7 +24,7 @@ func TestCurlReadsBackAsItWasWritten(t *testing.T) {
 		c := suites.Curl{
 			Method: rapid.SampledFrom([]string{"GET", "HEAD", "POST", "DELETE"}).Draw(t, "method"),
 			Header: http.Header{"X-One": {printable.Draw(t, "header")}}, Body: printable.Draw(t, "body"),
-			URL: "http://127.0.0.1:1/mcp?x=" + url.QueryEscape(printable.Draw(t, "query")),
+			URL: "http://127.0.0.1:1/mcp?x=" + url.QueryEscape(printable.Draw(t, "query")) + rapid.SampledFrom([]string{"", "&y[]=1"}).Draw(t, "list"),
 		}
 		if strings.Contains(c.Header.Get("X-One"), "$") {
 			return // a variable
@@ -41,9 +44,47 @@ func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := strings.Join([]string{"curl", "-i", "-X", "POST", "-u", `agent:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: it's $5 `x`", "--data-binary", `{"a":"$HOME 'x'"}`, "http://h/p?q=1&r"}, "\n") + "\n"
+	want := strings.Join([]string{"curl", "-i", "-X", "POST", "-u", `agent:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: it's $5 `x`", "-H", "Content-Type:", "--data-binary", `{"a":"$HOME 'x'"}`, "http://h/p?q=1&r"}, "\n") + "\n"
 	if string(out) != want {
 		t.Errorf("a shell reads\n%s\nwant\n%s", out, want)
+	}
+}
+
+// TestCurlSendsTheSameAgain runs curl itself.
+func TestCurlSendsTheSameAgain(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("SKIPPED: curl is missing, so no line is run")
+	}
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, typed := r.Header["Content-Type"]
+		got = fmt.Sprintf("%s %s %v %q %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), body)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		name    string
+		request suites.Curl
+		want    string
+	}{
+		{"a GET", suites.Curl{Method: "GET"}, `GET / false "" ""`},
+		{"a HEAD", suites.Curl{Method: "HEAD"}, `HEAD / false "" ""`},
+		{"a GET with a body", suites.Curl{Method: "GET", Header: http.Header{"Content-Type": {"application/json"}}, Body: "{}"}, `GET / true "application/json" "{}"`},
+		{"a body without a type", suites.Curl{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
+		{"a body that looks like a file", suites.Curl{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
+		{"brackets", suites.Curl{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.request.URL = server.URL + "/" + c.request.URL
+			line := "exec " + curl + " -s" + strings.TrimPrefix(c.request.String(), "curl")
+			if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", c.request, err, out)
+			}
+			if got != c.want {
+				t.Errorf("%s\nsends %s\nwant  %s", c.request, got, c.want)
+			}
+		})
 	}
 }
 

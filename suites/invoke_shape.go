@@ -83,9 +83,10 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		b.mark()
 		for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
+			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
 			for what, r := range map[string]Request{
 				"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
-				"with a body":    {Body: strings.NewReader(string(encode(map[string]any{"name": name, "arguments": Args{}})))},
+				"with a body":    {Body: strings.NewReader(body), Show: body},
 			} {
 				r.Method, r.Path = verb, InvokePath
 				answer := b.As(Agent).Send(ctx, r)

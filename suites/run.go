@@ -156,6 +156,9 @@ func (c *collector) collect(spec types.SpecReport) {
 	if wrong {
 		r.Expected, r.Actual = splitMismatch(r.Message)
 	}
+	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
+		r.Remedy = "" // of a fault that nobody has seen
+	}
 	c.results[clause.ID] = r
 	if c.progress != nil {
 		c.progress(r)
@@ -216,6 +219,7 @@ func (c *collector) inOrder() []reports.Result {
 		if !ok && c.bridge.judged[clause.ID] && c.bridge.selected(clause.ID) {
 			r, ok = result(clause), true
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was judged", []reports.Exchange{}
+			r.Remedy = ""
 		}
 		if ok {
 			results = append(results, r)

@@ -47,8 +47,12 @@ func completeCapabilities(_ *cobra.Command, _ []string, typed string) ([]string,
 	given := strings.FieldsFunc(before, func(c rune) bool { return c == ',' })
 	var words []string
 	for _, c := range contract.Capabilities {
-		if !slices.Contains(given, c.Name) && !slices.Contains(given, "-"+c.Name) {
-			words = append(words, before+c.Name+"\t"+c.Text)
+		switch {
+		case slices.Contains(given, c.Name), slices.Contains(given, "-"+c.Name):
+		case before == "":
+			words = append(words, c.Name+"\t"+c.Text)
+		default: // cobra's script for bash finds no word that has both a comma and a description
+			words = append(words, before+c.Name)
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bridgecheck/reports"
 	"bridgecheck/reports/baseline"
 	"bridgecheck/suites"
 	"bridgecheck/suites/config"
@@ -23,7 +24,8 @@ type plan struct {
 	mcpStdio         string // command that is the bridge on stdio; "": none
 	readyTimeout     time.Duration
 	reportDir        string
-	baseline         *baseline.File // nil: none
+	baseline         *baseline.File  // nil: none
+	previous         *reports.Report // nil: none
 	legs             []leg
 }
 
@@ -69,6 +71,15 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
 	}
+	if err := p.name(cmd, f.implementation); err != nil {
+		return nil, err
+	}
+	if f.previous != "" {
+		// Before the run takes away what an earlier one left in its directory.
+		if p.previous, err = readReport(f.previous); err != nil {
+			return nil, err
+		}
+	}
 	if path := pick(cmd, "baseline", f.baseline, file.BaselinePath()); path != "" {
 		var err error
 		if p.baseline, err = readBaseline(path); err != nil {
@@ -96,6 +107,25 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
 	return p, nil
+}
+
+// name tells the report which bridge it is about. The reference bridge has its name.
+func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
+	for flag, value := range map[string]struct {
+		given string
+		kept  *string
+	}{
+		"implementation":         {given.Name, &p.target.Name},
+		"implementation-version": {given.Version, &p.target.Version},
+		"organisation":           {given.Organisation, &p.target.Organisation},
+		"contact":                {given.Contact, &p.target.Contact},
+	} {
+		if cmd.Flags().Changed(flag) && p.target.URL == "" && p.exec == "" {
+			return usagef("--%s tells of the bridge of --url or --exec: give one of them", flag)
+		}
+		*value.kept = pick(cmd, flag, value.given, *value.kept)
+	}
+	return nil
 }
 
 // leg settles one pass. What a flag says goes before the configuration, and that before the setup.

@@ -35,6 +35,8 @@ type runFlags struct {
 	timeout, runTimeout       time.Duration
 	seed                      int64
 	baseline, writeBaseline   string
+	previous                  string
+	implementation            suites.Target // of it name, version, organisation and contact
 }
 
 func newRun() *cobra.Command {
@@ -78,6 +80,11 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.Int64Var(&f.seed, "seed", 1, "of generated cases")
 	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
+	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report tells the differences to it")
+	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
+	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
+	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of who makes the bridge, for the report")
+	flags.StringVar(&f.implementation.Contact, "contact", "", "`address` at which its makers are reached, for the report")
 	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
 	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
 	addJSON(cmd, &f.json)
@@ -101,6 +108,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	if p.baseline != nil {
 		p.baseline.Apply(report, time.Now())
+	}
+	if p.previous != nil {
+		report.Since = reports.Compare(p.previous, report)
 	}
 	if err := f.keep(report, p.reportDir); err != nil {
 		return err
@@ -180,12 +190,11 @@ func (f *runFlags) keep(report *reports.Report, dir string) error {
 	return nil
 }
 
-// show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations.
+// show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations,
+// and the job gets its summary.
 func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if os.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := reports.WriteAnnotations(cmd.ErrOrStderr(), report); err != nil {
-			return err
-		}
+	if err := reports.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+		return err
 	}
 	out := cmd.OutOrStdout()
 	switch {

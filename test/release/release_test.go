@@ -1,0 +1,223 @@
+// Package release holds what ships bridgecheck against the rules of what reads it: the Dockerfile against BuildKit's
+// parser, the GitHub Action against actionlint and against hostile inputs. It is a module of its own, so that nobody who
+// builds bridgecheck downloads BuildKit.
+package release
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/linter"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	"github.com/rhysd/actionlint"
+	"go.yaml.in/yaml/v3"
+)
+
+const root = "../.."
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestDockerfile(t *testing.T) {
+	parsed, err := parser.Parse(bytes.NewReader(read(t, "Dockerfile")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range parsed.Warnings {
+		t.Errorf("Dockerfile: %s", w.Short)
+	}
+	stages, _, err := instructions.Parse(parsed.AST, linter.New(&linter.Config{Warn: func(rule, _, _, text string, at []parser.Range) {
+		t.Errorf("Dockerfile: %s: %s %v", rule, text, at)
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := stages[len(stages)-1]
+	if last.BaseName != "scratch" {
+		t.Errorf("the image is made from %s: it should hold the binary and no more", last.BaseName)
+	}
+	user, static := "", false
+	for _, stage := range stages {
+		for _, command := range stage.Commands {
+			switch c := command.(type) {
+			case *instructions.UserCommand:
+				user = c.User
+			case *instructions.RunCommand:
+				static = static || strings.Contains(strings.Join(c.CmdLine, " "), "CGO_ENABLED=0 go build")
+			case *instructions.AddCommand:
+				t.Errorf("%s fetches or unpacks: COPY does not", c.Name())
+			}
+		}
+	}
+	if uid, _, _ := strings.Cut(user, ":"); uid == "" || uid == "0" || uid == "root" {
+		t.Errorf("the image runs as %q: it should run without root, by number, for scratch has no names", user)
+	}
+	if !static {
+		t.Error("the binary is not built statically, and scratch has no C library")
+	}
+}
+
+// action is the part of action.yml that the checks go by.
+type action struct {
+	Inputs map[string]struct {
+		Description string
+		Default     string
+	}
+	Outputs map[string]struct{ Value string }
+	Runs    struct {
+		Steps []struct {
+			ID, Name, Uses, Run, Shell string
+			Env                        map[string]string
+		}
+	}
+}
+
+func actionFile(t *testing.T) action {
+	t.Helper()
+	var a action
+	if err := yaml.Unmarshal(read(t, "action.yml"), &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// What a workflow passes in must never become text of a script, by whichever expression.
+func TestActionPassesInputsByEnvironmentOnly(t *testing.T) {
+	a := actionFile(t)
+	passed := map[string]bool{}
+	use := regexp.MustCompile(`\binputs\.([A-Za-z0-9_-]+)`)
+	for _, step := range a.Runs.Steps {
+		if strings.Contains(step.Run, "${{") {
+			t.Errorf("the script of %q holds an expression: pass it by env", step.Name)
+		}
+		if step.Run != "" && step.Shell == "" {
+			t.Errorf("the step %q names no shell, which a composite action needs", step.Name)
+		}
+		for variable, value := range step.Env {
+			for _, m := range use.FindAllStringSubmatch(value, -1) {
+				passed[m[1]] = true
+				if _, ok := a.Inputs[m[1]]; !ok {
+					t.Errorf("%s takes the input %s, which is not declared", variable, m[1])
+				}
+			}
+			if !strings.Contains(step.Run, "$"+variable) {
+				t.Errorf("the script of %q does not use %s", step.Name, variable)
+			}
+		}
+	}
+	for name, input := range a.Inputs {
+		if !passed[name] {
+			t.Errorf("the input %s goes nowhere", name)
+		}
+		if input.Description == "" {
+			t.Errorf("the input %s has no description", name)
+		}
+	}
+}
+
+// TestActionScript runs the action's script with a stand-in for bridgecheck, as a runner does.
+func TestActionScript(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := actionFile(t)
+	judge := a.Runs.Steps[len(a.Runs.Steps)-1]
+	const hostile = `x"; touch pwned; $(touch pwned) '` + "`touch pwned`" + ` --list`
+	for _, c := range []struct {
+		name   string
+		inputs map[string]string
+		want   []string
+	}{
+		{"defaults", nil, []string{"run", "--report-dir", "bridgecheck-report"}},
+		{"a bridge that is up", map[string]string{"url": "http://127.0.0.1:8081", "mock-listen": "127.0.0.1:8080", "strict": "true"},
+			[]string{"run", "--report-dir", "bridgecheck-report", "--url", "http://127.0.0.1:8081", "--mock-listen", "127.0.0.1:8080", "--strict"}},
+		{"a command", map[string]string{"exec": "node bridge.js --port 1", "capabilities": "-discovery-permission", "report-dir": "out put"},
+			[]string{"run", "--report-dir", "out put", "--exec", "node bridge.js --port 1", "--capabilities=-discovery-permission"}},
+		{"hostile text", map[string]string{"url": hostile, "implementation": hostile},
+			[]string{"run", "--report-dir", "bridgecheck-report", "--url", hostile, "--implementation", hostile}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			stub := "#!/bin/sh\nprintf '%s\\n' \"$@\" > arguments\nexit 1\n"
+			if err := os.WriteFile(filepath.Join(dir, "bridgecheck"), []byte(stub), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			env := []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output")}
+			for variable, value := range judge.Env {
+				name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+				given, ok := c.inputs[name]
+				if !ok {
+					given = a.Inputs[name].Default
+				}
+				env = append(env, variable+"="+given)
+			}
+			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", judge.Run) // as GitHub starts `shell: bash`
+			cmd.Dir, cmd.Env = dir, env
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 1 {
+				t.Errorf("the step ends with %v, not with bridgecheck's exit code 1:\n%s", err, out)
+			}
+			arguments, err := os.ReadFile(filepath.Join(dir, "arguments"))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if got := strings.Split(strings.TrimSuffix(string(arguments), "\n"), "\n"); !slices.Equal(got, c.want) {
+				t.Errorf("bridgecheck is given %q, want %q", got, c.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+				t.Error("an input was run")
+			}
+		})
+	}
+}
+
+// TestWorkflowOfTheGuide lints the workflow that docs/gate-a-release.md shows, with action.yml as the action it uses.
+func TestWorkflowOfTheGuide(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```yaml\n# \\.github/workflows/[^\n]*\n(.*?)```").FindAllStringSubmatch(string(read(t, "docs/gate-a-release.md")), -1)
+	if len(blocks) == 0 {
+		t.Fatal("the guide shows no workflow")
+	}
+	dir := t.TempDir() // a project, as actionlint wants it: the action at its root
+	if err := os.MkdirAll(filepath.Join(dir, ".github", "workflows"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "action.yml"), read(t, "action.yml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
+		workflow := regexp.MustCompile(`uses: OWNER/bridgecheck@\S+`).ReplaceAllString(block[1], "uses: ./")
+		if workflow == block[1] {
+			t.Error("the workflow does not use the action")
+		}
+		project, err := actionlint.NewProject(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := linter.Lint(filepath.Join(dir, ".github", "workflows", "conformance.yml"), []byte(workflow), project)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Errorf("line %d: %s (%s)", p.Line, p.Message, p.Kind)
+		}
+	}
+}
