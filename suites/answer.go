@@ -28,6 +28,7 @@ type Answer struct {
 
 	bridge *Bridge
 	shown  string
+	asked  any // id of the JSON-RPC request; nil where it was none
 	parsed any
 	failed error
 	read   bool

@@ -43,30 +43,36 @@ func NameAnyTool(names []string) types.GomegaMatcher {
 // position may be left out; names that collide when underscored are not judged.
 func ShowExactly(b *Bridge, who Identity) types.GomegaMatcher {
 	return &listingMatcher{expected: fmt.Sprintf("exactly the tools that %s may see", who), judge: func(l Listing) string {
-		want, got := b.Visible(who), l.Names()
-		loose := map[string]bool{}
-		for i, name := range want {
-			if slices.Contains(want[:i], name) {
-				loose[name] = true
-			}
-		}
-		for _, m := range b.Drupal.Site().Methods {
-			if m.ByPosition || m.Unchecked {
-				loose[b.ToolName(m.ID)] = true
-			}
-		}
-		for _, name := range want {
-			if !loose[name] && !slices.Contains(got, name) {
-				return fmt.Sprintf("%d tools without %q", len(got), name)
-			}
-		}
-		for _, name := range got {
-			if !slices.Contains(want, name) && !startsWithAny(name, loose) {
-				return fmt.Sprintf("%q among %d tools", name, len(got))
-			}
-		}
-		return ""
+		return b.shownFault(who, l.Names())
 	}}
+}
+
+// shownFault says which name is missing or too many among those that the caller is shown; "" when they are as they must
+// be.
+func (b *Bridge) shownFault(who Identity, got []string) string {
+	want := b.Visible(who)
+	loose := map[string]bool{}
+	for i, name := range want {
+		if slices.Contains(want[:i], name) {
+			loose[name] = true
+		}
+	}
+	for _, m := range b.Drupal.Site().Methods {
+		if m.ByPosition || m.Unchecked {
+			loose[b.ToolName(m.ID)] = true
+		}
+	}
+	for _, name := range want {
+		if !loose[name] && !slices.Contains(got, name) {
+			return fmt.Sprintf("%d tools without %q", len(got), name)
+		}
+	}
+	for _, name := range got {
+		if !slices.Contains(want, name) && !startsWithAny(name, loose) {
+			return fmt.Sprintf("%q among %d tools", name, len(got))
+		}
+	}
+	return ""
 }
 
 func startsWithAny(name string, beginnings map[string]bool) bool {

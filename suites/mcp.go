@@ -2,9 +2,12 @@ package suites
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,7 +25,10 @@ var _ = Area("mcp", func(b *Bridge) {
 		Expect(offered).NotTo(BeEmpty(), "initialize with 2025-11-25 and 2025-06-18: expected one of them in the answer, got neither")
 		for _, revision := range offered {
 			s := b.As(Agent).MCP(ctx, revision)
-			Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision, b.Claims("mcp-list-changed"))))
+			Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+			if b.Claims("mcp-list-changed") && !s.declaresListChanged() {
+				Expect(s.offersStream(ctx)).To(BeFalse(), "initialize in %s: expected tools with listChanged, for there is a stream of notifications, got %s", revision, exact.Short(s.Opened.RPCResult()))
+			}
 			Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 			declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
@@ -53,22 +59,14 @@ var _ = Area("mcp", func(b *Bridge) {
 					}
 					return ""
 				}))
-				if b.Claims("tools") {
+				switch {
+				case b.Claims("tools"):
 					Expect(l.names()).To(ConsistOf(b.As(who).MustListAll(ctx).Names()), "tools/list in %s as %s: expected the tools of %s, got others", revision, who, ListPath)
+				case b.Drupal != nil:
+					Expect(b.shownFault(who, l.names())).To(BeEmpty(), "tools/list in %s as %s: expected exactly what the caller may see", revision, who)
 				}
+				Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
 			}
-		}
-	})
-
-	b.Check("mcp/parity", func(ctx SpecContext) {
-		if !b.Claims("tools") {
-			skip(notApplicable, "the bridge has MCP only: there is nothing to compare it with")
-		}
-		for _, revision := range b.revisions(ctx) {
-			for _, who := range b.callers(Agent, Discoverer) {
-				b.sameTools(ctx, revision, who)
-			}
-			b.sameCalls(ctx, revision)
 		}
 	})
 
@@ -131,7 +129,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			judged := 0
 			for _, m := range b.agentTools() {
 				tool, listed := l.find(b.ToolName(m.ID))
-				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || !conforms(m) {
+				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
 					continue
 				}
 				judged++
@@ -161,7 +159,11 @@ var _ = Area("mcp", func(b *Bridge) {
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
 			h := s.headers("tools/list", nil)
 			h.Set("Origin", "http://evil.example")
-			Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(403), "Origin: http://evil.example")
+			refused := []int{403}
+			if revision == MCP2025June { // which does not say how
+				refused = []int{400, 401, 403, 404, 421}
+			}
+			Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...), "Origin: http://evil.example")
 		}
 	})
 
@@ -301,11 +303,11 @@ func (b *Bridge) notLent(ctx context.Context, s *Session) {
 	}), "the session of another caller")
 }
 
-func initializeFault(revision Revision, listChanged bool) func(a *Answer) string {
+func initializeFault(revision Revision) func(a *Answer) string {
 	return func(a *Answer) string {
 		result := a.RPCResult()
 		capabilities, _ := result["capabilities"].(map[string]any)
-		tools, declared := capabilities["tools"].(map[string]any)
+		_, declared := capabilities["tools"].(map[string]any)
 		info, _ := result["serverInfo"].(map[string]any)
 		name, _ := info["name"].(string)
 		switch {
@@ -315,8 +317,6 @@ func initializeFault(revision Revision, listChanged bool) func(a *Answer) string
 			return "protocolVersion " + exact.Short(result["protocolVersion"])
 		case !declared:
 			return "capabilities " + exact.Short(result["capabilities"])
-		case listChanged && tools["listChanged"] != true:
-			return "tools without listChanged"
 		case name == "":
 			return "serverInfo " + exact.Short(result["serverInfo"])
 		}
@@ -330,54 +330,6 @@ func HaveTools() OmegaMatcher {
 		_, ok := a.RPCResult()["tools"].([]any)
 		return a.rpcOutcome(), ok
 	}}
-}
-
-// sameTools holds what MCP shows a caller against what the three endpoints show.
-func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity) {
-	listed := b.As(who).MustListAll(ctx)
-	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
-	Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got another list", revision, who, ListPath)
-	for _, tool := range shown.Tools {
-		other, _ := listed.Find(tool.Name())
-		Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
-	}
-}
-
-// sameCalls holds the answers of tools/call against those of invoke, for the agent.
-func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
-	if b.Drupal == nil {
-		return // no tool may be run
-	}
-	s := b.As(Agent).MustMCP(ctx, revision)
-	for _, m := range b.agentTools() {
-		if m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || m.Output != nil && !conforms(m) {
-			continue
-		}
-		invoked := b.As(Agent).Invoke(ctx, b.ToolName(m.ID), Args{})
-		want, ok := invoked.Member("result")
-		if !ok {
-			continue // invoke/result-exact judges that
-		}
-		Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
-			r := a.toolResult()
-			if got := r.value(); !r.isError && (exact.Equal(want, got) || exact.Equal(want, r.structured)) || want == nil && len(r.text) > 0 {
-				return ""
-			}
-			return a.rpcOutcome()
-		}))
-	}
-	echo := b.echoTool()
-	for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)} {
-		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {
-			continue // invoke/invalid-arguments-400 judges that
-		}
-		Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
-			if a.RPCCode() != "" || a.toolResult().isError {
-				return ""
-			}
-			return a.rpcOutcome()
-		}), what)
-	}
 }
 
 // GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the
@@ -403,7 +355,8 @@ func GiveStructured(m *fixtures.Method, tool Tool, revision Revision) OmegaMatch
 			return "structuredContent that breaks the outputSchema " + fault
 		}
 		for _, text := range r.text {
-			if v, err := exact.Parse([]byte(text)); err == nil && (exact.Equal(v, r.structured) || exact.Equal(v, want)) {
+			v, err := exact.Parse([]byte(text))
+			if text == want || err == nil && (exact.Equal(v, r.structured) || exact.Equal(v, want)) {
 				return ""
 			}
 		}
@@ -415,6 +368,21 @@ func GiveStructured(m *fixtures.Method, tool Tool, revision Revision) OmegaMatch
 func conforms(m *fixtures.Method) bool {
 	schema, err := jsonschema.Compile(parsed(string(m.Output)), jsonschema.Draft7)
 	return err == nil && schema.Fault(parsed(string(m.Behaviour.Value))) == ""
+}
+
+// beyondDouble tells whether a value holds a number that a double cannot: whoever speaks MCP in JavaScript has lost it,
+// so that nobody can rely on it. invoke/result-exact and mcp/parity judge such numbers.
+func beyondDouble(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), beyondDouble)
+	case []any:
+		return slices.ContainsFunc(v, beyondDouble)
+	case json.Number:
+		double, err := v.Float64()
+		return err != nil || !exact.SameNumber(v.String(), strconv.FormatFloat(double, 'g', -1, 64))
+	}
+	return false
 }
 
 func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }

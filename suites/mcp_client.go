@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -123,16 +124,33 @@ func (s *Session) headers(method string, params map[string]any) http.Header {
 
 func (s *Session) send(ctx context.Context, message map[string]any, h http.Header) *Answer {
 	body := encode(message)
-	return s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
+	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
 		Until: func(sofar []byte) bool { return message["id"] != nil && responseIn(sofar, message["id"]) != nil }})
+	a.asked = message["id"]
+	return a
 }
 
-// RPC is the JSON-RPC response in an answer: the body, or the response among the events of a stream; nil without one.
+// RPC is the JSON-RPC response in an answer: the body, or the response among the events of a stream; nil without one,
+// and where it is none to what was asked.
 func (a *Answer) RPC() map[string]any {
-	if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
-		return a.Object()
+	var message map[string]any
+	if strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
+		message = responseIn(a.Body, a.asked)
+	} else {
+		message = a.Object()
 	}
-	return responseIn(a.Body, nil)
+	if a.asked != nil && !a.responds(message) {
+		return nil
+	}
+	return message
+}
+
+// responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses may be
+// without the id, or with another: it may have come before the request was read.
+func (a *Answer) responds(message map[string]any) bool {
+	_, failed := message["error"]
+	unread := failed && (a.Status >= 400 || message["id"] == nil)
+	return message["jsonrpc"] == "2.0" && (unread || exact.Equal(json.Number(fmt.Sprint(a.asked)), message["id"]))
 }
 
 // responseIn finds the response to an id, or the first one, in an event stream.

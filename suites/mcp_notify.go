@@ -1,15 +1,18 @@
 package suites
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"bridgecheck/suites/exact"
 	"bridgecheck/suites/mcpschema"
 )
 
@@ -19,8 +22,13 @@ var _ = Area("mcp", func(b *Bridge) {
 			NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 		}
 		streams := map[Revision]*listener{}
-		for _, revision := range b.revisions(ctx) {
-			streams[revision] = b.As(Agent).listen(ctx, revision)
+		for _, revision := range b.notifyingRevisions(ctx) {
+			streams[revision] = b.As(Agent).listen(ctx, revision, toolChanges)
+		}
+		Expect(streams).NotTo(BeEmpty(), "a revision in which clients are told of changed tools: expected one that declares listChanged, got none")
+		var deaf *listener
+		if streams[MCP2026July] != nil {
+			deaf = b.As(Agent).listen(ctx, MCP2026July, map[string]any{})
 		}
 		b.expire()
 		Consistently(func() []Revision { return told(streams) }).WithContext(ctx).WithTimeout(b.lookAgain()).WithPolling(20*time.Millisecond).
@@ -38,14 +46,49 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 		}
 		for revision, l := range streams {
-			for _, message := range events(l.all) {
+			for _, message := range l.messages() {
 				if message["method"] == listChanged {
 					Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), "%s in %s: expected a valid notification", listChanged, revision)
 				}
 			}
+			Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+		}
+		if deaf != nil {
+			Expect(deaf.changes()).To(BeZero(), "subscriptions/listen that asked for nothing: expected no %s, got one", listChanged)
 		}
 	})
 })
+
+// toolChanges asks for the notifications of changed tools.
+var toolChanges = map[string]any{"toolsListChanged": true}
+
+// subscriptionKey is the member of `_meta` that says to which subscriptions/listen a message belongs.
+const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
+
+// notifyingRevisions are the offered revisions in which clients are told of changed tools: a bridge may have some
+// without a stream of notifications.
+func (b *Bridge) notifyingRevisions(ctx context.Context) []Revision {
+	return slices.DeleteFunc(b.revisions(ctx), func(revision Revision) bool {
+		return !b.As(Agent).MustMCP(ctx, revision).declaresListChanged()
+	})
+}
+
+// declaresListChanged tells whether the bridge says that it tells of changed tools.
+func (s *Session) declaresListChanged() bool {
+	capabilities, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+	tools, _ := capabilities["tools"].(map[string]any)
+	return tools["listChanged"] == true
+}
+
+// offersStream tells whether the bridge opens a stream for notifications in a revision with sessions.
+func (s *Session) offersStream(ctx context.Context) bool {
+	resp, err := s.openStream(ctx, nil)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
 
 const listChanged = "notifications/tools/list_changed"
 
@@ -81,37 +124,50 @@ func told(streams map[Revision]*listener) []Revision {
 
 // listener collects the notifications of a stream.
 type listener struct {
+	id   any // of subscriptions/listen; nil in the revisions with sessions
 	body chan []byte
 	all  []byte
 }
 
-// listen opens the stream on which the revision's notifications come, waits until it stands, and lists the tools once
-// more. The stream ends with the check.
-func (c Client) listen(ctx context.Context, revision Revision) *listener {
+// subscriptionID is the id of the suites' subscriptions/listen.
+const subscriptionID = 4711
+
+// openStream asks for the stream on which the revision's notifications come, which ends with ctx: by a request of its
+// own, or by subscriptions/listen with what is wanted.
+func (s *Session) openStream(ctx context.Context, wanted map[string]any) (*http.Response, error) {
+	method, h, message := http.MethodGet, s.headers("", nil), []byte(nil)
+	h.Set("Accept", "text/event-stream")
+	if s.Revision.stateless() {
+		params := map[string]any{"notifications": wanted}
+		method, h, message = http.MethodPost, s.headers("subscriptions/listen", params), encode(s.message(subscriptionID, "subscriptions/listen", params))
+		h.Set("Content-Type", "application/json")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.Client.bridge.url+MCPPath, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	s.Client.creds.apply(req.Header)
+	for name, values := range h {
+		req.Header[name] = values
+	}
+	return s.Client.bridge.transport.RoundTrip(req)
+}
+
+// listen opens the stream of notifications, waits until it stands, and lists the tools once more. The stream ends with
+// the check.
+func (c Client) listen(ctx context.Context, revision Revision, wanted map[string]any) *listener {
 	s := c.MustMCP(ctx, revision)
 	s.MustListTools(ctx)
 	streaming, cancel := context.WithCancel(ctx)
 	DeferCleanup(cancel)
-	method, h, message := http.MethodGet, s.headers("", nil), []byte(nil)
-	h.Set("Accept", "text/event-stream")
-	if revision.stateless() {
-		params := map[string]any{"notifications": map[string]any{"toolsListChanged": true}}
-		method, h, message = http.MethodPost, s.headers("subscriptions/listen", params), encode(s.message(4711, "subscriptions/listen", params))
-		h.Set("Content-Type", "application/json")
-	}
-	req, err := http.NewRequestWithContext(streaming, method, c.bridge.url+MCPPath, strings.NewReader(string(message)))
-	if err != nil {
-		NotTestable("the stream of notifications does not open: " + err.Error())
-	}
-	c.creds.apply(req.Header)
-	for name, values := range h {
-		req.Header[name] = values
-	}
-	resp, err := c.bridge.transport.RoundTrip(req)
+	resp, err := s.openStream(streaming, wanted)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
 	}
 	l := &listener{body: make(chan []byte, 256)}
+	if revision.stateless() {
+		l.id = subscriptionID
+	}
 	go func() {
 		defer close(l.body)
 		defer resp.Body.Close()
@@ -137,8 +193,8 @@ func statusOf(resp *http.Response) string {
 	return resp.Status + " "
 }
 
-// changes counts the notifications of a changed list so far.
-func (l *listener) changes() int {
+// messages are those that came so far.
+func (l *listener) messages() []map[string]any {
 	for {
 		select {
 		case chunk, open := <-l.body:
@@ -148,13 +204,41 @@ func (l *listener) changes() int {
 			}
 		default:
 		}
-		break
+		return events(l.all)
 	}
+}
+
+// changes counts the notifications of a changed list so far.
+func (l *listener) changes() int {
 	n := 0
-	for _, m := range events(l.all) {
+	for _, m := range l.messages() {
 		if m["method"] == listChanged {
 			n++
 		}
 	}
 	return n
 }
+
+// subscriptionFault says what is wrong with the messages of a subscription: the first must acknowledge it, and each
+// must say to which it belongs; "" in the revisions with sessions.
+func (l *listener) subscriptionFault() string {
+	if l.id == nil {
+		return ""
+	}
+	for i, m := range l.messages() {
+		carrier, _ := m["params"].(map[string]any)
+		if m["method"] == nil { // the response, with which it ends
+			carrier, _ = m["result"].(map[string]any)
+		}
+		meta, _ := carrier["_meta"].(map[string]any)
+		switch {
+		case i == 0 && m["method"] != acknowledged:
+			return "expected " + acknowledged + " first, got " + exact.Short(m)
+		case !exact.Equal(json.Number(fmt.Sprint(l.id)), meta[subscriptionKey]):
+			return fmt.Sprintf("expected %s %v on every message, got %s", subscriptionKey, l.id, exact.Short(m))
+		}
+	}
+	return ""
+}
+
+const acknowledged = "notifications/subscriptions/acknowledged"

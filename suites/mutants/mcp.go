@@ -124,6 +124,11 @@ func onStream(change func(event []byte) []byte) front {
 	}
 }
 
+// replacing gives a change of events that puts one text in another's place.
+func replacing(old, now string) func(event []byte) []byte {
+	return func(event []byte) []byte { return bytes.ReplaceAll(event, []byte(old), []byte(now)) }
+}
+
 // eventWriter passes a stream on, a write at a time.
 type eventWriter struct {
 	http.ResponseWriter

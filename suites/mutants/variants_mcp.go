@@ -46,6 +46,38 @@ var mcpVariants = mcp([]Mutant{
 				}
 			})
 		})},
+	{Name: "mcp-alone", Why: "A bridge may have MCP and nothing else.", Claims: "-tools",
+		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toMCP(r) {
+				return false
+			}
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		})},
+	{Name: "mcp-tells-of-changes-in-2026-only", Why: "Without a session there is nobody to tell; then listChanged is not declared.",
+		Front: both(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
+			onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Method == http.MethodGet {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+				}
+				return toMCP(r) && r.Method == http.MethodGet
+			}))},
+	{Name: "mcp-without-sessions", Why: "The revisions with sessions leave it to the server whether there are any.",
+		Claims: "-mcp-list-changed", Front: sessionless()},
+	{Name: "mcp-strings-as-they-are", Why: "The text of a result that is a string is that string, not its JSON.",
+		Front: onCallResult(func(r map[string]any) {
+			if structured, ok := r["structuredContent"].(map[string]any); ok {
+				if text, ok := structured["result"].(string); ok {
+					r["content"] = []any{map[string]any{"type": "text", "text": text}}
+				}
+			}
+		})},
+	{Name: "mcp-errors-without-id", Why: "What is refused before the message is read cannot say which it was.",
+		Front: onRPC("", func(m *rpc) {
+			if m.Status == http.StatusBadRequest && m.Code() != "-32602" {
+				m.Response["id"] = nil
+			}
+		})},
 	{Name: "mcp-one-revision", Why: "One revision with sessions is enough.", Claims: "-mcp-2026",
 		Front: onRPC("initialize", func(m *rpc) {
 			if m.Params["protocolVersion"] == "2025-06-18" {
@@ -63,6 +95,38 @@ var mcpVariants = mcp([]Mutant{
 			}
 		})},
 })
+
+// both is one front behind another.
+func both(outer, inner front) front {
+	return func(next http.Handler) http.Handler { return outer(inner(next)) }
+}
+
+// sessionless opens a session of its own for every request of the revisions with sessions, and gives the client none.
+func sessionless() front {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case !toMCP(r), r.Header.Get("Mcp-Method") != "":
+				next.ServeHTTP(w, r)
+				return
+			case r.Method != http.MethodPost:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			body := drain(r)
+			opening := r.Clone(r.Context())
+			opening.Header.Del("Mcp-Protocol-Version")
+			opened := answer(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
+				"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
+			if decode(body)["method"] != "initialize" && r.Header.Get("Mcp-Session-Id") == "" {
+				r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
+			}
+			x := answer(next, r, body)
+			x.Header.Del("Mcp-Session-Id")
+			x.send(w)
+		})
+	}
+}
 
 func has(o map[string]any, name string) bool {
 	_, ok := o[name]

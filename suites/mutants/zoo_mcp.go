@@ -30,6 +30,12 @@ var mcpMutants = mcp([]Mutant{
 	{Name: "mcp-list-changed-undeclared", Breaks: Clauses("mcp/initialize"), Origin: Imagined,
 		Front: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} })},
 
+	{Name: "mcp-answers-by-another-id", Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Imagined,
+		Why:   "A client waits for the answer until it gives up.",
+		Front: onRPC("", func(m *rpc) { m.Response["id"] = fmt.Sprint(m.Response["id"]) })},
+	{Name: "mcp-answers-without-jsonrpc", Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
+		Front: onRPC("", func(m *rpc) { delete(m.Response, "jsonrpc") })},
+
 	{Name: "mcp-cursor-null", Breaks: Clauses("mcp/tools-list"), Origin: Module,
 		Front: onRPCResult("tools/list", func(r map[string]any) {
 			if r["nextCursor"] == nil {
@@ -49,6 +55,25 @@ var mcpMutants = mcp([]Mutant{
 			}
 		})},
 	{Name: "mcp-tool-doubled", Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+		Front: onRPCResult("tools/list", func(r map[string]any) {
+			if tools, _ := r["tools"].([]any); len(tools) > 0 {
+				r["tools"] = append(tools, tools[0])
+			}
+		})},
+
+	{Name: "mcp-hidden-tools-shown", Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
+		Why: "A bridge that has MCP only is held to the site itself.",
+		Front: onRPCResult("tools/list", func(r map[string]any) {
+			tools, _ := r["tools"].([]any)
+			r["tools"] = append(tools, map[string]any{"name": "system.maintenance", "inputSchema": map[string]any{"type": "object"}})
+		})},
+	{Name: "mcp-alone-tool-lost", Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Claims: "-tools",
+		Front: onRPCResult("tools/list", func(r map[string]any) {
+			if tools, _ := r["tools"].([]any); r["nextCursor"] == nil && len(tools) > 0 {
+				r["tools"] = tools[:len(tools)-1]
+			}
+		})},
+	{Name: "mcp-alone-tool-doubled", Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
 		Front: onRPCResult("tools/list", func(r map[string]any) {
 			if tools, _ := r["tools"].([]any); len(tools) > 0 {
 				r["tools"] = append(tools, tools[0])
@@ -231,6 +256,37 @@ var mcpMutants = mcp([]Mutant{
 				return []byte(":\n\n")
 			}
 			return event
+		})},
+	{Name: "mcp-listen-unacknowledged", Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+		Why: "A client does not know whether it will hear of anything.",
+		Front: onStream(func(event []byte) []byte {
+			if bytes.Contains(event, []byte("subscriptions/acknowledged")) {
+				return []byte(":\n\n")
+			}
+			return event
+		})},
+	{Name: "mcp-listen-acknowledged-late", Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+		Front: onStream(func(event []byte) []byte {
+			if !bytes.Contains(event, []byte("subscriptions/acknowledged")) {
+				return event
+			}
+			hasty := "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"hello\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":4711}}}\n\n"
+			return append([]byte(hasty), event...)
+		})},
+	{Name: "mcp-listen-promises-nothing", Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+		Front: onStream(replacing(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
+	{Name: "mcp-listen-subscription-unnamed", Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Peer,
+		Why:   "A client with two subscriptions cannot tell whose notification it is, and drops it.",
+		Front: onStream(replacing(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
+	{Name: "mcp-listen-subscription-as-text", Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
+		Front: onStream(replacing(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+	{Name: "mcp-listen-tells-unasked", Breaks: Clauses("fresh/notify"), Origin: Imagined,
+		Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toMCP(r) && r.Header.Get("Mcp-Method") == "subscriptions/listen" {
+				body := bytes.ReplaceAll(drain(r), []byte(`"notifications":{}`), []byte(`"notifications":{"toolsListChanged":true}`))
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			}
+			return false
 		})},
 	{Name: "mcp-notifies-at-once", Breaks: Clauses("fresh/notify"), Origin: Imagined,
 		Front: onStream(func(event []byte) []byte {

@@ -81,7 +81,7 @@ func TestEntriesAreWellFormed(t *testing.T) {
 
 // The areas whose mutants are all there, and the capabilities that no bridge of the zoo has.
 var (
-	areas     = []string{"list", "mapping", "schema", "describe", "invoke", "errors", "access", "http"}
+	areas     = []string{"list", "mapping", "schema", "describe", "invoke", "errors", "access", "http", "mcp"}
 	unclaimed = []string{"auth-cookie", "languages"}
 )
 
