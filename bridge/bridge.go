@@ -94,7 +94,7 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 		r := http.Request{Header: h}
 		r.SetBasicAuth(user, string(password))
 	}
-	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(h)
+	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(ctx, h)
 	if err != nil {
 		return err
 	}

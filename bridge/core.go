@@ -14,6 +14,7 @@ import (
 	"bridgecheck/bridge/invoke"
 	"bridgecheck/bridge/mcp"
 	"bridgecheck/bridge/metrics"
+	"bridgecheck/bridge/oauth"
 	"bridgecheck/bridge/translate"
 	"bridgecheck/bridge/upstream"
 )
@@ -46,6 +47,11 @@ func newCore(o Options) (*core, error) {
 		transport = upstream.NewTransport(config)
 	}
 	c := &core{}
+	guard, err := o.guard(func() []string { return c.discovery.Scopes() })
+	if err != nil {
+		return nil, err
+	}
+	callers := o.callers(guard)
 	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
 	c.site = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
@@ -64,20 +70,21 @@ func newCore(o Options) (*core, error) {
 		return nil, err
 	}
 	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
 	}
 	c.mcp, err = mcp.New(mcp.Options{
-		Callers: o.callers(), Discovery: c.discovery, Invoker: invoker, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
 		SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
 		return nil, err
 	}
 	api := &httpapi.API{
-		Callers:   o.callers(),
+		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
 		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Guard:  guard,
 		Logger: o.Logger, Observe: m.Request,
 	}
 	c.handler = api.Handler(m.Handler(), c.mcp)
@@ -105,8 +112,11 @@ func (c *core) quarantined() int {
 }
 
 // callers says how callers are read off requests.
-func (o Options) callers() upstream.Callers {
+func (o Options) callers(guard *oauth.Guard) upstream.Callers {
 	cs := upstream.Callers{Schemes: o.Credentials}
+	if guard != nil {
+		cs.Verify = guard.Verify
+	}
 	if len(o.ServiceTokens) > 0 {
 		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
@@ -119,6 +129,15 @@ func (o Options) discoverer() *upstream.ServiceAccount {
 		return nil
 	}
 	return &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword}
+}
+
+// guard checks tokens where an authorization server is named; nil where none is.
+func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
+	if o.OAuthIssuer == "" {
+		return nil, nil
+	}
+	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
+		Scopes: scopes, Now: o.Now})
 }
 
 func (o Options) source(site *upstream.Client) discovery.Source {

@@ -61,6 +61,11 @@ type Options struct {
 	AdminMethod     string
 	AdminTokens     []upstream.Secret
 
+	OAuthIssuer   string
+	OAuthResource string
+	OAuthAudience []string
+	OAuthJWKS     string
+
 	MaxBody       int64
 	BodyTimeout   time.Duration
 	HeaderTimeout time.Duration
@@ -127,6 +132,12 @@ func (o Options) consistent() error {
 		return fmt.Errorf("service_tokens let callers act as the service account, and with visibility broad they call as themselves: leave one of the two out")
 	case !broad && service && (o.ServiceUser == "" || o.ServicePassword == "" || len(o.ServiceTokens) == 0):
 		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token (without tokens everybody would act as the account), or visibility broad")
+	case o.OAuthIssuer == "" && (o.OAuthResource != "" || o.OAuthAudience != nil || o.OAuthJWKS != ""):
+		return fmt.Errorf("oauth_resource, oauth_audience and oauth_jwks mean nothing without oauth_issuer")
+	case o.OAuthIssuer != "" && o.OAuthResource == "":
+		return fmt.Errorf("oauth_issuer needs oauth_resource: the bridge cannot know by which address clients reach it")
+	case o.OAuthIssuer != "" && len(o.ServiceTokens) > 0:
+		return fmt.Errorf("oauth_issuer and service_tokens are two ways in: leave one of them out")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return fmt.Errorf("tls_cert and tls_key go together")
 	case o.LazySchemas && o.Source == SourceModule:

@@ -145,6 +145,16 @@ func Settings() []Setting {
 		secrets("admin_tokens", "BRIDGE_ADMIN_TOKENS",
 			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
 
+		textSetting("oauth_issuer", "BRIDGE_OAUTH_ISSUER", "",
+			"authorization server whose access tokens (JWT) are the only way in, by the name in their iss; checked tokens go on to the site",
+			func(o *Options) *string { return &o.OAuthIssuer }),
+		textSetting("oauth_resource", "BRIDGE_OAUTH_RESOURCE", "",
+			"address of the bridge's /mcp as clients know it, for its metadata", func(o *Options) *string { return &o.OAuthResource }),
+		listSetting("oauth_audience", "BRIDGE_OAUTH_AUDIENCE",
+			"what a token's aud must hold one of; without any oauth_resource", func(o *Options) *[]string { return &o.OAuthAudience }),
+		textSetting("oauth_jwks", "BRIDGE_OAUTH_JWKS", "",
+			"address of the issuer's keys; without it the issuer's metadata says", func(o *Options) *string { return &o.OAuthJWKS }),
+
 		number("max_body", "", "4194304", "longest request body, in bytes", func(o *Options) *int64 { return &o.MaxBody }),
 		duration("body_timeout", "", "10s",
 			"how long a request's body may take to arrive", func(o *Options) *time.Duration { return &o.BodyTimeout }),

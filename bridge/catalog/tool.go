@@ -4,7 +4,11 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"bridgecheck/bridge/jsondoc"
@@ -30,12 +34,13 @@ type Tool struct {
 	described []byte // {"tool": …}, with the listed form within it
 	input     func() (*schema.Schema, error)
 	output    func() (*schema.Schema, error)
+	scopes    []string
 }
 
 // NewTool makes a tool of a definition.
 func NewTool(d Definition) *Tool {
 	described := encode(&d)
-	return &Tool{Definition: d, described: described, input: compiled(d.InputSchema), output: compiled(d.OutputSchema)}
+	return &Tool{Definition: d, described: described, input: compiled(d.InputSchema), output: compiled(d.OutputSchema), scopes: scopesOf(d.Annotations)}
 }
 
 // envelope is what describe puts around a tool.
@@ -52,6 +57,31 @@ func (t *Tool) Input() (*schema.Schema, error) { return t.input() }
 
 // Output is the compiled output schema; nil where none is declared.
 func (t *Tool) Output() (*schema.Schema, error) { return t.output() }
+
+// Scopes are those that a caller's token must have, by the annotation auth. The slice must not be changed.
+func (t *Tool) Scopes() []string { return t.scopes }
+
+// scopesOf reads {"auth": {"scopes": […], "level": …}}. At the levels none and optional a tool can do without.
+func scopesOf(annotations json.RawMessage) []string {
+	if !bytes.Contains(annotations, []byte(`"auth"`)) {
+		return nil
+	}
+	var read struct{ Auth struct{ Level, Scopes any } }
+	if json.Unmarshal(annotations, &read) != nil || read.Auth.Level == "none" || read.Auth.Level == "optional" {
+		return nil
+	}
+	var scopes []string
+	switch given := read.Auth.Scopes.(type) {
+	case string:
+		scopes = strings.Fields(given)
+	case []any:
+		for _, scope := range given {
+			scopes = append(scopes, fmt.Sprint(scope)) // what is no text nobody has: then nobody gets in
+		}
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
+}
 
 // compiled compiles a schema once, when it is first asked for.
 func compiled(doc json.RawMessage) func() (*schema.Schema, error) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -373,6 +374,19 @@ func (e *Engine) doubt(en *entry) bool {
 		en.known.Store(&doubtful)
 	}
 	return true
+}
+
+// Scopes are those that tools ask for, of all tools that anybody sees at present, in alphabetical order.
+func (e *Engine) Scopes() []string {
+	found := map[string]bool{}
+	for _, s := range e.builder.sets.all() {
+		for _, t := range s.catalog.Tools() {
+			for _, scope := range t.Scopes() {
+				found[scope] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // Diagnostics gives what was mended or left out, over all sets that callers hold.

@@ -51,7 +51,7 @@ type Error struct {
 	Message string          // one sentence for the caller
 	Data    json.RawMessage // details, a JSON object; nil: none
 
-	Challenge  []string      // WWW-Authenticate values that go with AuthRequired
+	Challenge  []string      // WWW-Authenticate values that go with AuthRequired, and with an AccessDenied that other credentials would change
 	RetryAfter time.Duration // when to come again; 0: nothing to say
 	Cause      error         // for the log only
 }

@@ -18,10 +18,11 @@ import (
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/oauth"
 	"bridgecheck/bridge/upstream"
 )
 
-// API serves the endpoints. All fields but Observe and AdminTokens are needed.
+// API serves the endpoints. All fields but Guard, Observe and AdminTokens are needed.
 type API struct {
 	Callers     upstream.Callers
 	Discovery   *discovery.Engine
@@ -30,6 +31,7 @@ type API struct {
 	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
+	Guard       *oauth.Guard      // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
 }
@@ -60,6 +62,11 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	}
 	if mcp != nil {
 		r.Handle("/mcp", mcp)
+	}
+	if a.Guard != nil {
+		for _, path := range a.Guard.Paths() {
+			r.Handle(path, a.Guard)
+		}
 	}
 	r.NotFoundHandler = a.serve("other", nil)
 	return r

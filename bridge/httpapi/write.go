@@ -39,8 +39,8 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	status := f.Status()
 	h := w.Header()
 	h["Cache-Control"] = noStore
-	if f.Code == fault.AuthRequired {
-		h["Www-Authenticate"] = challenge(f)
+	if f.Code == fault.AuthRequired || len(f.Challenge) > 0 {
+		h["Www-Authenticate"] = a.Guard.Challenge(f)
 	}
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
@@ -53,14 +53,6 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	}
 	writeJSON(w, status, append(b, '}', '}'))
 	return status
-}
-
-// challenge passes the site's own challenge on; a 401 without any would break HTTP.
-func challenge(f *fault.Error) []string {
-	if len(f.Challenge) > 0 {
-		return f.Challenge
-	}
-	return []string{`Basic realm="Drupal"`}
 }
 
 // markStale tells that the answer is older than it should be.

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"bridgecheck/bridge/catalog"
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/filter"
+	"bridgecheck/bridge/oauth"
 	"bridgecheck/bridge/schema"
 	"bridgecheck/bridge/upstream"
 )
@@ -27,21 +29,25 @@ const (
 	OutputRefuse OutputCheck = "refuse"
 )
 
-// Invoker runs tools. All fields but Observe are needed.
+// Invoker runs tools. All fields but Guard and Observe are needed.
 type Invoker struct {
 	Discovery *discovery.Engine
 	Site      *upstream.Client
 	Limits    *filter.Limits
+	Guard     *oauth.Guard // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
 	Logger    *slog.Logger
 	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
 }
 
 // Invoke runs the tool of that name with arguments that are a JSON object. view is what the caller may see.
-// Faults, in this order: ToolNotFound, RateLimited, InvalidParams; then whatever the site did with the call.
+// Faults, in this order: ToolNotFound, AccessDenied by Permit, RateLimited, InvalidParams; then whatever the site did with the call.
 func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discovery.View, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	tool, err := view.Tool(ctx, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := in.Permit(who, tool); err != nil {
 		return nil, err
 	}
 	if err := in.Limits.Allow(who.Identity, name); err != nil {
@@ -59,6 +65,19 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 		return nil, in.explain(ctx, who, tool, err)
 	}
 	return in.checkResult(tool, result)
+}
+
+// Permit is an AccessDenied fault where the caller's token lacks a scope that the tool asks for.
+func (in *Invoker) Permit(who upstream.Caller, tool *catalog.Tool) error {
+	if in.Guard == nil || who.Grant.Holder == "" { // on stdio no token is asked for
+		return nil
+	}
+	for _, scope := range tool.Scopes() {
+		if !slices.Contains(who.Grant.Scopes, scope) {
+			return in.Guard.Insufficient(tool.Name, tool.Scopes())
+		}
+	}
+	return nil
 }
 
 // check holds the arguments to the tool's input schema, before the site is called.

@@ -54,8 +54,9 @@ func (s *Server) serve(x *exchange) int {
 		return x.refuse(http.StatusForbidden, nil, refuse(codeRefused, "Requests from other web sites are not answered."))
 	}
 	var err error
-	if x.who, err = s.o.Callers.From(x.r.Header); err != nil {
-		return x.protocol(nil, protocol(fault.From(err)))
+	if x.who, err = s.o.Callers.From(x.r.Context(), x.r.Header); err != nil {
+		f := fault.From(err)
+		return x.refuse(f.Status(), nil, protocol(f))
 	}
 	switch x.r.Method {
 	case http.MethodPost:
@@ -171,7 +172,7 @@ func (s *Server) initialize(x *exchange, m message) int {
 		return x.protocol(m.id, refused)
 	}
 	revision, result := s.initialized(m)
-	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Identity).id)
+	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Owner()).id)
 	return x.result(nil, response(m.id, result))
 }
 
@@ -181,7 +182,7 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 	if id == "" {
 		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
 	}
-	sess, ok := s.find(id, x.who.Identity)
+	sess, ok := s.find(id, x.who.Owner())
 	if !ok {
 		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
 	}
@@ -276,8 +277,8 @@ func (x *exchange) stateless(id []byte, e *protocolError) int {
 // refuse sends an error with a status.
 func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 	if e.cause != nil {
-		if e.cause.Code == fault.AuthRequired {
-			x.w.Header()["Www-Authenticate"] = challenge(e.cause)
+		if e.cause.Code == fault.AuthRequired || len(e.cause.Challenge) > 0 {
+			x.w.Header()["Www-Authenticate"] = x.s.o.Guard.Challenge(e.cause)
 		}
 		if e.cause.Cause != nil {
 			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
@@ -285,14 +286,6 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 	}
 	x.json(status, failure(id, e))
 	return status
-}
-
-// challenge passes the site's own challenge on.
-func challenge(f *fault.Error) []string {
-	if len(f.Challenge) > 0 {
-		return f.Challenge
-	}
-	return []string{`Basic realm="Drupal"`}
 }
 
 func (x *exchange) json(status int, body []byte) {

@@ -21,14 +21,16 @@ import (
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/invoke"
+	"bridgecheck/bridge/oauth"
 	"bridgecheck/bridge/upstream"
 )
 
-// Options are what a server is made of. All but Observe are needed.
+// Options are what a server is made of. All but Guard and Observe are needed.
 type Options struct {
 	Callers     upstream.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
+	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
 	SessionIdle time.Duration // how long a session may go unused

@@ -16,7 +16,7 @@ import (
 type session struct {
 	id       string // Mcp-Session-Id; "" on stdio
 	revision Revision
-	owner    upstream.Identity
+	owner    upstream.Identity               // see upstream.Caller.Owner
 	used     atomic.Int64                    // by the clock, Unix nanoseconds
 	listed   atomic.Pointer[catalog.Version] // what the client was last shown; nil: nothing yet
 	flights  flights

@@ -111,7 +111,7 @@ func (p *pipe) take(line []byte) {
 		p.stateless(m)
 	case m.method == "initialize":
 		revision, result := p.s.initialized(m)
-		p.session = newSession("", revision, p.who.Identity)
+		p.session = newSession("", revision, p.who.Owner())
 		p.send(response(m.id, result))
 	case p.session == nil && m.method != "ping":
 		p.send(failure(m.id, refuse(codeInvalidRequest, "Send initialize first.")))

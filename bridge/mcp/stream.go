@@ -46,8 +46,13 @@ func (s *stream) write(before string, message []byte, after string) {
 }
 
 // hold waits until ctx ends or the server is drained. It calls tell after each change of the caller's tools, and ping
-// now and then. shown is what the client was last shown; nil: nothing.
+// now and then. shown is what the client was last shown; nil: nothing. It ends with the caller's token, too.
 func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.Version, tell, ping func()) {
+	if expires := who.Grant.Expires; !expires.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, expires.Sub(s.o.Now()))
+		defer cancel()
+	}
 	changed := make(chan struct{}, 1)
 	defer s.o.Discovery.Subscribe(who, func(catalog.Changes, *catalog.Catalog) {
 		select {

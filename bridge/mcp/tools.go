@@ -89,6 +89,9 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	if err != nil {
 		return toolFault(err)
 	}
+	if err := s.o.Invoker.Permit(r.who, tool); err != nil {
+		return toolFault(err) // ahead of the progress, with which the status would be out
+	}
 	f := s.forms.of(tool)
 	if r.header != nil {
 		if wrong := f.agreeOn(r.header, arguments); wrong != nil {
@@ -132,6 +135,8 @@ var asResult = map[fault.Code]bool{
 func toolFault(err error) ([]byte, *protocolError) {
 	f := fault.From(err)
 	switch {
+	case f.Code == fault.AccessDenied && len(f.Challenge) > 0: // by what the token may
+		return nil, protocol(f)
 	case f.Code == fault.AccessDenied: // by the site: like a tool that the caller never had
 		return nil, refuse(codeInvalidParams, "%s", f.Message)
 	case asResult[f.Code]:

@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"bridgecheck/bridge/fault"
 )
@@ -22,6 +24,7 @@ func (i Identity) String() string { return hex.EncodeToString(i[:6]) }
 type Caller struct {
 	Identity    Identity
 	Trace       Trace
+	Grant       Grant // of a token that was checked
 	language    string
 	credentials []credential
 }
@@ -29,6 +32,21 @@ type Caller struct {
 // credential is a header that signs the caller in at the site. Its value never leaves this package but in a request
 // to the site.
 type credential struct{ name, value string }
+
+// Grant is what a token says that was checked before it went on. The zero value says nothing.
+type Grant struct {
+	Holder  string // whose it is, the same over all tokens that replace each other
+	Scopes  []string
+	Expires time.Time // zero: never
+}
+
+// Owner tells callers apart who hold something over several requests: a caller may come with a newer token.
+func (c Caller) Owner() Identity {
+	if c.Grant.Holder != "" {
+		return sha256.Sum256([]byte(c.Grant.Holder))
+	}
+	return c.Identity
+}
 
 // Trace is what a request carries from front to site so that both logs can be joined.
 type Trace struct {
@@ -76,20 +94,29 @@ const (
 type Callers struct {
 	Schemes []Scheme
 	Service *ServiceAccount // nil: the caller's own credentials go on
+	Verify  Verify          // nil: the site alone checks tokens
 }
+
+// Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
+type Verify func(ctx context.Context, token string) (Grant, error)
 
 // maxLanguage is the longest Accept-Language that is passed on: the value is part of the cache key.
 const maxLanguage = 256
 
 // From reads the caller of a request with these headers. A credential of another scheme, or more than one, is an
-// AuthRequired fault: it must not pass for an anonymous call, and never for another user's.
-func (cs Callers) From(h http.Header) (Caller, error) {
+// AuthRequired fault: it must not pass for an anonymous call, and never for another user's. Where tokens are checked
+// they are the only way in.
+func (cs Callers) From(ctx context.Context, h http.Header) (Caller, error) {
 	c := Caller{Trace: traceOf(h)}
 	if l := h.Get("Accept-Language"); len(l) <= maxLanguage {
 		c.language = l
 	}
 	token := ""
-	if cs.Service != nil {
+	if cs.Verify != nil {
+		if err := cs.verified(ctx, h, &c); err != nil {
+			return Caller{}, err
+		}
+	} else if cs.Service != nil {
 		var cred credential
 		var err error
 		if cred, token, err = cs.Service.exchange(h); err != nil {
@@ -101,6 +128,27 @@ func (cs Callers) From(h http.Header) (Caller, error) {
 	}
 	c.Identity = digest(c, token)
 	return c, nil
+}
+
+// verified takes a token that is meant for the bridge, and nothing else.
+func (cs Callers) verified(ctx context.Context, h http.Header, c *Caller) error {
+	values := h.Values("Authorization")
+	if len(values) > 1 {
+		values = nil // which of them would be meant?
+	}
+	var token string
+	if len(values) == 1 {
+		scheme, rest, _ := strings.Cut(values[0], " ")
+		if strings.EqualFold(scheme, string(Bearer)) {
+			token = strings.TrimSpace(rest)
+		}
+	}
+	var err error
+	if c.Grant, err = cs.Verify(ctx, token); err != nil {
+		return err
+	}
+	c.credentials = []credential{{"Authorization", "Bearer " + token}}
+	return nil
 }
 
 func (cs Callers) passThrough(h http.Header, c *Caller) error {

@@ -40,7 +40,7 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 		for i := 0; i < len(headers); i += 2 {
 			h.Add(headers[i], headers[i+1])
 		}
-		c, err := Callers{Schemes: []Scheme{Basic, Bearer, Cookie}}.From(h)
+		c, err := Callers{Schemes: []Scheme{Basic, Bearer, Cookie}}.From(t.Context(), h)
 		if err != nil {
 			t.Fatalf("%v: %v", headers, err)
 		}
@@ -64,13 +64,13 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 
 func TestTwoCredentialsAreNone(t *testing.T) {
 	h := http.Header{"Authorization": {"Basic a", "Basic b"}}
-	if _, err := (Callers{Schemes: []Scheme{Basic}}).From(h); !fault.Is(err, fault.AuthRequired) {
+	if _, err := (Callers{Schemes: []Scheme{Basic}}).From(t.Context(), h); !fault.Is(err, fault.AuthRequired) {
 		t.Errorf("error = %v", err)
 	}
 }
 
 func TestSecretsShowNowhere(t *testing.T) {
-	c, err := Callers{Schemes: []Scheme{Bearer}}.From(http.Header{"Authorization": {"Bearer canary"}})
+	c, err := Callers{Schemes: []Scheme{Bearer}}.From(t.Context(), http.Header{"Authorization": {"Bearer canary"}})
 	if err != nil {
 		t.Fatal(err)
 	}

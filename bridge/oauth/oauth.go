@@ -1,0 +1,220 @@
+// Package oauth makes the bridge a resource server of OAuth 2, as MCP's authorization asks: callers bring access tokens
+// of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, and what the
+// bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
+// is not valid now, goes no further. It issues no tokens and keeps none.
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"bridgecheck/bridge/fault"
+	"bridgecheck/bridge/upstream"
+)
+
+// Options say whose tokens are taken, and for what.
+type Options struct {
+	Issuer    string            // of the authorization server, exactly as its tokens name it
+	Resource  string            // the address of /mcp as clients know it
+	Audience  []string          // what a token's aud must hold one of; nil: Resource
+	Keys      string            // where the issuer's keys are; "": where its metadata says
+	Scopes    func() []string   // those that the tools ask for, as far as they are known
+	Transport http.RoundTripper // how the authorization server is reached; nil: as usual
+	Now       func() time.Time
+}
+
+// Guard checks tokens.
+type Guard struct {
+	o        Options
+	resource *url.URL
+	keys     *keys
+	parser   *jwt.Parser
+}
+
+// algorithms are those with a public key; with any other whoever knows that key could sign.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+const (
+	leeway   = 10 * time.Second // by which the clocks may differ
+	maxToken = 16 << 10         // bytes
+)
+
+// New makes a guard. It does not ask the authorization server anything; the first token does.
+func New(o Options) (*Guard, error) {
+	resource, err := Address("oauth_resource", o.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Address("oauth_issuer", o.Issuer); err != nil {
+		return nil, err
+	}
+	if o.Keys != "" {
+		if _, err := Address("oauth_jwks", o.Keys); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Audience) == 0 {
+		o.Audience = []string{o.Resource}
+	}
+	return &Guard{o: o, resource: resource, keys: newKeys(o), parser: jwt.NewParser(
+		jwt.WithValidMethods(algorithms), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now), jwt.WithStrictDecoding(),
+	)}, nil
+}
+
+// Address reads an address of OAuth, which must be https: whoever is between could take tokens, or give false keys. On
+// this machine http will do. name is what messages call it.
+func Address(name, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err == nil && u.User != nil {
+		text = u.Redacted()
+	}
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%s: %q must be an address like https://example.com/path, without a user, a query or a fragment", name, text)
+	case u.Scheme == "https", u.Scheme == "http" && isLocal(u.Hostname()):
+		return u, nil
+	}
+	return nil, fmt.Errorf("%s: %q must be https; http is for addresses of this machine only", name, text)
+}
+
+func isLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// claims are those of a token that matter here.
+type claims struct {
+	jwt.RegisteredClaims
+	Scope    scopes `json:"scope"`
+	ClientID string `json:"client_id"`
+	Party    string `json:"azp"` // what others call client_id
+}
+
+// Verify checks a bearer token; "" is a request without one. AuthRequired faults say in the challenge what is wrong;
+// UpstreamUnavailable says that the keys to check it by cannot be had.
+func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error) {
+	if token == "" {
+		return upstream.Grant{}, g.unauthorized("", "Sign in with an access token.")
+	}
+	if len(token) > maxToken {
+		return upstream.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
+	}
+	var c claims
+	_, err := g.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) { return g.keyOf(ctx, t) })
+	if err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return upstream.Grant{}, f
+		}
+		return upstream.Grant{}, g.unauthorized("invalid_token", problem(err)).Because(err)
+	}
+	client := c.ClientID
+	if client == "" {
+		client = c.Party
+	}
+	return upstream.Grant{
+		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
+	}, nil
+}
+
+// problems words what is wrong with a token for its holder.
+var problems = []struct {
+	err     error
+	message string
+}{
+	{jwt.ErrTokenExpired, "The access token has expired."},
+	{jwt.ErrTokenNotValidYet, "The access token is not valid yet."},
+	{jwt.ErrTokenInvalidAudience, "The access token is for another resource."},
+	{jwt.ErrTokenInvalidIssuer, "The access token is of another issuer."},
+	{jwt.ErrTokenMalformed, "The access token is no JSON Web Token."},
+}
+
+func problem(err error) string {
+	for _, p := range problems {
+		if errors.Is(err, p.err) {
+			return p.message
+		}
+	}
+	return "The access token cannot be verified."
+}
+
+// tokenTypes are what the header typ of an access token may be, in small letters.
+var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
+
+// keyOf finds the key that a token says it is signed with.
+func (g *Guard) keyOf(ctx context.Context, t *jwt.Token) (any, error) {
+	typ, _ := t.Header["typ"].(string)
+	if !slices.Contains(tokenTypes, strings.ToLower(typ)) {
+		return nil, errors.New("the token is of another type")
+	}
+	if _, critical := t.Header["crit"]; critical {
+		return nil, errors.New("the token has critical headers, of which none is known here")
+	}
+	id, _ := t.Header["kid"].(string)
+	found, err := g.keys.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found.algorithm != "" && found.algorithm != t.Method.Alg() {
+		return nil, errors.New("the key is for another algorithm")
+	}
+	return found.public, nil
+}
+
+func (g *Guard) unauthorized(code, message string) *fault.Error {
+	f := fault.New(fault.AuthRequired, "%s", message)
+	var wanted []string
+	if code == "" {
+		wanted = g.o.Scopes()
+	}
+	f.Challenge = []string{g.challenge(code, message, wanted)}
+	return f
+}
+
+// Insufficient is the refusal of a token without the scopes that a tool asks for.
+func (g *Guard) Insufficient(tool string, wanted []string) *fault.Error {
+	f := fault.New(fault.AccessDenied, "The access token lacks a scope: %s needs %s.", tool, strings.Join(wanted, " "))
+	f.Challenge = []string{g.challenge("insufficient_scope", "The tool needs more scopes.", wanted)}
+	return f
+}
+
+// Challenge gives the values of WWW-Authenticate that go with a fault: its own, where it has any that lead a client on.
+// A site's 401 says nothing of where tokens for the bridge are had. Without a guard there is always some value, for a
+// 401 without one would break HTTP.
+func (g *Guard) Challenge(f *fault.Error) []string {
+	switch {
+	case g != nil && f.Code == fault.AuthRequired && (len(f.Challenge) == 0 || !strings.Contains(f.Challenge[0], "resource_metadata=")):
+		return []string{g.challenge("invalid_token", "The site does not take the access token.", nil)}
+	case len(f.Challenge) > 0:
+		return f.Challenge
+	}
+	return []string{`Basic realm="Drupal"`}
+}
+
+// challenge is a value of WWW-Authenticate (RFC 6750, RFC 9728).
+func (g *Guard) challenge(code, description string, wanted []string) string {
+	params := []string{`resource_metadata="` + g.MetadataAddress() + `"`}
+	if speakable := speakable(wanted); len(speakable) > 0 {
+		params = append(params, `scope="`+strings.Join(speakable, " ")+`"`)
+	}
+	if code != "" {
+		params = append([]string{`error="` + code + `"`, `error_description="` + description + `"`}, params...)
+	}
+	return "Bearer " + strings.Join(params, ", ")
+}
+
+// speakable are the scopes that can be written (RFC 6749 §3.3); nobody can have another.
+func speakable(scopes []string) []string {
+	unwritable := func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == "" || strings.ContainsFunc(s, unwritable) })
+}
