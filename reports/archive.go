@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,5 +86,8 @@ func (a *archive) read(path string, info os.FileInfo) archived {
 	sum := sha256.Sum256([]byte(f.Path))
 	f.ID = hex.EncodeToString(sum[:8])
 	f.Report, f.Err = ReadFile(path)
+	if f.Err != nil {
+		f.Err = errors.New(strings.TrimPrefix(f.Err.Error(), path+": "))
+	}
 	return f
 }

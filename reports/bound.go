@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,7 @@ func bounded(r *Report, l limits) *Report {
 	c.Capabilities = notNil(c.Capabilities)
 	c.Ledger.Unchecked = notNil(c.Ledger.Unchecked)
 	c.CutShort = text(c.CutShort, l.text)
+	c.DurationMS = max(c.DurationMS, 0)
 	c.Since = boundedSince(c.Since, l)
 	c.Results = make([]Result, len(r.Results))
 	for i, result := range r.Results {
@@ -79,6 +81,7 @@ func boundedResult(r Result, l limits) Result {
 	for i := range r.Findings {
 		r.Findings[i].Message = text(r.Findings[i].Message, l.text)
 	}
+	r.DurationMS = duration(r.DurationMS)
 	r.Evidence = notNil(slices.Clone(r.Evidence))
 	for i := range r.Evidence {
 		r.Evidence[i] = boundedExchange(r.Evidence[i], l)
@@ -98,6 +101,7 @@ func boundedExchange(e Exchange, l limits) Exchange {
 	}
 	e.Drupal = notNil(slices.Clone(e.Drupal))
 	for i, up := range e.Drupal {
+		e.Drupal[i].DurationMS = duration(up.DurationMS)
 		if len(up.Params) > l.body || !json.Valid(up.Params) && len(up.Params) > 0 {
 			// What is no JSON, or too long, stands as a string: a report is always readable.
 			e.Drupal[i].Params, _ = json.Marshal(text(string(up.Params), l.body))
@@ -106,7 +110,16 @@ func boundedExchange(e Exchange, l limits) Exchange {
 	return e
 }
 
+// duration is a time in milliseconds as the schema has it: a clock that was moved gives none.
+func duration(ms float64) float64 {
+	if ms >= 0 && !math.IsInf(ms, 1) {
+		return ms
+	}
+	return 0
+}
+
 func boundedMessage(m Message, body int) Message {
+	m.DurationMS = duration(m.DurationMS)
 	const headers, header = 64, 8 << 10
 	m.URL = text(m.URL, header)
 	m = cutBody(m, body)

@@ -76,7 +76,8 @@ type areaRow struct {
 }
 
 type areaCell struct {
-	Level  Level
+	Area   string
+	Level  Level // empty: all
 	Counts []verdictCount
 	Kept   int
 	Judged int
@@ -91,8 +92,10 @@ type filterOptions struct {
 type resultView struct {
 	Result
 	Word      string
+	Subject   string // the message without what Want and Got show
 	Want, Got []segment
-	Attention bool // it needs a reader's action
+	Steps     [][]segment // the remedy, a line a step; none where there is nothing to mend
+	Attention bool        // it needs a reader's action
 }
 
 type timing struct {
@@ -109,6 +112,7 @@ const slowestShown = 15
 var reportPage = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
 	"visible": visible,
 	"prose":   prose,
+	"steps":   steps,
 	"word":    func(v Verdict) string { return words[v] },
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
 	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
@@ -159,18 +163,23 @@ func areaTable(r *Report) []areaRow {
 	for _, area := range r.Areas() {
 		row := areaRow{Area: area}
 		for _, level := range r.levels() {
-			var some []Result
-			for _, result := range r.Results {
-				if result.Area == area && result.Level == level {
-					some = append(some, result)
-				}
-			}
-			s := (&Report{Results: some}).count()
-			row.Cells = append(row.Cells, areaCell{level, countsOf(some), s.Pass, s.Total - s.NotApplicable, s.Total})
+			row.Cells = append(row.Cells, cellOf(r, area, level))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// cellOf counts the clauses of an area, those of one level unless that is empty.
+func cellOf(r *Report, area string, level Level) areaCell {
+	var some []Result
+	for _, result := range r.Results {
+		if result.Area == area && (level == "" || result.Level == level) {
+			some = append(some, result)
+		}
+	}
+	s := (&Report{Results: some}).count()
+	return areaCell{area, level, countsOf(some), s.Pass, s.Total - s.NotApplicable, s.Total}
 }
 
 // levels gives the levels that r has clauses of, the binding one first.
@@ -189,6 +198,15 @@ func prose(s string) []segment {
 	return segments
 }
 
+// steps splits a remedy at its line ends.
+func steps(remedy string) [][]segment {
+	var all [][]segment
+	for line := range strings.Lines(remedy) {
+		all = append(all, prose(strings.TrimSpace(line)))
+	}
+	return all
+}
+
 func filtersOf(r *Report) filterOptions {
 	f := filterOptions{Areas: r.Areas(), Levels: r.levels()}
 	for _, result := range r.Results {
@@ -205,7 +223,10 @@ func filtersOf(r *Report) filterOptions {
 func viewsOf(r *Report) []resultView {
 	var views []resultView
 	for _, result := range r.Results {
-		v := resultView{Result: result, Word: words[result.Verdict]}
+		v := resultView{Result: result, Word: words[result.Verdict], Subject: subject(result)}
+		if result.Verdict != Pass && result.Verdict != NotApplicable {
+			v.Steps = steps(result.Remedy)
+		}
 		v.Want, v.Got = diffValues(result.Expected, result.Actual)
 		paramsAsText(v.Evidence)
 		v.Attention = !slices.Contains([]Verdict{Pass, NotApplicable, Known}, result.Verdict)

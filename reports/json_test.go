@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,6 +66,12 @@ func TestReportConformsToItsSchema(t *testing.T) {
 	later := every()
 	later.Since = Compare(kept(), later)
 	mustConform(t, schema, reportJSON(t, later))
+
+	moved := kept() // while a clock was moved
+	moved.DurationMS = -1
+	moved.Results[0].DurationMS = math.NaN()
+	moved.Results[0].Evidence = []Exchange{{Request: Message{DurationMS: -3}, Drupal: []Upstream{{DurationMS: math.Inf(1)}}}}
+	mustConform(t, schema, reportJSON(t, moved))
 
 	empty := &Report{}
 	mustConform(t, schema, reportJSON(t, empty))

@@ -83,9 +83,11 @@ type site struct{ archive *archive }
 type bridgeView struct {
 	Name   string
 	Latest archived
-	Cells  [][]verdictCount // in the order of the index's areas
-	Runs   []archived       // newest first
-	Trend  string           // points of a line: kept clauses of the judged, oldest first
+	Cells  []areaCell // in the order of the index's areas
+	Kept   int        // clauses, in the newest report
+	Judged int        // or to be judged: that apply
+	Runs   []archived // newest first
+	Trend  string     // points of a line: kept clauses of those that apply, oldest first
 }
 
 func (s *site) index(w http.ResponseWriter, _ *http.Request) {
@@ -125,20 +127,16 @@ func bridgesOf(read []archived, areas []string) []bridgeView {
 	for i := range bridges {
 		b := &bridges[i]
 		for _, area := range areas {
-			var some []Result
-			for _, r := range b.Latest.Report.Results {
-				if r.Area == area {
-					some = append(some, r)
-				}
-			}
-			b.Cells = append(b.Cells, countsOf(some))
+			b.Cells = append(b.Cells, cellOf(b.Latest.Report, area, ""))
 		}
+		newest := b.Latest.Report.summarized()
+		b.Kept, b.Judged = newest.Pass, newest.Total-newest.NotApplicable
 		b.Trend = trend(b.Runs)
 	}
 	return bridges
 }
 
-// trend gives the points of a line in a box of 100 × 30: the share of judged clauses that were kept, oldest run first.
+// trend gives the points of a line in a box of 100 × 30: the share of applying clauses that were kept, oldest run first.
 func trend(runs []archived) string {
 	if len(runs) < 2 {
 		return ""
@@ -147,7 +145,7 @@ func trend(runs []archived) string {
 	for i, f := range slices.Backward(runs) {
 		s := f.Report.summarized()
 		share := 0.0
-		if judged := s.Total - s.NotApplicable - s.NotTestable; judged > 0 {
+		if judged := s.Total - s.NotApplicable; judged > 0 {
 			share = float64(s.Pass) / float64(judged)
 		}
 		x := 100 * float64(len(runs)-1-i) / float64(len(runs)-1)

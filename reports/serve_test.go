@@ -48,7 +48,7 @@ func TestServedPages(t *testing.T) {
 	if status != 200 {
 		t.Fatalf("the index answers %d", status)
 	}
-	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "over 2 runs", "the file was cut short"} {
+	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "over 2 runs", "<code>broken.json</code> the JSON ends early", `<span class="n">2 of 10</span>`, `#area=describe" aria-label="describe: 1 failed 1 fixed 1 known "`} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the index lacks %q", want)
 		}

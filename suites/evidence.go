@@ -102,7 +102,10 @@ func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
 			break
 		}
 		up := reports.Upstream{At: entry.Start.UTC(), User: b.redact.Text(entry.User), HTTP: b.redact.Text(entry.HTTPMethod + " " + entry.Path),
-			Status: entry.Status, Fault: entry.Fault, DurationMS: ms(entry.End.Sub(entry.Start))}
+			Status: entry.Status, Fault: entry.Fault}
+		if !entry.End.IsZero() { // else it has not ended yet
+			up.DurationMS = ms(entry.End.Sub(entry.Start))
+		}
 		if len(entry.Calls) == 0 {
 			e.Drupal = append(e.Drupal, up)
 		}
