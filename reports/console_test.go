@@ -23,7 +23,7 @@ func TestSummaryTellsWhatToActOn(t *testing.T) {
 		"WARNED  list/description-not-empty  SHOULD\n",
 		"NOT TESTABLE  invoke/denied  MUST\n",
 		"  to do     Name one under invocations.\n",
-		"2 passed, 2 failed, 1 error, 1 fixed, 1 warned, 1 known, 2 not testable, 1 not applicable in 1.23 s · Example bridge 2.3\n",
+		"2 passed, 2 failed, 1 error, 1 fixed, 1 warned, 1 known, 2 not testable, 1 not applicable in 1.23 s · Example bridge 2.3 · seed 9007199254740993\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, text)

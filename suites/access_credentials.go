@@ -65,9 +65,6 @@ var _ = Area("access", func(b *Bridge) {
 		atOnce(atATime, func(i int) { // while nothing is cached
 			talks[i] = b.converse(ctx, callers[i%len(callers)], me, special, i/len(callers))
 		})
-		for turn := range 3 * len(callers) {
-			talks = append(talks, b.converse(ctx, callers[turn%len(callers)], me, special, turn/len(callers)))
-		}
 		alone := map[Identity]talk{}
 		for _, who := range callers {
 			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
@@ -89,6 +86,28 @@ var _ = Area("access", func(b *Bridge) {
 				}
 				Expect(heard.answer).To(heard.own)
 			}
+		}
+
+		who := actors{callers: callers, shown: []string{me.Name}, runs: []Invocation{
+			{Tool: me.Name, Arguments: encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
+		wrong := b.walk(who.sequence(b.dice("access/no-cross-talk")), func() func(step) *mismade {
+			return func(s step) *mismade {
+				r := b.take(ctx, s, who)
+				switch {
+				case s.does == listing:
+					return faultOf(r, ShowTheSameTools(alone[s.who].list))
+				case s.does == describing && s.tool == me.Name:
+					return faultOf(r, EqualAnswer(alone[s.who].described))
+				case s.does == invoking && s.tool == me.Name:
+					return faultOf(r, SpeakOfCaller(s.who, callers))
+				case s.does == invoking:
+					return faultOf(r, BeAnsweredAs(alone[s.who].special))
+				}
+				return nil
+			}
+		})
+		if wrong != nil {
+			Expect(wrong.actual).To(wrong.must, wrong.trail)
 		}
 	})
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"bridgecheck/fixtures"
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/ledger"
 	"bridgecheck/suites/redact"
 )
@@ -35,6 +36,9 @@ type Bridge struct {
 	invalidate  *Invalidate
 	patterns    Patterns
 	rateLimit   int
+	seed        int64
+	cases       int                     // made up for one check at most
+	makers      map[string]*cases.Maker // by the inputSchema
 	stdio       func(context.Context) (io.ReadWriteCloser, error)
 	advance     func(time.Duration)
 	timeout     time.Duration

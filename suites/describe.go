@@ -25,6 +25,32 @@ var _ = Area("describe", func(b *Bridge) {
 				Expect(described).To(HoldAllOf(listed))
 			}
 		})
+
+		who := b.agents(ctx)
+		change := b.changer(ctx, who)
+		wrong := b.walk(who.sequence(b.dice("describe/equals-list")), func() func(step) *mismade {
+			lists := map[Identity]Listing{}
+			return func(s step) *mismade {
+				switch s.does {
+				case listing:
+					lists[s.who] = b.As(s.who).MustListAll(ctx)
+				case describing:
+					if lists[s.who].Pages == nil {
+						lists[s.who] = b.As(s.who).MustListAll(ctx)
+					}
+					described := b.take(ctx, s, who)
+					if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil {
+						return faultOf(described, HoldAllOf(listed))
+					}
+				default:
+					b.goOn(ctx, s, who, change, lists)
+				}
+				return nil
+			}
+		})
+		if wrong != nil {
+			Expect(wrong.actual).To(wrong.must, wrong.trail)
+		}
 	})
 
 	b.Check("describe/missing-name", func(ctx SpecContext) {

@@ -90,11 +90,11 @@ var _ = Area("errors", func(b *Bridge) {
 		if b.Drupal == nil {
 			return
 		}
-		tools := b.strictTools(ctx)
+		tools := b.strictTools(ctx, well...)
 		for _, tool := range tools[:min(len(tools), 5)] {
 			for _, broken := range tool.wrongTypes() {
-				if r := agent.Invoke(ctx, tool.Name, broken.value); r.Status == http.StatusBadRequest && r.Message() != "" {
-					Expect(r).To(SayInMessage(broken.parameter), broken.what)
+				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
+					Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -217,14 +218,16 @@ func (b *Bridge) leaving() string {
 	return tools[len(tools)-1].ID
 }
 
-// awaitSchema waits until list shows the arriving method with the schema.
-func (b *Bridge) awaitSchema(ctx SpecContext, schema string) {
-	shown := b.Await(ctx, func() bool {
-		tool, ok := b.As(Agent).ListAll(ctx).Find(b.ToolName(arrival))
-		return ok && schemaFault(tool, schema) == ""
-	})
-	if !shown {
-		NotTestable(fmt.Sprintf("the bridge does not show a changed tool within %v (fresh/ttl-expiry judges that)", b.patience()))
+// awaitSchema waits until list shows the arriving method with the schema, to the agent and to others.
+func (b *Bridge) awaitSchema(ctx context.Context, schema string, others ...Identity) {
+	for _, who := range append([]Identity{Agent}, others...) {
+		shown := b.Await(ctx, func() bool {
+			tool, ok := b.As(who).ListAll(ctx).Find(b.ToolName(arrival))
+			return ok && schemaFault(tool, schema) == ""
+		})
+		if !shown {
+			NotTestable(fmt.Sprintf("the bridge does not show a changed tool within %v (fresh/ttl-expiry judges that)", b.patience()))
+		}
 	}
 }
 

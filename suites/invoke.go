@@ -67,6 +67,11 @@ var _ = Area("invoke", func(b *Bridge) {
 				break
 			}
 		}
+		for _, c := range b.everyCase(b.strictTools(ctx, fixtures.Echo), strictTool.Edges, strictTool.drawnValid) {
+			put := b.putArguments(ctx, c.Name)
+			r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
+			Expect(r).To(HaveForwardedTo(c.ID), note)
+		}
 	})
 
 	b.Check("invoke/result-exact", func(ctx SpecContext) {
@@ -146,6 +151,18 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
+		}
+		b.Drupal.restoring()
+		for _, round := range b.resultCases(b.resultTools(ctx)) {
+			b.together(round)
+			for _, c := range round {
+				kind, must := c.Fits, HaveResult()
+				if !c.fits {
+					kind, must = c.Breaks, BeRefused(500, "execution_error")
+				}
+				r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
+				Expect(r).To(must, note)
+			}
 		}
 	})
 })
@@ -303,25 +320,46 @@ func isPlain(value fixtures.Raw) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > '~' || r < ' ' || strings.ContainsRune(`<>&"'\/{}`, r) })
 }
 
+// HaveForwardedTo matches an invoke whose arguments reached the method as HaveForwarded says, whatever they were.
+func HaveForwardedTo(method string) OmegaMatcher {
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string {
+		return forwardFault(a, method, must(exact.Parse(sentArguments(a))))
+	})
+}
+
+// sentArguments are those in the body of an invoke.
+func sentArguments(a *Answer) []byte {
+	var body struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal([]byte(a.shown), &body); err != nil {
+		panic(fmt.Sprintf("a check's own request is no JSON: %v", err))
+	}
+	return body.Arguments
+}
+
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(method string, sent []byte) OmegaMatcher {
 	want := must(exact.Parse(sent))
-	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string {
-		calls := a.bridge.Drupal.Calls(method)
-		if len(calls) == 0 {
-			return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
-		}
-		params := calls[len(calls)-1].Params
-		if params == nil {
-			params = fixtures.Raw("{}") // JSON-RPC lets them be left out
-		}
-		got, err := exact.Parse(params)
-		if err != nil {
-			return "params that " + err.Error()
-		}
-		if d := exact.Diff(want, got); d != "" {
-			return "others " + d
-		}
-		return ""
-	})
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string { return forwardFault(a, method, want) })
+}
+
+// forwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
+func forwardFault(a *Answer, method string, want any) string {
+	calls := a.bridge.Drupal.Calls(method)
+	if len(calls) == 0 {
+		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
+	}
+	params := calls[len(calls)-1].Params
+	if params == nil {
+		params = fixtures.Raw("{}") // JSON-RPC lets them be left out
+	}
+	got, err := exact.Parse(params)
+	if err != nil {
+		return "params that " + err.Error()
+	}
+	if d := exact.Diff(want, got); d != "" {
+		return "others " + d
+	}
+	return ""
 }

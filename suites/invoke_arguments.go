@@ -10,43 +10,43 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/exact"
 )
 
 // Arguments that break what the tool shows as its inputSchema.
 var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/invalid-arguments-400", func(ctx SpecContext) {
-		judged := 0
-		for _, tool := range b.strictTools(ctx) {
-			for _, broken := range tool.invalid {
-				judged++
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, broken.value)
-				if len(broken.value.(map[string]any)) > 0 {
-					Expect(r).To(BeRefused(400, "invalid_params"), broken.what)
-				} else {
-					Expect(r).To(HaveStatus(400), broken.what) // invoke/empty-arguments judges the code for {}
-				}
-				Expect(r).To(HaveRunNothing(), broken.what)
-			}
-		}
-		if judged == 0 {
+		broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []cases.Case { return t.Broken() }, strictTool.DrawnBroken)
+		if len(broken) == 0 {
 			NotTestable("the bridge lists no tool whose inputSchema can be broken")
+		}
+		for _, c := range broken {
+			refusal := BeRefused(400, "invalid_params")
+			if len(c.Value.(map[string]any)) == 0 {
+				refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}
+			}
+			kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
+			put := b.putArguments(ctx, c.Name)
+			r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
+			Expect(r).To(refusal, note)
+			Expect(r).To(HaveRunNothing(), note)
 		}
 	})
 
 	b.Check("invoke/invalid-arguments-named", func(ctx SpecContext) {
 		judged := 0
-		for _, tool := range b.strictTools(ctx) {
-			for _, broken := range tool.wrongTypes() {
-				r := b.As(Agent).Invoke(ctx, tool.Name, broken.value)
+		for _, tool := range b.strictTools(ctx, well...) {
+			wrong := tool.wrongTypes()
+			for _, broken := range wrong {
+				r := b.As(Agent).Invoke(ctx, tool.Name, broken.Value)
 				if r.Status != 400 {
 					continue // invoke/invalid-arguments-400 judges that
 				}
 				judged++
-				Expect(r).To(NameParameter(broken.parameter), broken.what)
+				Expect(r).To(NameParameter(broken.Parameter()), broken.What)
 			}
-			if all, names := tool.allBroken(); len(names) > 1 {
+			if all, names := tool.allBroken(wrong); len(names) > 1 {
 				r := b.As(Agent).Invoke(ctx, tool.Name, all)
 				if r.Status != 400 {
 					continue
@@ -61,53 +61,23 @@ var _ = Area("invoke", func(b *Bridge) {
 	})
 })
 
-// strictTool is a tool that takes generated arguments, and those that break its inputSchema.
-type strictTool struct {
-	sample
-	generated
-}
-
-// strictTools lists the agent's tools that take the valid arguments made up for their inputSchema: the twins of those
-// that break it.
-func (b *Bridge) strictTools(ctx SpecContext) []strictTool {
-	listed := b.As(Agent).MustListAll(ctx)
-	var tools []strictTool
-	for _, s := range b.samples(Agent, well...) {
-		shown, ok := listed.Find(s.Name)
-		if !ok || len(s.Params) == 0 {
-			continue
-		}
-		g, ok := generate(shown.Input())
-		if !ok || len(g.invalid) == 0 || b.As(Agent).Invoke(ctx, s.Name, g.valid).IsError() {
-			continue
-		}
-		tools = append(tools, strictTool{s, g})
-	}
-	if len(tools) == 0 {
-		NotTestable("no tool takes valid arguments made up for its inputSchema")
-	}
-	return tools
-}
-
 // wrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
-func (t strictTool) wrongTypes() []breakage {
-	var wrong []breakage
-	for _, b := range t.invalid {
-		if strings.HasPrefix(b.what, "type ") && strings.Count(b.what, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].parameter != b.parameter) {
-			wrong = append(wrong, b)
+func (t strictTool) wrongTypes() []cases.Case {
+	var wrong []cases.Case
+	for _, c := range t.Broken() {
+		if strings.HasPrefix(c.What, "type ") && strings.Count(c.What, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].Parameter() != c.Parameter()) {
+			wrong = append(wrong, c)
 		}
 	}
 	return wrong
 }
 
 // allBroken are arguments in which every parameter that can have a wrong type has one.
-func (t strictTool) allBroken() (arguments map[string]any, names []string) {
-	arguments = maps.Clone(t.valid)
-	for _, broken := range t.wrongTypes() {
-		if object, ok := broken.value.(map[string]any); ok {
-			arguments[broken.parameter] = object[broken.parameter]
-			names = append(names, broken.parameter)
-		}
+func (t strictTool) allBroken(wrong []cases.Case) (arguments map[string]any, names []string) {
+	arguments = maps.Clone(t.Plain().(map[string]any))
+	for _, c := range wrong {
+		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]
+		names = append(names, c.Parameter())
 	}
 	return arguments, names
 }

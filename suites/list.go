@@ -85,6 +85,28 @@ var _ = Area("list", func(b *Bridge) {
 		Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
 		b.expire()
 		Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
+
+		who := b.agents(ctx)
+		change := b.changer(ctx, who)
+		wrong := b.walk(who.sequence(b.dice("list/order-stable")), func() func(step) *mismade {
+			before := map[Identity]Listing{}
+			return func(s step) *mismade {
+				if s.does != listing {
+					b.goOn(ctx, s, who, change, before)
+					return nil
+				}
+				now := b.As(s.who).MustListAll(ctx)
+				last, seen := before[s.who]
+				before[s.who] = now
+				if !seen {
+					return nil
+				}
+				return faultOf(now, ListSame(last))
+			}
+		})
+		if wrong != nil {
+			Expect(wrong.actual).To(wrong.must, wrong.trail)
+		}
 	})
 
 	b.Check("list/pages-cover-all-once", func(ctx SpecContext) {

@@ -16,6 +16,7 @@ import (
 
 	"bridgecheck/mockdrupal"
 	"bridgecheck/reports"
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/ledger"
 	"bridgecheck/suites/redact"
 )
@@ -58,6 +59,7 @@ type Options struct {
 	Timeout         time.Duration                                     // of one request; 0: 10 s
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
 	Seed            int64                                             // of generated cases; 0: 1
+	Cases           int                                               // generated cases of one check at most; 0: 400
 	Tool            reports.Tool                                      // who runs
 	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
 }
@@ -184,6 +186,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
+		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: map[string]*cases.Maker{},
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
 		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bridgecheck/fixtures"
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/exact"
 )
 
@@ -77,7 +78,7 @@ func leastArguments(m *fixtures.Method) (map[string]any, bool) {
 		if err != nil || p.Drupal != nil {
 			return nil, false
 		}
-		arguments[p.Name] = example(schema)
+		arguments[p.Name] = cases.Example(schema)
 	}
 	return arguments, true
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"bridgecheck/mockdrupal"
+	"bridgecheck/suites/exact"
 )
 
 // What makes a clause of both wires testable where the mock is not behind the bridge.
@@ -32,6 +34,7 @@ var smaller = map[string]struct {
 	judge func(b *Bridge, ctx SpecContext)
 }{
 	"invoke/answers-result":        {true, (*Bridge).answersAsConfigured},
+	"invoke/invalid-arguments-400": {true, (*Bridge).refusesBrokenArguments},
 	"invoke/runs-once":             {false, (*Bridge).runsAllowedOnce},
 	"invoke/not-cached":            {false, (*Bridge).runsAllowedAgain},
 	"access/credentials-forwarded": {false, (*Bridge).callsAsTheCaller},
@@ -97,6 +100,34 @@ func (b *Bridge) answersAsConfigured(ctx SpecContext) {
 	}
 	for _, call := range b.invocable {
 		Expect(b.make(ctx, call)).To(AnswerAs(call))
+	}
+}
+
+// refusesBrokenArguments breaks the arguments of the allowed calls in one place each, as far as the inputSchema that the
+// bridge shows can be broken.
+func (b *Bridge) refusesBrokenArguments(ctx SpecContext) {
+	judged := 0
+	for _, call := range b.allowed() {
+		shown, ok := b.As(call.Identity).MustListAll(ctx).Find(call.Tool)
+		made := b.maker(shown)
+		arguments := must(exact.Parse([]byte(cmp.Or(string(call.Arguments), "{}"))))
+		if !ok || made == nil || !made.Fits(arguments) {
+			continue
+		}
+		b.make(ctx, call).MustSucceed()
+		for _, c := range made.BrokenFrom(arguments) {
+			if judged++; judged > b.cases {
+				return
+			}
+			refusal := BeRefused(400, "invalid_params")
+			if len(c.Value.(map[string]any)) == 0 {
+				refusal = HaveStatus(400)
+			}
+			Expect(b.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
+		}
+	}
+	if judged == 0 {
+		NotTestable("its inputSchema lets no argument of an allowed call break: allow one that takes some under `invocations`")
 	}
 }
 

@@ -149,6 +149,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 	o.Timeout = pick(cmd, "timeout", f.timeout, o.Timeout)
 	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
 	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
+	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
 	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
 	if f.only != nil {
 		o.Only = f.only
@@ -172,6 +173,8 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--url is empty: give for example --url http://127.0.0.1:8081")
 	case f.pageSize < 1:
 		return usagef("--page-size is %d: give 1 or more", f.pageSize)
+	case f.cases < 1:
+		return usagef("--cases is %d: give 1 or more", f.cases)
 	case f.discoveryTTL < 0:
 		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
 	case f.reportDir == "":

@@ -70,6 +70,8 @@ func (f *File) check() error {
 		return f.fault("tls", "tls.cert and tls.key go together")
 	case f.Rate < 0:
 		return f.fault("rate", "rate is %v: give requests a second, more than 0", f.Rate)
+	case f.Cases < 0:
+		return f.fault("cases", "cases is %d: give 1 or more", f.Cases)
 	case f.Settings.PageSize < 0 || f.Settings.RateLimit < 0:
 		return f.fault("settings", "settings.page_size and settings.rate_limit cannot be negative")
 	case f.Settings.Invalidate != nil && !strings.HasPrefix(f.Settings.Invalidate.Path, "/"):
@@ -152,6 +154,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	o.Timeout, o.RunTimeout = cmp.Or(time.Duration(f.Timeout), o.Timeout), cmp.Or(time.Duration(f.RunTimeout), o.RunTimeout)
 	o.Only, o.Skip = append(o.Only, f.Only...), append(o.Skip, f.Skip...)
 	o.Strict, o.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Rate), cmp.Or(f.Seed, o.Seed)
+	o.Cases = cmp.Or(f.Cases, o.Cases)
 	if s.Include != nil || s.Exclude != nil {
 		o.Patterns = &suites.Patterns{Include: s.Include, Exclude: s.Exclude}
 	}

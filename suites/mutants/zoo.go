@@ -4,7 +4,7 @@ import "slices"
 
 // Zoo lists all broken bridges, area by area.
 func Zoo() []Mutant {
-	return slices.Concat(listMutants, mappingMutants, schemaMutants, describeMutants, invokeMutants, invokeRequestMutants,
+	return slices.Concat(listMutants, mappingMutants, schemaMutants, describeMutants, invokeMutants, invokeRequestMutants, generatedMutants,
 		errorMutants, accessMutants, broadMutants, httpMutants, translateMutants, filterMutants, freshMutants, upstreamMutants, loadMutants, perToolMutants, mcpMutants)
 }
 

@@ -1,0 +1,108 @@
+package cases
+
+import (
+	"encoding/json"
+	"math/big"
+	"slices"
+)
+
+// edges lists values that just keep a schema, in place of one that keeps it.
+func edges(s map[string]any, value any) []Case {
+	var all []Case
+	if list, ok := s["enum"].([]any); ok {
+		for _, v := range list {
+			if v != nil {
+				all = append(all, Case{"enum", v})
+			}
+		}
+		return all
+	}
+	if types := typesIn(s); len(types) > 1 {
+		for _, name := range types[1:] {
+			all = append(all, Case{"the type " + name, example(with(s, "type", name))})
+		}
+	}
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		list, _ := s[keyword].([]any)
+		for _, branch := range list {
+			all = append(all, Case{"a branch of " + keyword, example(branch)})
+		}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, keyword := range []string{"minProperties", "maxProperties"} {
+			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
+				all = append(all, Case{keyword, sized(s, v, n)})
+			}
+		}
+		if patterns, ok := s["patternProperties"].(map[string]any); ok {
+			for _, pattern := range sorted(patterns) {
+				if name, ok := matching(pattern, 3); ok {
+					all = append(all, Case{"patternProperties", with(v, name, example(patterns[pattern]))})
+				}
+			}
+		}
+	case []any:
+		if len(v) > 0 {
+			all = append(all, Case{"equal items", []any{v[0], v[0]}})
+		}
+		for _, keyword := range []string{"minItems", "maxItems"} {
+			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
+				all = append(all, Case{keyword, items(s, n)})
+			}
+		}
+	case string:
+		all = append(all, textEdges(s)...)
+	case json.Number:
+		all = append(all, numberEdges(s)...)
+	case bool:
+		all = append(all, Case{"the other boolean", !v})
+	}
+	return slices.DeleteFunc(all, func(c Case) bool { return c.Value == nil })
+}
+
+func textEdges(s map[string]any) []Case {
+	var all []Case
+	if format, ok := s["format"].(string); ok {
+		for _, v := range formats[format].valid {
+			all = append(all, Case{"format " + format, v})
+		}
+	}
+	for _, keyword := range []string{"minLength", "maxLength"} {
+		if n := bound(s, keyword, maxText+1); n > 0 && n <= maxText {
+			all = append(all, Case{keyword, text(s, n, "w")}, Case{keyword + " in astral characters", text(s, n, astral)})
+		}
+	}
+	if pattern, ok := s["pattern"].(string); ok {
+		for _, more := range []int{0, 1, 7} {
+			if made, ok := matching(pattern, more); ok {
+				all = append(all, Case{"pattern", made}, Case{"pattern within a text", "zz " + made + " zz"})
+			}
+		}
+	}
+	return all
+}
+
+func numberEdges(s map[string]any) []Case {
+	var all []Case
+	near := big.NewRat(1, 4)
+	if typesIn(s)[0] == "integer" {
+		near = big.NewRat(1, 1)
+	}
+	for _, limit := range []struct {
+		keyword string
+		by      *big.Rat
+	}{
+		{"minimum", new(big.Rat)}, {"maximum", new(big.Rat)}, {"exclusiveMinimum", near}, {"exclusiveMaximum", new(big.Rat).Neg(near)},
+	} {
+		if n, ok := number(s, limit.keyword); ok {
+			all = append(all, Case{limit.keyword, written(plus(n, limit.by))})
+		}
+	}
+	if step, ok := number(s, "multipleOf"); ok {
+		for _, n := range []int64{0, 2, 7, -1} {
+			all = append(all, Case{"multipleOf", written(new(big.Rat).Mul(step, big.NewRat(n, 1)))})
+		}
+	}
+	return all
+}

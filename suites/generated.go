@@ -1,0 +1,282 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/suites/cases"
+	"bridgecheck/suites/exact"
+)
+
+// defaultCases is how many made-up cases a check tries at most.
+const defaultCases = 400
+
+// shrinkings is how many requests the search for the smallest failing case may take.
+const shrinkings = 60
+
+// dice are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
+func (b *Bridge) dice(purpose string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(uint64(b.seed), h.Sum64()))
+}
+
+// strictTool is a tool that takes arguments made up for its inputSchema.
+type strictTool struct {
+	sample
+	*cases.Maker
+}
+
+// maker makes cases of the arguments that a tool shows; nil where none can be made up. It is the same for all checks, for
+// as long as the tool shows the same.
+func (b *Bridge) maker(shown Tool) *cases.Maker {
+	key := string(encode(shown.Input()))
+	made, known := b.makers[key]
+	if !known {
+		made, _ = cases.ForArguments(shown.Input(), b.dice(key)) // a schema that cannot be read is judged elsewhere
+		b.makers[key] = made
+	}
+	return made
+}
+
+// toolCase is a case made up for one of the tools.
+type toolCase struct {
+	strictTool
+	cases.Case
+}
+
+// strictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
+// the twins of all that break it.
+func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []strictTool {
+	listed := b.As(Agent).MustListAll(ctx)
+	var tools []strictTool
+	for _, s := range b.samples(Agent, kinds...) {
+		shown, ok := listed.Find(s.Name)
+		if !ok || len(s.Params) == 0 {
+			continue
+		}
+		made := b.maker(shown)
+		if made == nil {
+			continue
+		}
+		takes := func(arguments any) bool { return !b.As(Agent).Invoke(ctx, s.Name, arguments).IsError() }
+		if made = made.Taken(takes); made != nil {
+			tools = append(tools, strictTool{s, made.With(b.dice(s.Name))})
+		}
+	}
+	if len(tools) == 0 {
+		NotTestable("no tool takes valid arguments made up for its inputSchema")
+	}
+	return tools
+}
+
+// everyCase gathers what can be told of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
+// all. There are no more than --cases.
+func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []cases.Case, drawn func(strictTool) (cases.Case, bool)) []toolCase {
+	var all []toolCase
+	for _, t := range tools {
+		for _, c := range told(t) {
+			all = append(all, toolCase{t, c})
+		}
+	}
+	all = b.fairly(all, b.cases*4/5)
+	for n := range min(b.cases-len(all), b.cases/5) {
+		if c, ok := drawn(tools[n%len(tools)]); ok {
+			all = append(all, toolCase{tools[n%len(tools)], c})
+		}
+	}
+	return all
+}
+
+// fairly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
+// ones, the seed says.
+func (b *Bridge) fairly(all []toolCase, n int) []toolCase {
+	if len(all) <= n {
+		return all
+	}
+	groups := map[string][]int{}
+	for _, at := range b.dice("pick").Perm(len(all)) {
+		keyword, _, _ := strings.Cut(all[at].What, " ")
+		groups[keyword] = append(groups[keyword], at)
+	}
+	keywords := slices.Sorted(maps.Keys(groups))
+	var picked []int
+	for round := 0; len(picked) < n; round++ {
+		for _, keyword := range keywords {
+			if group := groups[keyword]; round < len(group) && len(picked) < n {
+				picked = append(picked, group[round])
+			}
+		}
+	}
+	slices.Sort(picked)
+	chosen := make([]toolCase, n)
+	for i, at := range picked {
+		chosen[i] = all[at]
+	}
+	return chosen
+}
+
+// smallest takes the answer to a made-up value. Where it is not as it must be, it puts smaller values of the same kind to
+// the bridge, and gives the answer to the smallest that fails, with a note on the value.
+func (b *Bridge) smallest(c cases.Case, kind func(any) bool, fault func(any) string, a *Answer, put func(any) *Answer, must types.GomegaMatcher) (least *Answer, note string) {
+	holds := func(a *Answer) bool { ok, err := must.Match(a); return ok && err == nil }
+	note = fmt.Sprintf("%s, made up with seed %d", c.What, b.seed)
+	if holds(a) {
+		return a, note
+	}
+	value := cases.Smallest(c.Value, shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
+	if why := fault(value); why != "" {
+		note = fmt.Sprintf("%s, made up with seed %d", why, b.seed)
+	}
+	if least = put(value); holds(least) {
+		return a, note // it fails now and then: the first failure counts
+	}
+	return least, note
+}
+
+// putArguments invokes the tool with made-up arguments.
+func (b *Bridge) putArguments(ctx context.Context, tool string) func(any) *Answer {
+	return func(v any) *Answer {
+		b.mark()
+		return b.As(Agent).Invoke(ctx, tool, v)
+	}
+}
+
+// resultTool is a tool whose method gives whatever it is told to, within the outputSchema that is shown or not.
+type resultTool struct {
+	sample
+	*cases.Maker
+}
+
+// resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
+func (b *Bridge) resultTools(ctx context.Context) []resultTool {
+	listed := b.As(Agent).MustListAll(ctx)
+	var tools []resultTool
+	for _, s := range b.samples(Agent, fixtures.Value) {
+		shown, ok := listed.Find(s.Name)
+		schema, isObject := shown["outputSchema"].(map[string]any)
+		if !ok || !isObject || s.Output == nil || !exact.Equal(published(s.Output), schema) {
+			continue // mapping/output-schema judges another one
+		}
+		if made, err := cases.ForResult(schema, b.dice(s.Name)); err == nil {
+			tools = append(tools, resultTool{s, made})
+		}
+	}
+	return tools
+}
+
+// putResult has the method give a made-up value, and invokes its tool.
+func (b *Bridge) putResult(ctx context.Context, t resultTool) func(any) *Answer {
+	return func(v any) *Answer {
+		b.Drupal.behave(map[string]any{t.ID: v})
+		return b.As(Agent).Invoke(ctx, t.Name, t.Arguments)
+	}
+}
+
+// restoring puts the methods' behaviours back when the check ends.
+func (d *Drupal) restoring() {
+	before := d.Site()
+	ginkgo.DeferCleanup(func() {
+		d.change(func(site *fixtures.Site) {
+			for i := range site.Methods {
+				if m, ok := before.Method(site.Methods[i].ID); ok {
+					site.Methods[i].Behaviour = m.Behaviour
+				}
+			}
+		})
+	})
+}
+
+// behave has methods give these values, by their id: nothing changes that the site shows of them.
+func (d *Drupal) behave(values map[string]any) {
+	d.change(func(site *fixtures.Site) {
+		for i := range site.Methods {
+			if v, ok := values[site.Methods[i].ID]; ok {
+				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: encode(v)}
+			}
+		}
+	})
+}
+
+// holdsEmpty tells whether an empty list or object stands in a value, which PHP cannot tell apart.
+func holdsEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if holdsEmpty(member) {
+				return true
+			}
+		}
+		return len(v) == 0
+	case []any:
+		return len(v) == 0 || slices.ContainsFunc(v, holdsEmpty)
+	}
+	return false
+}
+
+// drawnValid are arguments that fit, drawn at random.
+func (t strictTool) drawnValid() (cases.Case, bool) {
+	v, ok := t.Drawn()
+	return cases.Case{What: "a draw", Value: v}, ok
+}
+
+// drawnResults is how many results are drawn for one tool, of those that fit and of those that do not.
+const drawnResults = 4
+
+// resultCase is a result made up for a tool, which fits the outputSchema or breaks it in one place.
+type resultCase struct {
+	resultTool
+	cases.Case
+	fits bool
+}
+
+// resultCases are the results to be tried, in rounds of at most one for each tool.
+func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
+	var rounds [][]resultCase
+	total := 0
+	for _, t := range tools {
+		fitting, broken := t.Edges(), t.Broken()
+		for range drawnResults {
+			if v, ok := t.Drawn(); ok {
+				fitting = append(fitting, cases.Case{What: "a draw", Value: v})
+			}
+			if c, ok := t.DrawnBroken(); ok {
+				broken = append(broken, c)
+			}
+		}
+		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
+		for i, c := range slices.Concat(fitting, broken) {
+			if total == b.cases {
+				break
+			}
+			total++
+			if i == len(rounds) {
+				rounds = append(rounds, nil)
+			}
+			rounds[i] = append(rounds[i], resultCase{t, c, i < len(fitting)})
+		}
+	}
+	return rounds
+}
+
+// together has every tool of a round give its result.
+func (b *Bridge) together(round []resultCase) {
+	values := map[string]any{}
+	for _, c := range round {
+		values[c.ID] = c.Value
+	}
+	b.Drupal.behave(values)
+}
+
+func withoutEmpties(all []cases.Case) []cases.Case {
+	return slices.DeleteFunc(all, func(c cases.Case) bool { return holdsEmpty(c.Value) })
+}

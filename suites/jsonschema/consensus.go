@@ -1,0 +1,125 @@
+package jsonschema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Consensus is what independent validators agree on: two libraries, and two dialects where a schema declares none. What
+// they disagree on, a correct bridge may take or refuse.
+type Consensus struct{ opinions []*Validator }
+
+// dialectal is what regular expressions of ECMA-262, PCRE and Go have apart or read apart.
+var dialectal = regexp.MustCompile(`\\[pPAzZQEKhHRXGbB]|\(\?[^:]|\[\[:|[+*?}]\+`)
+
+// Agree makes the consensus on a schema of the dialect that it declares, or of otherwise where it declares none. Beside
+// what Compile refuses, a schema with a pattern that is read apart is an error: nothing can be said of its values.
+func Agree(schema any, otherwise Dialect) (*Consensus, error) {
+	first, err := Compile(schema, otherwise)
+	if err != nil {
+		return nil, err
+	}
+	if inexpressible(schema) {
+		return nil, errors.New("it has a pattern that is not the same to all")
+	}
+	c := &Consensus{opinions: []*Validator{first}}
+	dialects := []*santhosh.Draft{santhosh.Draft7}
+	if _, declared := schema.(map[string]any)["$schema"]; !declared {
+		dialects = append(dialects, santhosh.Draft2020)
+	}
+	for _, draft := range dialects {
+		if other, err := compileAs(schema, draft); err == nil {
+			c.opinions = append(c.opinions, other)
+		}
+	}
+	return c, nil
+}
+
+func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = nil, fmt.Errorf("cannot be compiled: %v", p)
+		}
+	}()
+	const address = "schema:///root"
+	compiler := santhosh.NewCompiler()
+	compiler.DefaultDraft(draft)
+	compiler.UseLoader(nothing{})
+	compiler.AssertFormat()
+	if err := compiler.AddResource(address, schema); err != nil {
+		return nil, err
+	}
+	compiled, err := compiler.Compile(address)
+	return &Validator{later: compiled}, err
+}
+
+// Takes tells whether all agree that the value fits.
+func (c *Consensus) Takes(value any) bool {
+	for _, v := range c.opinions {
+		if v.Fault(value) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// Refuses tells whether all agree that the value does not fit.
+func (c *Consensus) Refuses(value any) bool {
+	for _, v := range c.opinions {
+		if v.Fault(value) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// Fault says in the words of the first what is wrong with a value, as Validator.Fault does.
+func (c *Consensus) Fault(value any) string { return c.opinions[0].Fault(value) }
+
+func foreign(pattern string) bool {
+	return ecmaOnly.MatchString(pattern) || dialectal.MatchString(pattern)
+}
+
+func inexpressible(schema any) (found bool) {
+	rewrite(schema, func(s map[string]any) map[string]any {
+		if p, ok := s["pattern"].(string); ok && foreign(p) {
+			found = true
+		}
+		patterns, _ := s["patternProperties"].(map[string]any)
+		for p := range patterns {
+			found = found || foreign(p)
+		}
+		return s
+	})
+	return found
+}
+
+// maxInlined bounds how deep references are followed.
+const maxInlined = 16
+
+// Inlined is a schema with what its local references lead to in their place, as far as that can be told: references to
+// a schema with an address of its own stay.
+func Inlined(schema any) any {
+	d := read(schema)
+	var inline func(s any, depth int) any
+	inline = func(s any, depth int) any {
+		return rewrite(s, func(object map[string]any) map[string]any {
+			ref, ok := object["$ref"].(string)
+			if !ok || depth == maxInlined {
+				return object
+			}
+			target, base, err := d.resolve("", ref)
+			if err != nil || base != "" {
+				return object
+			}
+			if found, ok := inline(target, depth+1).(map[string]any); ok {
+				return found
+			}
+			return object
+		})
+	}
+	return inline(schema, 0)
+}
