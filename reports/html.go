@@ -59,6 +59,7 @@ type reportView struct {
 	Views    []resultView
 	Slowest  []timing
 	Settings []setting
+	SiteSeen bool // something was seen of what reached the site behind the bridge
 }
 
 type verdictCount struct {
@@ -135,6 +136,9 @@ func WriteHTML(w io.Writer, r *Report) error {
 	}
 	if first, ok := r.First(); ok {
 		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
+	}
+	for _, result := range r.Results {
+		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e Exchange) bool { return len(e.Drupal) > 0 })
 	}
 	for name, value := range r.Settings {
 		p.Settings = append(p.Settings, setting{visible(name), visible(fmt.Sprint(value))})

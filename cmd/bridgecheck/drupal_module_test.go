@@ -20,6 +20,17 @@ const moduleExample = "../../examples/drupal-module"
 // baseline's text changed as wanted.
 func judgeModule(t *testing.T, quirks []string, change func(string) string) (code int, report *reports.Report) {
 	t.Helper()
+	code, dir, stderr := runModule(t, quirks, change)
+	report, err := reports.ReadFile(dir)
+	if err != nil {
+		t.Fatalf("the run ended with %d: %s%v", code, stderr, err)
+	}
+	return code, report
+}
+
+// runModule is judgeModule for those who want the report's directory.
+func runModule(t *testing.T, quirks []string, change func(string) string) (code int, report, said string) {
+	t.Helper()
 	for _, name := range []string{"AGENT", "AGENT2", "DISCOVERER", "NORPC"} {
 		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-pass")
 	}
@@ -51,13 +62,10 @@ func judgeModule(t *testing.T, quirks []string, change func(string) string) (cod
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
+	report = filepath.Join(dir, "report")
 	code = execute(t.Context(), []string{"run", "--config", filepath.Join(moduleExample, "config.yaml"), "--url", server.URL, "--baseline", known,
-		"--report-dir", filepath.Join(dir, "report")}, &stdout, &stderr)
-	report, err = reports.ReadFile(filepath.Join(dir, "report", "report.json"))
-	if err != nil {
-		t.Fatalf("the run ended with %d: %s%v", code, stderr.String(), err)
-	}
-	return code, report
+		"--report-dir", report}, &stdout, &stderr)
+	return code, report, stderr.String()
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {

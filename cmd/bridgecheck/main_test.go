@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY).
+// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -72,6 +73,11 @@ func setup(env *testscript.Env) error {
 	}
 	env.Defer(func() { busy.Close() })
 	env.Setenv("BUSY", busy.Addr().String())
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		return err
+	}
+	env.Setenv("EXAMPLES", examples)
 	free, err := freeAddress()
 	if err != nil {
 		return err

@@ -139,5 +139,11 @@ func (b *Tab) Picture(name string) {
 	}
 }
 
+// Screen is what a reader sees without scrolling, as PNG.
+func (b *Tab) Screen() []byte {
+	b.t.Helper()
+	return Take(b, chromedp.CaptureScreenshot())
+}
+
 // Context is the tab's, for calls of the browser's protocol.
 func (b *Tab) Context() context.Context { return b.ctx }

@@ -122,12 +122,15 @@
     const end = Math.max(1, ...bars.map(([, at, d]) => at + d));
     const picture = svg('svg', {class: 'lanes', viewBox: '0 0 1000 44', preserveAspectRatio: 'none', role: 'img'});
     picture.append(svg('title', {}));
-    picture.firstChild.textContent = exchanges.length + ' exchanges within ' + ms(end) + ': above the bridge, below the site';
+    picture.firstChild.textContent = exchanges.length + ' exchanges within ' + ms(end) + (siteSeen ? ': above the bridge, below the site' : '');
     for (const [lane, at, d, bad] of bars) {
       picture.append(svg('rect', {class: bad ? 'fail' : lane ? 'up' : 'time', x: 1000 * at / end, y: lane ? 24 : 4, width: Math.max(3, 1000 * d / end), height: 16}));
     }
-    return el('div', 'axis', picture, el('p', 'facts', 'above: caller ⇄ bridge · below: bridge ⇄ site · ' + ms(end)));
+    return el('div', 'axis', picture, el('p', 'facts', (siteSeen ? 'above: caller ⇄ bridge · below: bridge ⇄ site · ' : 'caller ⇄ bridge · ') + ms(end)));
   };
+
+  // A run that saw nothing of the site must not say that nothing reached it.
+  const siteSeen = document.querySelector('main').dataset.site !== 'unseen';
 
   const fillWire = details => {
     const data = details.querySelector('script[type="application/json"]');
@@ -137,7 +140,7 @@
     const start = Math.min(...exchanges.map(e => Date.parse(e.at)));
     const rows = exchanges.map(e => el('li', 'exchange', front(e, Date.parse(e.at) - start),
       e.drupal.length ? el('div', 'ups', ...e.drupal.map(u => upstream(u, offset(e, u, start))))
-        : el('p', 'facts ups', 'nothing reached the site')));
+        : el('p', 'facts ups', siteSeen ? 'nothing reached the site' : 'the site behind the bridge was not seen')));
     details.querySelector('.wire').append(lanes(exchanges, start), el('ol', '', ...rows));
   };
 
