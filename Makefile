@@ -6,7 +6,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest bench lint clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest bench soak lint clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -27,6 +27,11 @@ selftest: build
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# A million calls to the reference bridge while its site fails in every way; all tests make a short one.
+SOAK_CALLS := 1000000
+soak:
+	BRIDGE_SOAK_CALLS=$(SOAK_CALLS) go test -count=1 -timeout 2h -run '^TestSoak$$' -v ./bridge
 
 lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }

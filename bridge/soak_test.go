@@ -40,9 +40,19 @@ var soakFaults = []mockdrupal.Fault{
 	{Kind: mockdrupal.FaultDelay, Delay: 20 * time.Millisecond},
 }
 
-// soak is what a soak found out; all but calls, answered and refused must stay 0.
+// soakDiscoveryFaults hit every fourth discovery or so; the lists stay what they were.
+var soakDiscoveryFaults = []mockdrupal.Fault{
+	{Kind: mockdrupal.FaultStatus, Status: 500}, {Kind: mockdrupal.FaultHTML}, {Kind: mockdrupal.FaultReset}, {Kind: mockdrupal.FaultCut},
+}
+
+// soakUsers see different tools each.
+var soakUsers = []string{"agent", "agent2", "admin", "discoverer"}
+
+// soak is what a soak found out; all but calls, lists, answered and refused must stay 0.
 type soak struct {
-	calls, answered, refused, duplicates, crossTalk, lost, leaked atomic.Int64
+	calls, lists, answered, refused, duplicates, crossTalk, lost, leaked atomic.Int64
+
+	expected map[string]string // the first page of each user's list
 }
 
 // One soak shows what no single check can: whatever the site does to the calls, none runs twice, none gets another's
@@ -66,7 +76,7 @@ func TestSoak(t *testing.T) {
 	}
 	behind := httptest.NewServer(drupal)
 	defer behind.Close()
-	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 5 * time.Second})
+	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 5 * time.Second, DiscoveryTTL: time.Second, PermissionTTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +85,19 @@ func TestSoak(t *testing.T) {
 	defer front.Close()
 	front.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 
-	var s soak
+	s := soak{expected: map[string]string{}}
+	for _, user := range soakUsers {
+		s.expected[user] = list(t, front, user).Body
+	}
 	s.round(t, front, drupal, 0, chunk) // warm, without faults
 	for i, f := range soakFaults {
 		f.Route, f.Method, f.Probability, f.Seed = "jsonrpc", "soak.*", 0.03, uint64(i)
+		if _, err := drupal.Arm(f); err != nil {
+			t.Fatalf("%s: %v", f.Kind, err)
+		}
+	}
+	for i, f := range soakDiscoveryFaults {
+		f.Route, f.Probability, f.Seed = "methods", 0.08, uint64(i)
 		if _, err := drupal.Arm(f); err != nil {
 			t.Fatalf("%s: %v", f.Kind, err)
 		}
@@ -88,13 +107,13 @@ func TestSoak(t *testing.T) {
 		s.round(t, front, drupal, from, min(chunk, n-from))
 	}
 	grownGoroutines, grownHeap := settled()
-	t.Logf("%d calls, %d answered, %d refused: %d duplicate executions, %d cross-talk, %d lost answers, %d leaked secrets; goroutines %d → %d, heap %d → %d KiB",
-		s.calls.Load(), s.answered.Load(), s.refused.Load(), s.duplicates.Load(), s.crossTalk.Load(), s.lost.Load(), s.leaked.Load(),
+	t.Logf("%d calls, %d answered, %d refused, %d lists between them: %d duplicate executions, %d cross-talk, %d lost answers, %d leaked secrets; goroutines %d → %d, heap %d → %d KiB",
+		s.calls.Load(), s.answered.Load(), s.refused.Load(), s.lists.Load(), s.duplicates.Load(), s.crossTalk.Load(), s.lost.Load(), s.leaked.Load(),
 		goroutines, grownGoroutines, heap>>10, grownHeap>>10)
 	if s.duplicates.Load()+s.crossTalk.Load()+s.lost.Load()+s.leaked.Load() > 0 || s.answered.Load() == 0 || s.refused.Load() == 0 {
 		t.Error("the soak found faults, or nothing at all")
 	}
-	if grownGoroutines > goroutines+100 || grownHeap > heap+64<<20 {
+	if grownGoroutines > goroutines+100 || grownHeap > heap+32<<20 {
 		t.Error("something grows")
 	}
 }
@@ -107,7 +126,10 @@ func (s *soak) round(t *testing.T, front *httptest.Server, drupal *mockdrupal.Dr
 	for range 32 {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				s.call(t, front, []string{"agent", "agent2", "admin"}[i%3], fmt.Sprintf("token-%d", from+int(i)))
+				s.call(t, front, soakUsers[i%3], fmt.Sprintf("token-%d", from+int(i)))
+				if i%10 == 0 {
+					s.list(t, front, soakUsers[i/10%int64(len(soakUsers))])
+				}
 			}
 		})
 	}
@@ -129,37 +151,57 @@ func (s *soak) round(t *testing.T, front *httptest.Server, drupal *mockdrupal.Dr
 
 func (s *soak) call(t *testing.T, front *httptest.Server, user, token string) {
 	s.calls.Add(1)
-	req, err := http.NewRequest("POST", front.URL+"/mcp/tools/invoke", strings.NewReader(`{"name":"soak.echo","arguments":{"token":"`+token+`"}}`))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	req.SetBasicAuth(user, user+"-pass")
-	req.Header.Set("Content-Type", "application/json")
-	res, err := front.Client().Do(req)
-	if err != nil {
-		s.lost.Add(1)
-		return
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	status, body := s.ask(t, front, user, "POST", "/mcp/tools/invoke", `{"name":"soak.echo","arguments":{"token":"`+token+`"}}`)
 	var answer struct {
 		Result struct{ Token string }
 		Error  struct{ Code, Message string }
 	}
 	switch {
-	case err != nil || json.Unmarshal(body, &answer) != nil || res.StatusCode != 200 && answer.Error.Code == "":
+	case status == 0 || json.Unmarshal(body, &answer) != nil || status != 200 && answer.Error.Code == "":
 		s.lost.Add(1)
-	case res.StatusCode != 200:
+	case status != 200:
 		s.refused.Add(1)
 	case answer.Result.Token != token:
 		s.crossTalk.Add(1)
 	default:
 		s.answered.Add(1)
 	}
-	if shown := string(body) + fmt.Sprint(res.Header); strings.Contains(shown, "-pass") || strings.Contains(shown, "CANARY") || strings.Contains(shown, "<html") {
-		s.leaked.Add(1)
+}
+
+func (s *soak) list(t *testing.T, front *httptest.Server, user string) {
+	s.lists.Add(1)
+	switch status, body := s.ask(t, front, user, "GET", "/mcp/tools/list", ""); {
+	case status != 200: // whatever the site does, there is a list to fall back on
+		s.lost.Add(1)
+	case string(body) != s.expected[user]:
+		s.crossTalk.Add(1)
 	}
+}
+
+// ask sends one request and looks for secrets in the answer; status 0: there was none.
+func (s *soak) ask(t *testing.T, front *httptest.Server, user, method, path, body string) (status int, answer []byte) {
+	req, err := http.NewRequest(method, front.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, nil
+	}
+	req.SetBasicAuth(user, user+"-pass")
+	req.Header.Set("Content-Type", "application/json")
+	res, err := front.Client().Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	if answer, err = io.ReadAll(res.Body); err != nil {
+		return 0, nil
+	}
+	shown := string(answer) + fmt.Sprint(res.Header)
+	for _, secret := range []string{"-pass", "CANARY", "<html", strings.TrimPrefix(req.Header.Get("Authorization"), "Basic ")} {
+		if strings.Contains(shown, secret) {
+			s.leaked.Add(1)
+		}
+	}
+	return res.StatusCode, answer
 }
 
 // settled counts goroutines and live heap once the garbage is gone.
