@@ -3,14 +3,18 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"bridgecheck/bridge/catalog"
+	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/jsondoc"
 	"bridgecheck/bridge/translate"
 	"bridgecheck/bridge/upstream"
@@ -31,7 +35,10 @@ type shelf struct {
 	notes []translate.Diagnostic
 }
 
-// tool gives a tool with its schemas; stub is what the index says of it.
+// errUndescribed says that the site does not describe a method; the tool then takes what the site takes.
+var errUndescribed = errors.New("the site does not describe the method")
+
+// tool gives a tool with its schemas; stub is what the index says of it. Beside errUndescribed the stub is given.
 func (s *shelf) tool(ctx context.Context, who upstream.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
 	s.mu.Lock()
 	t := s.tools[stub.Name]
@@ -41,57 +48,90 @@ func (s *shelf) tool(ctx context.Context, who upstream.Caller, stub *catalog.Too
 	}
 	// Those who wait must not fail because the first of them goes away: the site's client bounds the time.
 	v, err, _ := s.flights.Do(stub.Name, func() (any, error) { return s.fetch(context.WithoutCancel(ctx), who, stub) })
-	if err != nil {
-		return nil, err
-	}
-	return v.(*catalog.Tool), nil
+	t, _ = v.(*catalog.Tool)
+	return t, err
 }
 
-// fetch asks the site for one method and keeps the tool that comes of it.
+// fetch asks the site for one method and keeps the tool that comes of it. A method that the site does not describe, or
+// so that nothing can be made of it, has its place on a page already: there it stays, and takes what the site takes.
 func (s *shelf) fetch(ctx context.Context, who upstream.Caller, stub *catalog.Tool) (*catalog.Tool, error) {
 	doc, err := s.site.Get(ctx, who, "/jsonrpc/methods/"+url.PathEscape(stub.Method), "", "")
-	if err != nil {
+	switch {
+	case fault.Is(err, fault.UpstreamError, fault.AccessDenied):
+		s.note(translate.Diagnostic{Method: stub.Method, Problem: "the site does not describe it; it takes anything"})
+		return stub, errUndescribed // and is asked about again
+	case err != nil:
 		return nil, unreadable(err)
 	}
-	tree, err := jsondoc.Parse(doc.Body)
+	d, notes, err := s.describe(doc.Body, stub.Method)
 	if err != nil {
-		return nil, unreadable(err)
-	}
-	method, err := translate.ReadMethod(tree)
-	if err != nil || method.ID != stub.Method {
-		return nil, unreadable(fmt.Errorf("the site described %q when asked for %q: %v", method.ID, stub.Method, err))
-	}
-	d, notes, err := s.rules.Translator.Tool(method)
-	if err != nil {
-		// It has its place on a page already: there it stays, and takes what the site takes.
 		notes = append(notes, translate.Diagnostic{Method: stub.Method, Problem: err.Error() + "; it takes anything"})
 		d = stub.Definition
 	}
 	d.Name = stub.Name
 	t := catalog.NewTool(d)
+	s.note(notes...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tools == nil {
 		s.tools = map[string]*catalog.Tool{}
 	}
 	s.tools[stub.Name] = t
-	s.notes = append(s.notes, notes...)
 	return t, nil
 }
 
-// page gives a page with its tools' schemas.
+// describe reads and translates the description of one method.
+func (s *shelf) describe(doc []byte, id string) (d catalog.Definition, notes []translate.Diagnostic, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its description broke the translation: %v", p)
+		}
+	}()
+	tree, err := jsondoc.Parse(doc)
+	if err != nil {
+		return d, nil, fmt.Errorf("its description is not JSON: %w", err)
+	}
+	method, err := translate.ReadMethod(tree)
+	switch {
+	case err != nil:
+		return d, nil, err
+	case method.ID != id:
+		return d, nil, fmt.Errorf("the site described %.80q instead", method.ID)
+	}
+	return s.rules.Translator.Tool(method)
+}
+
+// note keeps diagnostics, each once.
+func (s *shelf) note(notes ...translate.Diagnostic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range notes {
+		if !slices.Contains(s.notes, n) {
+			s.notes = append(s.notes, n)
+		}
+	}
+}
+
+// page gives a page with its tools' schemas. When the site describes none of several it is not well.
 func (s *shelf) page(ctx context.Context, who upstream.Caller, index *catalog.Page) (*catalog.Page, error) {
 	tools := make([]*catalog.Tool, len(index.Tools))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(descriptions)
+	var undescribed atomic.Int64
 	for i, stub := range index.Tools {
 		group.Go(func() (err error) {
-			tools[i], err = s.tool(ctx, who, stub)
+			if tools[i], err = s.tool(ctx, who, stub); errors.Is(err, errUndescribed) {
+				undescribed.Add(1)
+				return nil
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	if n := undescribed.Load(); n > 1 && n == int64(len(tools)) {
+		return nil, unreadable(errUndescribed)
 	}
 	return index.With(tools), nil
 }

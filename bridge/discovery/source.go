@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"bridgecheck/bridge/jsondoc"
 	"bridgecheck/bridge/translate"
@@ -58,26 +59,18 @@ func (s JSONRPC) Fetch(ctx context.Context, who upstream.Caller, etag string) (A
 
 // Read reads {"data": [method, …], "meta": {"mcp": {"discovery": bool}}}.
 func (JSONRPC) Read(a Answer) (Description, error) {
-	doc, err := jsondoc.Parse(a.Documents[0])
+	doc, err := parseEach(a.Documents[0], "data", translate.ReadMethod)
 	if err != nil {
-		return Description{}, fmt.Errorf("the site's list of methods is not JSON: %w", err)
+		return Description{}, fmt.Errorf("the site's list of methods: %w", err)
 	}
-	data, _ := doc.Get("data")
-	if data.Kind != jsondoc.Array {
-		return Description{}, errors.New("the site's list of methods has no data array")
-	}
-	d := Description{MayDiscover: true}
-	if meta, ok := doc.Get("meta"); ok {
+	d := Description{Methods: doc.methods, MayDiscover: true}
+	if meta, ok := doc.others["meta"]; ok {
 		if mcp, ok := meta.Get("mcp"); ok {
 			may, _ := mcp.Get("discovery")
 			d.Extension, d.MayDiscover = true, may.IsTrue()
 		}
 	}
-	for _, item := range data.Items {
-		m, err := translate.ReadMethod(item)
-		d.Extension = d.Extension || m.Marked()
-		d.Methods = append(d.Methods, Described{item.Raw, m, err})
-	}
+	d.Extension = d.Extension || slices.ContainsFunc(d.Methods, func(m Described) bool { return m.Method.Marked() })
 	return d, nil
 }
 
@@ -103,7 +96,7 @@ func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Answe
 			return Answer{}, err
 		}
 		a.Documents = append(a.Documents, doc.Body)
-		page, err := jsondoc.Split(doc.Body)
+		page, err := jsondoc.SplitLoosely(doc.Body)
 		if err != nil {
 			return Answer{}, unreadable(fmt.Errorf("a page of the module's list is not JSON: %w", err))
 		}
@@ -123,18 +116,74 @@ func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Answe
 func (Module) Read(a Answer) (Description, error) {
 	d := Description{Extension: true, MayDiscover: true}
 	for _, body := range a.Documents {
-		page, err := jsondoc.Parse(body)
+		page, err := parseEach(body, "tools", translate.ReadTool)
 		if err != nil {
-			return Description{}, fmt.Errorf("a page of the module's list is not JSON: %w", err)
+			return Description{}, fmt.Errorf("a page of the module's list: %w", err)
 		}
-		tools, _ := page.Get("tools")
-		if tools.Kind != jsondoc.Array {
-			return Description{}, errors.New("a page of the module's list has no tools array")
-		}
-		for _, item := range tools.Items {
-			m, err := translate.ReadTool(item)
-			d.Methods = append(d.Methods, Described{item.Raw, m, err})
-		}
+		d.Methods = append(d.Methods, page.methods...)
 	}
 	return d, nil
+}
+
+// parsed is a document with a list of methods in it.
+type parsed struct {
+	methods []Described
+	others  map[string]jsondoc.Value // the members beside the list
+}
+
+// parseEach reads a document whose member list holds methods. A method that cannot even be parsed costs itself only; a
+// document of which anything else is broken is useless.
+func parseEach(body []byte, list string, read func(jsondoc.Value) (translate.Method, error)) (parsed, error) {
+	p := parsed{others: map[string]jsondoc.Value{}}
+	doc, err := jsondoc.Parse(body)
+	whole := err == nil
+	if !whole {
+		if doc, err = jsondoc.SplitLoosely(body); err != nil {
+			return p, fmt.Errorf("it is not JSON: %w", err)
+		}
+	}
+	methods, _ := doc.Get(list)
+	if methods.Kind != jsondoc.Array {
+		return p, fmt.Errorf("it has no %s array", list)
+	}
+	for _, m := range doc.Members {
+		if !whole && m.Name != list {
+			if m.Value, err = jsondoc.Parse(m.Value.Raw); err != nil {
+				return p, fmt.Errorf("its member %q is not JSON: %w", m.Name, err)
+			}
+		}
+		p.others[m.Name] = m.Value
+	}
+	if !whole {
+		if methods, err = jsondoc.SplitLoosely(methods.Raw); err != nil {
+			return p, fmt.Errorf("its %s are not JSON: %w", list, err)
+		}
+	}
+	for _, item := range methods.Items {
+		raw := item.Raw
+		if !whole {
+			if item, err = jsondoc.Parse(raw); err != nil {
+				p.methods = append(p.methods, Described{raw, translate.Method{ID: idOf(raw)}, fmt.Errorf("its description is not JSON: %w", err)})
+				continue
+			}
+		}
+		m, err := read(item)
+		p.methods = append(p.methods, Described{raw, m, err})
+	}
+	return p, nil
+}
+
+// idOf finds out what a broken description is about, for the diagnostics.
+func idOf(raw []byte) string {
+	v, err := jsondoc.SplitLoosely(raw)
+	if err != nil {
+		return ""
+	}
+	for _, name := range []string{"id", "name"} {
+		if id, ok := v.Get(name); ok {
+			text, _ := id.Text()
+			return text
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"bridgecheck/bridge/catalog"
@@ -44,7 +45,11 @@ func (v View) Tool(ctx context.Context, name string) (*catalog.Tool, error) {
 	if v.set.shelf == nil {
 		return tool, nil
 	}
-	return v.set.shelf.tool(ctx, v.who, tool)
+	tool, err := v.set.shelf.tool(ctx, v.who, tool)
+	if errors.Is(err, errUndescribed) {
+		err = nil
+	}
+	return tool, err
 }
 
 func unknownTool(name string) *fault.Error {

@@ -6,9 +6,11 @@ package httpapi
 
 import (
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +83,7 @@ func (a *API) serve(path string, m methods) http.Handler {
 		h["X-Content-Type-Options"] = nosniff
 		identify(h, r.Header)
 		status := http.StatusOK
-		err := a.answer(w, r, m, allow)
+		err := a.guarded(w, r, m, allow)
 		if err != nil {
 			status = a.refuse(w, err)
 		}
@@ -91,6 +93,16 @@ func (a *API) serve(path string, m methods) http.Handler {
 			a.Observe(path, status, took)
 		}
 	})
+}
+
+// guarded answers with an error where the endpoint panics: a caller is told, and the log knows where it was.
+func (a *API) guarded(w http.ResponseWriter, r *http.Request, m methods, allow string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.From(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	return a.answer(w, r, m, allow)
 }
 
 var nosniff = []string{"nosniff"}

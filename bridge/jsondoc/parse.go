@@ -25,6 +25,9 @@ const (
 	Object  Kind = "object"
 )
 
+// kinds tells a value's kind by its first byte; whatever is not there is a number, or nothing.
+var kinds = map[byte]Kind{'{': Object, '[': Array, '"': String, 't': Boolean, 'f': Boolean, 'n': Null}
+
 // Value is one JSON value. Raw is how it was written; nil on a value that was changed since, whose Members or Items
 // then say what it holds. The zero Value is impossible.
 type Value struct {
@@ -58,28 +61,78 @@ func Parse(doc []byte) (Value, error) { return parse(doc, MaxDepth) }
 // their Raw bytes and nothing else. It is the cheap way to take a request or an answer apart.
 func Split(doc []byte) (Value, error) { return parse(doc, 1) }
 
+// SplitLoosely is Split for a document of which one part may be broken: members and items are cut out by their brackets
+// and quotes, and nobody has looked into them. Parse each by itself.
+func SplitLoosely(doc []byte) (Value, error) {
+	p := parser{doc: bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), loose: true}
+	return p.whole(1)
+}
+
 func parse(doc []byte, build int) (Value, error) {
 	p := parser{doc: doc}
 	if bytes.HasPrefix(doc, []byte("\xef\xbb\xbf")) {
 		return Value{}, fmt.Errorf("it starts with a byte order mark")
 	}
+	return p.whole(build)
+}
+
+type parser struct {
+	doc   []byte
+	at    int
+	loose bool // what is not built is not looked into
+}
+
+// whole reads the one value of a document.
+func (p *parser) whole(build int) (Value, error) {
 	p.space()
-	if p.at == len(doc) {
+	if p.at == len(p.doc) {
 		return Value{}, fmt.Errorf("it is empty")
 	}
 	v, err := p.value(1, build)
 	if err != nil {
 		return Value{}, err
 	}
-	if p.space(); p.at != len(doc) {
+	if p.space(); p.at != len(p.doc) {
 		return Value{}, p.errorf("there is text after the end of the document")
 	}
 	return v, nil
 }
 
-type parser struct {
-	doc []byte
-	at  int
+// skip goes to the end of a value by its brackets and quotes alone.
+func (p *parser) skip() error {
+	depth, start := 0, p.at
+	for p.at < len(p.doc) {
+		switch c := p.doc[p.at]; c {
+		case '"':
+			for p.at++; p.at < len(p.doc) && p.doc[p.at] != '"'; p.at++ {
+				if p.doc[p.at] == '\\' {
+					p.at++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']', ',', ' ', '\t', '\r', '\n':
+			closes := c == '}' || c == ']'
+			if depth == 0 { // a literal ends where something else begins
+				if closes && p.at == start {
+					return p.errorf("a value was expected")
+				}
+				return nil
+			}
+			if closes {
+				depth--
+			}
+		}
+		p.at++
+		if first := p.doc[start]; depth == 0 && (first == '{' || first == '[' || first == '"') {
+			break
+		}
+	}
+	if p.at > len(p.doc) || depth > 0 {
+		p.at = len(p.doc)
+		return p.errorf("it ends too early")
+	}
+	return nil
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -113,6 +166,12 @@ func (p *parser) value(depth, build int) (Value, error) {
 	}
 	start := p.at
 	v := Value{}
+	if p.loose && build < 1 {
+		v.Kind = kinds[p.peek()]
+		err := p.skip()
+		v.Raw = p.doc[start:p.at]
+		return v, err
+	}
 	var err error
 	switch c := p.next(); {
 	case c == '{':

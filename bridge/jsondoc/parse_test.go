@@ -3,6 +3,7 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,59 @@ func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
 }
 
 // Whatever encoding/json writes is read, and comes back byte for byte, whole or rebuilt from the tree.
+// What cannot be read costs itself only.
+func TestSplitLoosely(t *testing.T) {
+	for doc, want := range map[string][]string{
+		`[1, {"a":1,"a":2} ,"\ud800",[[{"]":"}\""}]],tru,1e99999 , -]`: {`1`, `{"a":1,"a":2}`, `"\ud800"`, `[[{"]":"}\""}]]`, `tru`, `1e99999`, `-`},
+		"\xef\xbb\xbf[\"\xff\",{}]":                                    {"\"\xff\"", "{}"},
+		`[]`:                                                           nil,
+		`[,1]`:                                                         {``, `1`},
+		`[` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `,2]`: {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), `2`},
+	} {
+		v, err := SplitLoosely([]byte(doc))
+		if err != nil {
+			t.Errorf("%.60q: %v", doc, err)
+		}
+		var got []string
+		for _, item := range v.Items {
+			got = append(got, string(item.Raw))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%.60q: %.100q", doc, got)
+		}
+	}
+	for _, doc := range []string{`[1,`, `[{]`, `["]`, `["\`, `[1,]`, `[1 2]`, `{"a":}`, `{"a":1,"a":2}`, `[1]x`, ``, `[`, `{"a`} {
+		if v, err := SplitLoosely([]byte(doc)); err == nil {
+			t.Errorf("%q is taken: %q", doc, v.Raw)
+		}
+	}
+}
+
+// What Split takes, SplitLoosely takes, and cuts at the same places.
+func FuzzSplitLoosely(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":"\"]"}],"c":null}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		loose, err := SplitLoosely(doc)
+		strict, wrong := Split(doc)
+		if wrong != nil {
+			return
+		}
+		if err != nil || len(loose.Items) != len(strict.Items) || len(loose.Members) != len(strict.Members) {
+			t.Fatalf("%q: %v", doc, err)
+		}
+		for i := range strict.Items {
+			if string(loose.Items[i].Raw) != string(strict.Items[i].Raw) {
+				t.Errorf("%q: item %d is %q", doc, i, loose.Items[i].Raw)
+			}
+		}
+		for i := range strict.Members {
+			if string(loose.Members[i].Value.Raw) != string(strict.Members[i].Value.Raw) {
+				t.Errorf("%q: member %d is %q", doc, i, loose.Members[i].Value.Raw)
+			}
+		}
+	})
+}
+
 func TestAppendGivesBackWhatParseRead(t *testing.T) {
 	leaf := rapid.OneOf(
 		rapid.Map(rapid.String(), func(s string) any { return s }),

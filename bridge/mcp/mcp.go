@@ -11,6 +11,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -104,8 +105,14 @@ var (
 	}
 )
 
-// answer runs the method of a request.
-func (s *Server) answer(ctx context.Context, r request) ([]byte, *protocolError) {
+// answer runs the method of a request. One that panics fails for this caller only.
+func (s *Server) answer(ctx context.Context, r request) (result []byte, err *protocolError) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", clip(r.method), "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, protocol(fault.From(fmt.Errorf("panic: %v", p)))
+		}
+	}()
 	methods := sessionMethods
 	if r.revision == July2026 {
 		methods = statelessMethods
@@ -114,7 +121,7 @@ func (s *Server) answer(ctx context.Context, r request) ([]byte, *protocolError)
 	if !ok {
 		return nil, refuse(codeNoMethod, "This server has no method %q.", clip(r.method))
 	}
-	result, err := run(s, ctx, r)
+	result, err = run(s, ctx, r)
 	if err == nil && r.revision == July2026 {
 		result = complete(result, s.info)
 	}

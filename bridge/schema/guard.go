@@ -3,9 +3,11 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,18 +20,32 @@ const (
 	MaxDepth = 32       // levels of JSON
 )
 
+// maxWork is how many schemas may apply to one place of an instance: alternatives that refer to alternatives multiply, so
+// that a small schema could keep a validator busy for hours.
+const maxWork = 10_000
+
+// fewWork is how many can never matter, whatever the value.
+const fewWork = 32
+
 // Check refuses a schema that a validator or a client must not be given: one that is too large or too deep, that needs
 // another document to be understood, whose local references lead nowhere, or whose references go round without ever
 // reaching into the instance (a validator would follow them until its stack is full).
 func Check(root jsondoc.Value, size int) error {
+	_, err := check(root, size)
+	return err
+}
+
+// check is Check, and tells whether a value can make such a schema's validation expensive.
+func check(root jsondoc.Value, size int) (heavy bool, err error) {
 	if size > MaxSize {
-		return fmt.Errorf("the schema is %d bytes long, more than %d", size, MaxSize)
+		return false, fmt.Errorf("the schema is %d bytes long, more than %d", size, MaxSize)
 	}
 	if d := depth(root); d > MaxDepth {
-		return fmt.Errorf("the schema is %d levels deep, more than %d", d, MaxDepth)
+		return false, fmt.Errorf("the schema is %d levels deep, more than %d", d, MaxDepth)
 	}
-	g := guard{root: root, state: map[string]int{}}
-	return g.walk("", root)
+	g := guard{root: root, state: map[string]int{}, work: map[string]int{}}
+	err = g.walk("", root)
+	return g.referred || slices.ContainsFunc(slices.Collect(maps.Values(g.work)), func(n int) bool { return n > fewWork }), err
 }
 
 func depth(v jsondoc.Value) int {
@@ -47,7 +63,13 @@ func depth(v jsondoc.Value) int {
 type guard struct {
 	root  jsondoc.Value
 	state map[string]int // visiting or done, by pointer
+	work  map[string]int // schemas that apply where this one does, by pointer
+
+	referred bool // there is a reference
 }
+
+// references are the keywords that stand for another schema.
+var references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
 const (
 	visiting = iota + 1
@@ -76,11 +98,13 @@ func (g *guard) follow(at string, v jsondoc.Value) error {
 		return nil
 	}
 	g.state[at] = visiting
-	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+	work := 1
+	for _, keyword := range references {
 		ref, ok := v.Get(keyword)
 		if !ok {
 			continue
 		}
+		g.referred = true
 		pointer, target, err := g.resolve(ref)
 		if err != nil {
 			return err
@@ -90,6 +114,7 @@ func (g *guard) follow(at string, v jsondoc.Value) error {
 			if err := g.follow(pointer, target); err != nil {
 				return err
 			}
+			work += g.work[pointer]
 		}
 	}
 	for _, c := range children(v) {
@@ -99,8 +124,12 @@ func (g *guard) follow(at string, v jsondoc.Value) error {
 		if err := g.follow(at+c.pointer, c.schema); err != nil {
 			return err
 		}
+		work += g.work[at+c.pointer]
 	}
-	g.state[at] = done
+	if work > maxWork {
+		return fmt.Errorf("more than %d schemas apply at #%s at once", maxWork, at)
+	}
+	g.state[at], g.work[at] = done, work
 	return nil
 }
 

@@ -57,6 +57,9 @@ type child struct {
 	pointer string // below the parent, as in /properties/name
 	schema  jsondoc.Value
 	within  bool
+	keyword string
+	name    string // of the property or the definition; "" where the keyword's value is no object of schemas
+	index   int    // in the keyword's list; -1: it is no list
 }
 
 // children gives the schemas that stand directly within v.
@@ -70,17 +73,17 @@ func children(v jsondoc.Value) []child {
 		at := "/" + m.Name
 		switch {
 		case (k.place == one || k.place == oneOrList) && isSchema(m.Value):
-			found = append(found, child{at, m.Value, k.within})
+			found = append(found, child{at, m.Value, k.within, m.Name, "", -1})
 		case (k.place == list || k.place == oneOrList) && m.Value.Kind == jsondoc.Array:
 			for i, item := range m.Value.Items {
 				if isSchema(item) {
-					found = append(found, child{at + "/" + strconv.Itoa(i), item, k.within})
+					found = append(found, child{at + "/" + strconv.Itoa(i), item, k.within, m.Name, "", i})
 				}
 			}
 		case k.place == named || k.place == namedOrNames:
 			for _, n := range m.Value.Members {
 				if isSchema(n.Value) {
-					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, k.within})
+					found = append(found, child{at + "/" + escapePointer(n.Name), n.Value, k.within, m.Name, n.Name, -1})
 				}
 			}
 		}

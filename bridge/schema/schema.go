@@ -21,6 +21,7 @@ import (
 // Schema is a compiled schema. It is immutable and safe for use by many at once.
 type Schema struct {
 	source jsondoc.Value
+	heavy  bool                 // a value can make it expensive
 	draft7 *gojsonschema.Schema // Draft 4 to 7
 	recent *santhosh.Schema     // 2019-09 and 2020-12
 }
@@ -31,7 +32,8 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
-	if err := Check(source, len(doc)); err != nil {
+	heavy, err := check(source, len(doc))
+	if err != nil {
 		return nil, err
 	}
 	// Both libraries have been seen to panic on schemas nobody thought of.
@@ -44,7 +46,7 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Schema{source: source}
+	s = &Schema{source: source, heavy: heavy}
 	if Recent(source) {
 		s.recent, err = compileRecent(tree)
 	} else {
@@ -140,6 +142,9 @@ func Decode(doc []byte) (any, error) {
 
 // Validate checks a decoded value; no violations means that it is valid.
 func (s *Schema) Validate(value any) []Violation {
+	if s.tooMuch(value) {
+		return []Violation{{Expected: "a value that the schema does not apply to in so many ways", Received: "one that is too large or too deep for it"}}
+	}
 	if s.recent != nil {
 		return s.checkRecent(value)
 	}

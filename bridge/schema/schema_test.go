@@ -2,8 +2,10 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const draft2020 = `"$schema":"https://json-schema.org/draft/2020-12/schema",`
@@ -67,6 +69,33 @@ func TestSchemasThatMustNotReachALibrary(t *testing.T) {
 				t.Errorf("error = %v, want one that says %q", err, c.says)
 			}
 		})
+	}
+}
+
+// A small schema must not keep the bridge busy for hours, neither by itself nor with the help of a value.
+func TestSchemasAndValuesThatMultiply(t *testing.T) {
+	bomb := `{"$ref":"#/definitions/a0","definitions":{"a22":{"type":"string"}`
+	for i := 21; i >= 0; i-- {
+		bomb += fmt.Sprintf(`,"a%d":{"anyOf":[{"$ref":"#/definitions/a%d"},{"$ref":"#/definitions/a%d"}]}`, i, i+1, i+1)
+	}
+	if _, err := Compile([]byte(bomb + `}}`)); err == nil || !strings.Contains(err.Error(), "at once") {
+		t.Errorf("error = %v", err)
+	}
+	for dialect, head := range map[string]string{"draft 7": "", "2020-12": draft2020} {
+		s, err := Compile([]byte(`{` + head + `"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"},{"type":"string"}]}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deep, good := range map[int]bool{8: true, 60: false} {
+			value, err := Decode([]byte(strings.Repeat(`{"a":`, deep) + `"x"` + strings.Repeat(`}`, deep)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if found := s.Validate(value); (len(found) == 0) != good || time.Since(start) > 5*time.Second {
+				t.Errorf("%s, %d deep: %v after %s", dialect, deep, found, time.Since(start))
+			}
+		}
 	}
 }
 
