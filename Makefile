@@ -25,7 +25,9 @@ race:
 selftest: build
 	./bin/bridgecheck selftest
 
+# The reference bridge beside hand-written floors, held to its targets; then every other benchmark.
 bench:
+	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 7x -speed
 	go test -run '^$$' -bench . -benchmem ./...
 
 # A million calls to the reference bridge while its site fails in every way; all tests make a short one.
