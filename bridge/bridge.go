@@ -30,14 +30,15 @@ func New(o Options) (*Bridge, error) {
 	return &Bridge{core: c}, nil
 }
 
-// Check refuses options with which New would fail.
+// Check refuses options with which New or Server would fail.
 func (o Options) Check() error {
 	c, err := newCore(o)
 	if err != nil {
 		return err
 	}
 	c.close()
-	return nil
+	_, err = o.Server(nil)
+	return err
 }
 
 // ServeHTTP answers a request.

@@ -2,11 +2,14 @@ package upstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"bridgecheck/bridge/fault"
 )
@@ -84,5 +87,57 @@ func TestSecretsShowNowhere(t *testing.T) {
 	shown := fmt.Sprintf("%s %v %+v %#v %s", c, c, account, account, encoded) + log.String()
 	if strings.Contains(shown, "canary") {
 		t.Errorf("shown: %s", shown)
+	}
+}
+
+// While the breaker is open one request a second probes the site, and all others fail at once.
+func TestTheBreakerProbes(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := newBreaker(func() time.Time { return now })
+	silent := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for range breakAfter {
+		if err := b.allow(); err != nil {
+			t.Fatalf("closed: %v", err)
+		}
+		b.report(time.Now(), silent, false)
+	}
+	for range 3 {
+		if err := b.allow(); !fault.Is(err, fault.UpstreamUnavailable) || fault.From(err).RetryAfter != probeEvery {
+			t.Errorf("open: %v", err)
+		}
+	}
+	now = now.Add(probeEvery)
+	if b.allow() != nil || b.allow() == nil {
+		t.Error("after a while exactly one request probes the site")
+	}
+	b.report(time.Now(), silent, false)
+	if b.allow() == nil {
+		t.Error("a probe that fails lets others through")
+	}
+	now = now.Add(probeEvery)
+	if b.allow() != nil {
+		t.Error("there is no second probe")
+	}
+	b.report(time.Now(), nil, false)
+	if b.allow() != nil || b.allow() != nil || !b.closed() {
+		t.Error("a probe that is answered does not let all others through")
+	}
+}
+
+// Callers by different front-end tokens are different callers, and none of them is the account itself.
+func TestFrontEndTokensAreCallers(t *testing.T) {
+	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
+	read := func(cs Callers, authorization string) Caller {
+		c, err := cs.From(http.Header{"Authorization": {authorization}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	a, b := read(Callers{Service: account}, "Bearer a"), read(Callers{Service: account}, "bearer b")
+	own := read(Callers{Schemes: []Scheme{Basic}}, "Basic dTpw")
+	all := map[Identity]bool{a.Identity: true, b.Identity: true, own.Identity: true, account.For(own).Identity: true}
+	if len(all) != 4 || account.For(own).Identity != account.For(Caller{}).Identity {
+		t.Errorf("%d callers, want 4", len(all))
 	}
 }

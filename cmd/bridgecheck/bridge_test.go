@@ -1,9 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"bridgecheck/bridge"
 )
@@ -40,5 +50,75 @@ func TestHelpTellsOfEverySetting(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "types") {
 		t.Error("--help does not name the rules for custom types")
+	}
+}
+
+// SIGHUP puts the settings of the file in force; settings that are wrong change nothing.
+func TestHangupReadsTheSettingsAgain(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"data":[{"id":"content.a"},{"id":"content.b"},{"id":"content.c"}]}`)
+	}))
+	defer site.Close()
+	file := filepath.Join(t.TempDir(), "bridge.yaml")
+	write := func(pageSize string) {
+		t.Helper()
+		if err := os.WriteFile(file, fmt.Appendf(nil, "drupal: %s\npage_size: %s\n", site.URL, pageSize), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	ctx, cancel := context.WithCancel(t.Context())
+	out, stdout := io.Pipe()
+	log, stderr := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"bridge", "--config", file, "--listen", "127.0.0.1:0"}, stdout, stderr)
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	tools := func() int {
+		t.Helper()
+		res, err := http.Get(address + "/mcp/tools/list")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(body, []byte("inputSchema"))
+	}
+	said := bufio.NewScanner(log)
+	for _, c := range []struct {
+		pageSize, says string
+		tools          int
+	}{{"2", "the settings were read again", 2}, {"many", "the settings stay as they were", 2}, {"3", "the settings were read again", 3}} {
+		write(c.pageSize)
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for heard := false; !heard; {
+			if !said.Scan() {
+				t.Fatalf("the log ended without %q", c.says)
+			}
+			heard = strings.Contains(said.Text(), c.says)
+		}
+		if n := tools(); n != c.tools {
+			t.Errorf("page_size %s: %d tools on a page, want %d", c.pageSize, n, c.tools)
+		}
+	}
+	go io.Copy(io.Discard, log)
+	cancel()
+	select {
+	case code := <-ended:
+		if code != exitOK {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the command does not end")
 	}
 }

@@ -1,0 +1,311 @@
+package bridge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+)
+
+// eventually waits for what another goroutine does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestMetricsCountAndNameNobody(t *testing.T) {
+	s := newSite(t, echo, `{"id":"content.bad","attributes":{"mcpTool":{},"params":{"p":{"schema":{"$ref":"http://x/"}}}}}`)
+	front := start(t, s, func(o *bridge.Options) { o.Output = "warn" })
+	list(t, front, "agent")
+	list(t, front, "agent")
+	call(t, front, "agent", "content.echo", `{"n":1}`)
+	call(t, front, "agent", "content.echo", `{"n":0}`)
+	call(t, front, "agent", "no.such.tool", `{}`)
+	r := send(t, front, "", "GET", "/metrics", "")
+	for _, has := range []string{
+		`bridge_request_seconds_count{endpoint="/mcp/tools/list",status="200"} 2`,
+		`bridge_request_seconds_count{endpoint="/mcp/tools/invoke",status="400"} 1`,
+		`bridge_request_seconds_bucket{endpoint="/mcp/tools/invoke",status="404",le="+Inf"} 1`,
+		`bridge_upstream_seconds_count{outcome="200",purpose="call"} 1`,
+		`bridge_upstream_seconds_count{outcome="200",purpose="discovery"} 1`,
+		`bridge_discovery_total{outcome="hit"} 4`, `bridge_discovery_total{outcome="miss"} 1`,
+		`bridge_violations_total{kind="input"} 1`, `bridge_quarantined_methods 1`, `bridge_site_up 1`, `bridge_callers 1`,
+	} {
+		if !strings.Contains(r.Body, has+"\n") {
+			t.Errorf("the metrics lack %s", has)
+		}
+	}
+	if strings.Contains(r.Body, "content.") || strings.Contains(r.Body, "agent") || strings.Contains(r.Body, "no.such") {
+		t.Errorf("the metrics name a tool or a caller:\n%s", r.Body)
+	}
+}
+
+// served starts a bridge as the command does, and gives its address and what ends it.
+func served(t *testing.T, o bridge.Options) (address string, stop func() error) {
+	t.Helper()
+	b, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := o.Server(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- bridge.Serve(ctx, server, l) }()
+	t.Cleanup(func() { cancel(); b.Close() })
+	return l.Addr().String(), func() error { cancel(); return <-ended }
+}
+
+func TestRequestsUnderWayAreAnsweredBeforeTheEnd(t *testing.T) {
+	s := newSite(t, echo)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+		close(arrived)
+		<-release
+		fmt.Fprintf(w, `{"id":%s,"result":"late"}`, c.ID)
+	}
+	address, stop := served(t, bridge.Options{Drupal: s.URL})
+	got := make(chan string, 1)
+	go func() {
+		res, err := http.Post("http://"+address+"/mcp/tools/invoke", "application/json", strings.NewReader(`{"name":"content.echo","arguments":{}}`))
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		got <- string(body)
+	}()
+	<-arrived
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	eventually(t, "the bridge still listens", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if answer := <-got; answer != `{"result":"late"}` {
+		t.Errorf("the request under way got %s", answer)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheBridgesOwnCertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bridge"}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	o := bridge.Options{Drupal: newSite(t, echo).URL, TLSCert: filepath.Join(dir, "cert.pem"), TLSKey: filepath.Join(dir, "key.pem")}
+	for file, block := range map[string]*pem.Block{o.TLSCert: {Type: "CERTIFICATE", Bytes: der}, o.TLSKey: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address, _ := served(t, o)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	defer client.CloseIdleConnections()
+	res, err := client.Get("https://" + address + "/mcp/tools/list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 200 || res.TLS.Version < tls.VersionTLS12 {
+		t.Errorf("status %d, TLS %x", res.StatusCode, res.TLS.Version)
+	}
+	if err := o.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := (bridge.Options{Drupal: o.Drupal, TLSCert: o.TLSKey, TLSKey: o.TLSCert}).Check(); err == nil || !strings.Contains(err.Error(), "tls_cert") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestABodyThatDoesNotArriveIsCutOff(t *testing.T) {
+	address, _ := served(t, bridge.Options{Drupal: newSite(t, echo).URL, BodyTimeout: 50 * time.Millisecond})
+	for _, path := range []string{"/mcp/tools/invoke", "/mcp"} {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path)
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if res.StatusCode != 400 || !res.Close {
+			t.Errorf("%s: status %d, close %t", path, res.StatusCode, res.Close)
+		}
+	}
+}
+
+func TestTheTraceGoesOnToTheSite(t *testing.T) {
+	s := newSite(t, echo)
+	var mu sync.Mutex
+	var got []string
+	note := func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.Join([]string{r.URL.Path, r.Header.Get("X-Request-Id"), r.Header.Get("Traceparent"), r.Header.Get("Tracestate"), r.Header.Get("Baggage")}, " "))
+	}
+	s.list = func(w http.ResponseWriter, r *http.Request) { note(r); io.WriteString(w, `{"data":[`+echo+`]}`) }
+	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		note(r)
+		fmt.Fprintf(w, `{"id":%s,"result":1}`, c.ID)
+	}
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now = c.now })
+	for _, id := range []string{"one", "two"} {
+		send(t, front, "agent", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`,
+			"X-Request-Id", id, "Traceparent", "00-"+id, "Tracestate", "t="+id, "Baggage", "user=x")
+		c.advance(61 * time.Second)
+	}
+	want := "[/jsonrpc/methods one 00-one t=one  /jsonrpc one 00-one t=one  /jsonrpc/methods two 00-two t=two  /jsonrpc two 00-two t=two ]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("the site got %v\nwant %s", got, want)
+	}
+}
+
+// Only callers seen lately are kept fresh unasked.
+func TestBackgroundRefresh(t *testing.T) {
+	s := newSite(t, method("content.old"))
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now, o.Background = c.now, 5*time.Minute })
+	list(t, front, "agent")
+	s.change(func() { s.methods = []string{method("content.new")} })
+	c.advance(61 * time.Second)
+	eventually(t, "nobody refreshes a caller seen a minute ago", func() bool { return s.discoveries.Load() == 2 })
+	if r := list(t, front, "agent"); !strings.Contains(r.Body, "content.new") || s.discoveries.Load() != 2 {
+		t.Errorf("after %d discoveries: %s", s.discoveries.Load(), r.Body)
+	}
+	c.advance(time.Hour)
+	time.Sleep(600 * time.Millisecond) // the poller looks twice
+	if n := s.discoveries.Load(); n != 2 {
+		t.Errorf("%d discoveries for a caller who left an hour ago", n)
+	}
+}
+
+func TestReadOnlyGoesByAnnotationFirst(t *testing.T) {
+	annotated := func(id, annotations string) string {
+		return fmt.Sprintf(`{"id":%q,"attributes":{"usage":"u","mcpTool":{"annotations":%s}}}`, id, annotations)
+	}
+	front := start(t, newSite(t,
+		annotated("content.purge", `{"readOnlyHint":true}`), annotated("content.list", `{"readOnlyHint":false}`),
+		annotated("content.find", `{}`), annotated("content.get", `{"destructiveHint":true}`), annotated("content.save", `{}`),
+	), func(o *bridge.Options) { o.ReadOnly = true })
+	if got := fmt.Sprint(names(list(t, front, "agent").Body)); got != "[content.purge content.find]" {
+		t.Errorf("tools %s", got)
+	}
+	if r := call(t, front, "agent", "content.save", "{}"); r.Status != 404 {
+		t.Errorf("a tool that writes: %d", r.Status)
+	}
+}
+
+func names(body string) []string {
+	var list []string
+	for _, m := range toolName.FindAllStringSubmatch(body, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+func TestAWarningIsLoggedForAResultThatBreaksItsSchema(t *testing.T) {
+	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object"},"mcpTool":{}}}`)
+	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) { fmt.Fprintf(w, `{"id":%s,"result":5}`, c.ID) }
+	var log bytes.Buffer
+	front := start(t, s, func(o *bridge.Options) {
+		o.Output, o.Logger = "warn", slog.New(slog.NewTextHandler(&log, nil))
+	})
+	if r := call(t, front, "agent", "content.x", "{}"); r.Body != `{"result":5}` {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+	front.Close() // so that nobody writes the log any more
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "content.x") {
+		t.Errorf("the log: %s", &log)
+	}
+}
+
+func TestModulePagesThatDoNotEnd(t *testing.T) {
+	mux := http.NewServeMux()
+	s := newSite(t)
+	mux.HandleFunc("/mcp/tools/list", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"tools":[{"name":"a","description":"A","inputSchema":{"type":"object"}}],"nextCursor":"MQ=="}`)
+	})
+	s.Config.Handler = mux
+	front := start(t, s, func(o *bridge.Options) { o.Source = bridge.SourceModule })
+	if r := list(t, front, "agent"); r.Status != 502 || r.Code() != "upstream_error" {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
+// A reference takes the values that the site has, as long as there are few; a look-up that fails costs nothing.
+func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
+	s := newSite(t, `{"id":"content.create","attributes":{"usage":"u","params":{"type":{"schema":{"type":"entity_reference","settings":{"target_type":"node_type"}}}},"mcpTool":{}}}`,
+		`{"id":"node_type.list","attributes":{}}`)
+	result := ""
+	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+		fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result)
+	}
+	for _, c := range []struct{ result, schema string }{
+		{`"result":[{"id":"article","label":"A"},{"id":"page"}]`, `{"type":"string","enum":["article","page"]}`},
+		{`"result":["article","page"]`, `{"type":"string","enum":["article","page"]}`},
+		{`"result":["a","b","c","d"]`, `{"type":"string"}`},
+		{`"result":[]`, `{"type":"string"}`},
+		{`"result":{"odd":true}`, `{"type":"string"}`},
+		{`"error":{"code":-32600,"message":"m","data":"Access Denied"}`, `{"type":"string"}`},
+	} {
+		result = c.result
+		front := start(t, s, func(o *bridge.Options) { o.TargetMax = 3 })
+		if r := list(t, front, "agent"); !strings.Contains(r.Body, `{"type":`+c.schema+`}`) {
+			t.Errorf("%s: want %s in %s", c.result, c.schema, r.Body)
+		}
+	}
+}
