@@ -186,9 +186,12 @@ func (cs Callers) takes(s Scheme) bool {
 
 func (cs Callers) unauthorized(message string) *fault.Error {
 	e := fault.New(fault.AuthRequired, "%s", message)
-	for scheme, challenge := range map[Scheme]string{Basic: `Basic realm="Drupal"`, Bearer: "Bearer"} {
-		if cs.takes(scheme) {
-			e.Challenge = append(e.Challenge, challenge)
+	for _, c := range []struct {
+		scheme    Scheme
+		challenge string
+	}{{Basic, `Basic realm="Drupal"`}, {Bearer, "Bearer"}} {
+		if cs.takes(c.scheme) {
+			e.Challenge = append(e.Challenge, c.challenge)
 		}
 	}
 	return e

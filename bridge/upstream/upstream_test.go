@@ -128,7 +128,7 @@ func TestTheBreakerProbes(t *testing.T) {
 func TestFrontEndTokensAreCallers(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	read := func(cs Callers, authorization string) Caller {
-		c, err := cs.From(http.Header{"Authorization": {authorization}})
+		c, err := cs.From(t.Context(), http.Header{"Authorization": {authorization}})
 		if err != nil {
 			t.Fatal(err)
 		}
