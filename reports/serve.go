@@ -82,7 +82,7 @@ type site struct{ archive *archive }
 // bridgeView is one bridge on the index: its newest report by area, and its runs over time.
 type bridgeView struct {
 	Name   string
-	Latest archived
+	Latest archived   // the newest run that was not filtered or cut short; the newest where all were
 	Cells  []areaCell // in the order of the index's areas
 	Kept   int        // clauses, in the newest report
 	Judged int        // or to be judged: that apply
@@ -126,6 +126,9 @@ func bridgesOf(read []archived, areas []string) []bridgeView {
 	}
 	for i := range bridges {
 		b := &bridges[i]
+		if whole := slices.IndexFunc(b.Runs, archived.whole); whole >= 0 {
+			b.Latest = b.Runs[whole]
+		}
 		for _, area := range areas {
 			b.Cells = append(b.Cells, cellOf(b.Latest.Report, area, ""))
 		}
@@ -136,8 +139,13 @@ func bridgesOf(read []archived, areas []string) []bridgeView {
 	return bridges
 }
 
+// whole holds for a report that has every clause.
+func (f archived) whole() bool { return !incomplete(f.Report) }
+
 // trend gives the points of a line in a box of 100 × 30: the share of applying clauses that were kept, oldest run first.
+// Runs that left clauses out cannot be compared with the others, and are no part of it.
 func trend(runs []archived) string {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(f archived) bool { return !f.whole() })
 	if len(runs) < 2 {
 		return ""
 	}

@@ -48,7 +48,7 @@ func TestServedPages(t *testing.T) {
 	if status != 200 {
 		t.Fatalf("the index answers %d", status)
 	}
-	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "over 2 runs", "<code>broken.json</code> the JSON ends early", `<span class="n">2 of 10</span>`, `#area=describe" aria-label="describe: 1 failed 1 fixed 1 known "`} {
+	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "run by run", "<code>broken.json</code> the JSON ends early", `<span class="n">2 of 10</span>`, `#area=describe" aria-label="describe: 1 failed 1 fixed 1 known "`} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the index lacks %q", want)
 		}
@@ -63,6 +63,28 @@ func TestServedPages(t *testing.T) {
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
 	if _, err := Parse([]byte(text)); status != 200 || err != nil {
 		t.Errorf("%s.json answers %d: %v", link[1], status, err)
+	}
+}
+
+// A run of a few clauses is no step of a trend, and does not stand for its bridge.
+func TestFilteredRunsDoNotStandForABridge(t *testing.T) {
+	at := func(hours int, filtered bool, verdicts ...Verdict) archived {
+		r := kept()
+		r.Started, r.Filtered, r.Results = started.Add(time.Duration(hours)*time.Hour), filtered, nil
+		for i, v := range verdicts {
+			r.Results = append(r.Results, Result{ID: "list/" + string(rune('a'+i)), Level: MUST, Area: "list", Verdict: v})
+		}
+		return archived{ID: r.Started.Format("15:04"), Report: r}
+	}
+	bridges := bridgesOf([]archived{at(3, true, Pass), at(2, false, Pass, Pass), at(1, true, Fail), at(0, false, Pass, Fail)}, []string{"list"})
+	if len(bridges) != 1 || bridges[0].Latest.ID != "09:30" || len(bridges[0].Runs) != 4 {
+		t.Fatalf("the bridges are %+v", bridges)
+	}
+	if b := bridges[0]; b.Trend != "0.0,15.0 100.0,1.0" || b.Kept != 2 || b.Judged != 2 || b.Cells[0].Kept != 2 {
+		t.Errorf("the bridge keeps %d of %d, its trend is %q", b.Kept, b.Judged, b.Trend)
+	}
+	if alone := bridgesOf([]archived{at(0, true, Pass)}, nil); alone[0].Latest.ID != "07:30" {
+		t.Errorf("a bridge with filtered runs only has %+v", alone[0].Latest)
 	}
 }
 
