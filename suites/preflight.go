@@ -45,6 +45,9 @@ func (b *Bridge) preflight(ctx context.Context) error {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
+		b.lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
+	}
 	return nil
 }
 
