@@ -104,7 +104,11 @@ const fieldIndent = 12
 // alike is how many results with one verdict and one message are told once rather than one by one.
 const alike = 3
 
-// findings writes results, those that say the same as one.
+// wholeFindings is how many results of a kind are told in full; who fixes the first of them needs no more, and the
+// report has all.
+const wholeFindings = 12
+
+// findings writes results, those that say the same as one, and those beyond a number in one line each.
 func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
 	type saying struct {
 		verdict Verdict
@@ -114,17 +118,26 @@ func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
 	for _, r := range results {
 		ids[saying{r.Verdict, r.Message}] = append(ids[saying{r.Verdict, r.Message}], r.ID)
 	}
+	whole, brief := 0, false
 	for _, r := range results {
 		same := ids[saying{r.Verdict, r.Message}]
 		switch {
-		case len(same) < alike:
+		case len(same) < alike && whole < wholeFindings:
 			c.finding(b, r, dir)
+			whole++
+		case len(same) < alike:
+			head := fmt.Sprintf("%s  %s  ", strings.ToUpper(words[r.Verdict]), r.ID)
+			fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), c.fit(r.Message, utf8.RuneCountInString(head)))
+			brief = true
 		case same[0] == r.ID:
 			fmt.Fprintf(b, "%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", fmt.Sprintf("%d clauses", len(same))))
 			c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
 			c.field(b, "", c.wrap(strings.Join(same, ", ")))
 			b.WriteString("\n")
 		}
+	}
+	if brief {
+		b.WriteString("\n")
 	}
 }
 

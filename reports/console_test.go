@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -72,5 +73,31 @@ func TestConsoleFitsWhatItWritesTo(t *testing.T) {
 	defer file.Close()
 	if c := NewConsole(file, func(string) string { return "" }); c.Color || c.Live {
 		t.Errorf("a file gets %+v", c)
+	}
+}
+
+func TestSummaryOfManyFailuresStaysReadable(t *testing.T) {
+	r := kept()
+	for i := range 60 {
+		r.Results = append(r.Results, Result{ID: fmt.Sprintf("list/case-%d", i), Level: MUST, Area: "list", Verdict: Fail, Text: "A rule.",
+			Message: fmt.Sprintf("case %d: expected 200, got 500", i), Expected: "200", Actual: "500", Remedy: "PHP: mend\nGo: mend", Curl: "curl x"})
+	}
+	var b bytes.Buffer
+	if err := (&Console{Out: &b}).Summary(r, "out"); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := strings.Count(text, "\n"); n > 12*10+60 {
+		t.Errorf("60 failures take %d lines", n)
+	}
+	for i := range 60 {
+		if !strings.Contains(text, fmt.Sprintf("FAILED  list/case-%d  ", i)) {
+			t.Errorf("case %d is not told", i)
+		}
+	}
+	for _, want := range []string{"\n  case 0\n  expected  200\n  got       500\n", "\nFAILED  list/case-59  case 59: expected 200, got 500\n\n", "\nbegin with: list/case-0 · bridgecheck checks explain list/case-0\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, text)
+		}
 	}
 }

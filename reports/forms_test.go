@@ -339,3 +339,34 @@ func TestEnvironmentNamesTheCI(t *testing.T) {
 		}
 	}
 }
+
+// What fails a run and is no clause stands in every form that a pipeline reads.
+func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
+	r := cut(withProblem(kept()))
+	if text := form(t, "junit", r); !strings.Contains(text, `tests="4" failures="1" errors="1"`) ||
+		!strings.Contains(text, `name="baseline baseline.yaml:3 list/x" classname="bridgecheck.run"`) {
+		t.Errorf("junit.xml does not tell it:\n%s", text)
+	}
+	text := form(t, "sarif", r)
+	for _, want := range []string{"baseline.yaml:3: list/x: expired on 2026-01-01", "the run was cut short: interrupted"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("report.sarif does not say %q", want)
+		}
+	}
+	schema, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustConform(t, compiled(t, schema), []byte(text))
+	annotations := string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
+	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
+		t.Errorf("the annotations do not tell it:\n%s", annotations)
+	}
+	dir := t.TempDir()
+	if err := WriteAll(r, dir); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := Verify(dir); err != nil || len(wrong) > 0 {
+		t.Errorf("the forms do not agree: %v %v", wrong, err)
+	}
+}

@@ -37,6 +37,9 @@ func WriteAnnotations(w io.Writer, r *Report) error {
 	var b strings.Builder
 	annotate(&b, "error", r.With(Fail, Error, Fixed))
 	annotate(&b, "warning", append(r.With(Warn), r.Blocked()...))
+	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), annotationLimit)] {
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause), commandText(line(p.Text, 1000)))
+	}
 	fmt.Fprintf(&b, "::notice title=bridgecheck::%s\n", commandText(r.Headline()))
 	_, err := io.WriteString(w, b.String())
 	return err

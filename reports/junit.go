@@ -52,13 +52,20 @@ type (
 	}
 )
 
-// WriteJUnit writes r as JUnit XML: one suite an area, one case a clause. Failures (and, under strict, warnings) are
+// WriteJUnit writes r as JUnit XML: one suite an area, one case a clause, and where there is one a case of no clause for
+// what fails the run as a whole. Failures (and, under strict, warnings) are
 // <failure>, clauses that were not judged and known failures <skipped> with the reason, errors of the harness <error>.
 // A warning is a passing case with its text in <system-out>; each case has its verdict as a property.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: "bridgecheck", Time: seconds(float64(r.DurationMS))}
+	var suites []junitSuite
 	for _, area := range r.Areas() {
-		suite := junitArea(r, area)
+		suites = append(suites, junitArea(r, area))
+	}
+	if whole := junitWhole(r); whole.Tests > 0 {
+		suites = append(suites, whole)
+	}
+	for _, suite := range suites {
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
 		all.Errors += suite.Errors
@@ -106,6 +113,25 @@ func junitArea(r *Report, area string) junitSuite {
 		suite.Cases = append(suite.Cases, c)
 	}
 	suite.Time = seconds(ms)
+	return suite
+}
+
+// junitWhole has what fails a run beside its clauses: entries of the baseline that do not hold, and its early end.
+func junitWhole(r *Report) junitSuite {
+	const name = "bridgecheck.run"
+	suite := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	for _, p := range r.BaselineProblems {
+		text := line(p.Text, 1000)
+		suite.Cases = append(suite.Cases, junitCase{Name: visible(fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause)), Class: name, Time: seconds(0),
+			Failure: &junitOutcome{Message: text, Type: "baseline", Text: text}})
+		suite.Failures++
+	}
+	if r.CutShort != "" {
+		text := "the run was cut short: " + line(r.CutShort, 1000)
+		suite.Cases = append(suite.Cases, junitCase{Name: "complete", Class: name, Time: seconds(0), Error: &junitOutcome{Message: text, Type: "cut-short", Text: text}})
+		suite.Errors++
+	}
+	suite.Tests = len(suite.Cases)
 	return suite
 }
 

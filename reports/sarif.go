@@ -120,6 +120,10 @@ func WriteSARIF(w io.Writer, r *Report) error {
 	if r.CutShort != "" {
 		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{Text: "the run was cut short: " + line(r.CutShort, 500)}}}
 	}
+	for _, p := range r.BaselineProblems {
+		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications,
+			sarifNotification{"error", sarifText{Text: visible(fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, line(p.Text, 1000)))}})
+	}
 	for i, result := range r.Results {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(result))
 		run.Properties.Verdicts[result.ID] = result.Verdict

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,18 +26,11 @@ func newReport() *cobra.Command {
 
 // readReport reads a report.json, or the one in a report directory.
 func readReport(path string) (*reports.Report, error) {
-	report, err := reports.ReadFile(reportFile(path))
+	report, err := reports.ReadFile(path)
 	if err != nil {
 		return nil, usageError(err)
 	}
 	return report, nil
-}
-
-func reportFile(path string) string {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(path, "report.json")
-	}
-	return path
 }
 
 func newConvert() *cobra.Command {
@@ -49,7 +41,7 @@ func newConvert() *cobra.Command {
 		Short: "Write a report in another form",
 		Args:  oneArgument("a report.json or a directory with one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Report = reportFile(args[0])
+			o.Report = args[0]
 			var written bytes.Buffer
 			if err := reports.Convert(&written, o); err != nil {
 				return usageError(err)
