@@ -23,9 +23,9 @@ type archive struct {
 
 // archived is one report.json of an archive; Err says why it cannot be read.
 type archived struct {
-	ID     string // stands for the path in addresses
-	Path   string // below the archive's folder
-	Report *Report
+	ID     string  // stands for the path in addresses
+	Path   string  // below the archive's folder
+	Report *Report // without evidence, which archive.load gives
 	Err    error
 
 	size     int64
@@ -88,6 +88,15 @@ func (a *archive) read(path string, info os.FileInfo) archived {
 	f.Report, f.Err = ReadFile(path)
 	if f.Err != nil {
 		f.Err = errors.New(strings.TrimPrefix(f.Err.Error(), path+": "))
+		return f
+	}
+	for i := range f.Report.Results {
+		f.Report.Results[i].Evidence = nil
 	}
 	return f
+}
+
+// load reads f's report with its evidence.
+func (a *archive) load(f archived) (*Report, error) {
+	return ReadFile(filepath.Join(a.dir, filepath.FromSlash(f.Path)))
 }

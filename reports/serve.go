@@ -188,12 +188,16 @@ func (s *site) report(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such report", http.StatusNotFound)
 		return
 	}
-	shown := *f.Report
+	whole, err := s.archive.load(f)
+	if err != nil {
+		http.Error(w, "the report cannot be read any more: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
 	if previous != nil {
-		shown.Since = Compare(previous, f.Report)
+		whole.Since = Compare(previous, whole)
 	}
 	var b bytes.Buffer
-	if err := WriteHTML(&b, &shown); err != nil {
+	if err := WriteHTML(&b, whole); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -207,8 +211,13 @@ func (s *site) json(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such report", http.StatusNotFound)
 		return
 	}
+	whole, err := s.archive.load(f)
+	if err != nil {
+		http.Error(w, "the report cannot be read any more: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
 	var b bytes.Buffer
-	if err := WriteJSON(&b, f.Report); err != nil {
+	if err := WriteJSON(&b, whole); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -61,7 +61,7 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("%s answers %d, without the differences to the report before it", link[1], status)
 	}
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
-	if _, err := Parse([]byte(text)); status != 200 || err != nil {
+	if r, err := Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
 		t.Errorf("%s.json answers %d: %v", link[1], status, err)
 	}
 }
