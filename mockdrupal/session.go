@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,4 +89,17 @@ func randomToken() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// OpenSession signs an account in without its password and gives the session's cookie, `NAME=VALUE`.
+func (d *Drupal) OpenSession(user string) string {
+	value, _ := d.session.start(user)
+	return sessionCookie(user) + "=" + value
+}
+
+// EndSessions ends all sessions of an account, as a changed password does.
+func (d *Drupal) EndSessions(user string) {
+	d.session.mu.Lock()
+	defer d.session.mu.Unlock()
+	maps.DeleteFunc(d.session.open, func(_ string, open *session) bool { return open.user == user })
 }

@@ -1,8 +1,8 @@
 package suites
 
 import (
-	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -179,29 +179,51 @@ var _ = Area("access", func(b *Bridge) {
 
 	b.Check("access/csrf", func(ctx SpecContext) {
 		call := b.mustRun(ctx)
-		if creds, _ := b.credentialsOf(call.Identity); creds.Cookie == "" {
-			NotTestable("there is no session cookie to send: let " + call.Identity.String() + " sign in by one")
-		}
-		b.make(ctx, call).MustSucceed()
-		body := string(encode(map[string]any{"name": call.Tool, "arguments": json.RawMessage("{}")}))
+		caller := b.bySession(call.Identity)
+		caller.InvokeBody(ctx, call.body()).MustSucceed()
+		body := string(call.body())
 
 		for what, header := range map[string]http.Header{
-			"as text":                      {"Content-Type": {"text/plain"}},
-			"as a form":                    {"Content-Type": {"application/x-www-form-urlencoded"}},
-			"as a multipart form":          {"Content-Type": {"multipart/form-data; boundary=x"}},
-			"without a Content-Type":       {"Content-Type": nil},
-			"from another origin":          {"Origin": {"https://elsewhere.invalid"}},
-			"from a sandbox":               {"Origin": {"null"}},
-			"from another origin, as text": {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
+			"as text":                       {"Content-Type": {"text/plain"}},
+			"as a form":                     {"Content-Type": {"application/x-www-form-urlencoded"}},
+			"as a multipart form":           {"Content-Type": {"multipart/form-data; boundary=x"}},
+			"without a Content-Type":        {"Content-Type": nil},
+			"from another origin":           {"Origin": {"https://elsewhere.invalid"}},
+			"from a sandbox":                {"Origin": {"null"}},
+			"from a host that begins alike": {"Origin": {"https://" + b.hostname() + ".elsewhere.invalid"}},
+			"from a host that ends alike":   {"Origin": {"https://elsewhere" + b.hostname()}},
+			"from another origin, as text":  {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
 		} {
 			header["X-Csrf-Token"] = nil
 			b.mark()
-			r := b.As(call.Identity).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
+			r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
 			Expect(r).To(BeRefusedWith(400, 403, 415), what)
 			Expect(r).To(HaveRunNothing(), what)
 		}
 	})
 })
+
+// bySession is the caller signed in by a session cookie.
+func (b *Bridge) bySession(who Identity) Client {
+	if b.Drupal != nil {
+		creds := Credentials{Cookie: b.Drupal.session(who)}
+		b.redact.Add(creds.secrets()...)
+		return b.With(who, creds)
+	}
+	if creds, _ := b.credentialsOf(who); creds.Cookie == "" {
+		NotTestable("there is no session cookie to send: let " + who.String() + " sign in by one")
+	}
+	return b.As(who)
+}
+
+// hostname is the bridge's, without a port.
+func (b *Bridge) hostname() string {
+	u, err := url.Parse(b.url)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
 
 // halfPermitted makes an account for each pair of permissions that a tool asks for, which holds the first alone.
 func (b *Bridge) halfPermitted() []Identity {

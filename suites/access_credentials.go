@@ -214,8 +214,8 @@ func (b *Bridge) victim() (Identity, Credentials) {
 		who = b.Drupal.NewUser(b.Permissions(Agent)...)
 	}
 	creds, _ := b.credentialsOf(who)
-	if creds.User == "" && creds.Token == "" {
-		NotTestable("the agent signs in neither by Basic nor by a token: there is nothing to get wrong")
+	if creds.User == "" && creds.Token == "" && creds.Cookie == "" {
+		NotTestable("the agent signs in neither by Basic nor by a token nor by a session: there is nothing to get wrong")
 	}
 	return who, creds
 }
@@ -240,6 +240,9 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	}
 	if creds.Token != "" {
 		all = append(all, badCredential{"a token cut short", Credentials{Token: creds.Token[:len(creds.Token)-1]}})
+	}
+	if creds.Cookie != "" {
+		all = append(all, badCredential{"a session cut short", Credentials{Cookie: creds.Cookie[:len(creds.Cookie)-1]}})
 	}
 	for what, header := range map[string]string{
 		"no password":                "Basic " + basic(user, ""),
@@ -281,8 +284,9 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	return all
 }
 
-// revoke gives an account of NewUser another password and takes its tokens back.
+// revoke gives an account of NewUser another password, ends its sessions and takes its tokens back.
 func (d *Drupal) revoke(who Identity) {
+	d.mock.EndSessions(string(who))
 	d.change(func(site *fixtures.Site) {
 		for i := range site.Users {
 			u := &site.Users[i]

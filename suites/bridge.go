@@ -194,8 +194,12 @@ func (b *Bridge) credentialsOf(who Identity) (Credentials, bool) {
 		return Credentials{}, false
 	}
 	creds := Credentials{User: user.Name, Password: user.Password}
-	if !b.Claims("auth-basic") && b.Claims("auth-bearer") && len(user.Tokens) > 0 {
+	switch {
+	case b.Claims("auth-basic"):
+	case b.Claims("auth-bearer") && len(user.Tokens) > 0:
 		creds = Credentials{Token: user.Tokens[0].Value}
+	case b.Claims("auth-cookie"):
+		creds = Credentials{Cookie: b.Drupal.session(who)}
 	}
 	b.redact.Add(creds.secrets()...)
 	return creds, true
@@ -243,6 +247,8 @@ func (b *Bridge) Replace(site *fixtures.Site) {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
 	before := b.Drupal.Site()
+	site = site.Clone()
+	site.Auth = before.Auth // callers sign in as before
 	b.Drupal.mock.SetSite(site)
 	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 		b.Drupal.mock.SetSite(before)

@@ -3,6 +3,7 @@ package suites
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/onsi/ginkgo/v2"
@@ -70,8 +71,18 @@ func (u *Upstream) last() int64 {
 // through it is undone when the check ends.
 type Drupal struct {
 	*Upstream
-	mock  *mockdrupal.Drupal
-	users atomic.Int64
+	mock     *mockdrupal.Drupal
+	users    atomic.Int64
+	sessions sync.Map // Identity → cookie
+}
+
+// session is the cookie of an account's session, one for the whole run.
+func (d *Drupal) session(who Identity) string {
+	if cookie, open := d.sessions.Load(who); open {
+		return cookie.(string)
+	}
+	cookie, _ := d.sessions.LoadOrStore(who, d.mock.OpenSession(string(who)))
+	return cookie.(string)
 }
 
 // Site is the site as it is served now.

@@ -70,7 +70,7 @@ var _ = Area("fresh", func(b *Bridge) {
 		if b.invalidate == nil {
 			NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
 		}
-		ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path}
+		ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
 		b.As(Agent).List(ctx).MustSucceed()
 		b.Replace(b.Drupal.with(arrivalOld, ""))
 		for _, who := range []Identity{Outsider, Anonymous} {

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -95,7 +97,10 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	}
 	since := c.bridge.Upstream.last()
 	a.At = time.Now()
-	c.exchange(ctx, r, a)
+	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
+		a.Err, r.Fresh = nil, true
+		c.exchange(ctx, r, a)
+	}
 	a.Took = time.Since(a.At)
 	c.bridge.record(a, since)
 	if a.Err != nil && c.bridge.ctx.Err() != nil {
@@ -139,14 +144,19 @@ func (c Client) request(ctx context.Context, r Request, a *Answer) (*http.Reques
 	return req, nil
 }
 
-func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
+// exchange sends the request and fills in the answer. Dropped tells that a connection that had served before was closed
+// in place of an answer: a server may do so at any time.
+func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.bridge.timeout, errTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.bridge.ctx, cancel)()
-	req, err := c.request(ctx, r, a)
+	used := false
+	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(conn httptrace.GotConnInfo) { used = conn.Reused },
+	}), r, a)
 	if err != nil {
 		a.Err = err
-		return
+		return false
 	}
 	transport := c.bridge.transport
 	if r.Fresh {
@@ -156,7 +166,8 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		a.Err = plainError(ctx, err)
-		return
+		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+			strings.Contains(err.Error(), "server closed idle connection"))
 	}
 	defer resp.Body.Close()
 	a.Status, a.Header = resp.StatusCode, resp.Header
@@ -164,6 +175,22 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) {
 	if err != nil {
 		a.Err = plainError(ctx, err)
 	}
+	return false
+}
+
+// mayRepeat tells whether a request whose connection was dropped may go out again: it can be sent from its beginning,
+// and it either changes nothing or has reached no site.
+func (c Client) mayRepeat(r Request, since int64) bool {
+	if r.Body != nil {
+		seeker, ok := r.Body.(io.Seeker)
+		if !ok {
+			return false
+		}
+		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
+			return false
+		}
+	}
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || c.bridge.Upstream != nil && c.bridge.Upstream.last() == since
 }
 
 // read reads a body to its end, or an event stream until it holds what is waited for.

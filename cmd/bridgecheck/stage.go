@@ -62,6 +62,9 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
+	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc takes none, unless it is told to
+		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
+	}
 	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
 	if err != nil {
 		return "", err

@@ -37,20 +37,23 @@ type Setup struct {
 // attribute, with patterns over a site that has nothing but the jsonrpc module, and, by the areas which that changes,
 // with an account that discovers for all callers.
 func Setups() []Setup {
-	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "drupal-types", "custom-types",
+	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
 		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
 		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
 	everything := func(o *bridge.Options) {
 		o.Output = invoke.OutputRefuse
+		o.Credentials = append(o.Credentials, "basic", "bearer", "cookie")
 		o.Types = map[string]translate.FieldType{"geofield": {Schema: json.RawMessage(
 			`{"type":"object","properties":{"lat":{"type":"number"},"lon":{"type":"number"}},"required":["lat","lon"]}`)}}
 	}
+	takesSessions := func(site *fixtures.Site) { site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie") }
 	invalidate := &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}
 	return []Setup{
 		{
 			Name:     "attribute",
 			Claimed:  attribute,
 			Bridge:   everything,
+			Site:     takesSessions,
 			Settings: func(o *suites.Options) { o.Invalidate = invalidate },
 
 			UpstreamTimeout: UpstreamTimeout,
@@ -66,7 +69,7 @@ func Setups() []Setup {
 				o.Naming = "underscore"
 				o.RatePerSec, o.RateBurst = callsPerSecond, callsAtOnce
 			},
-			Site:     func(site *fixtures.Site) { site.Extensions = false },
+			Site:     func(site *fixtures.Site) { takesSessions(site); site.Extensions = false },
 			Settings: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate, callsAtOnce },
 
 			UpstreamTimeout: 10 * time.Second,

@@ -16,7 +16,7 @@ import (
 // Variants lists the correct bridges that differ from the reference wherever the contract leaves room. A run against
 // one fails nothing, and warns only of what the variant declares.
 func Variants() []Mutant {
-	return slices.Concat(wireVariants, listVariants, toolVariants, refusalVariants, accessVariants, perToolVariants, mcpVariants)
+	return slices.Concat(wireVariants, listVariants, toolVariants, refusalVariants, accessVariants, sessionVariants, perToolVariants, mcpVariants)
 }
 
 // How answers travel and are written.

@@ -167,6 +167,12 @@ var freshMutants = []Mutant{
 	{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
 		Front: onAnswer(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
 	{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Imagined, Front: rememberedDescribe("content.arrival")},
+	{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "what the site refuses of a changed schema is taken for a failure",
+		Front: onInvoke(func(x *exchange) {
+			if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
+				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
+			}
+		})},
 	{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
 		Front: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {
