@@ -1,12 +1,13 @@
 # make run    build bridgecheck and judge the reference bridge
 # make test   all tests
+# make stability  50 runs in a row, which must give the same verdicts
 # make clients  real MCP clients against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest bench soak lint clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak lint clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -26,6 +27,17 @@ selftest: build
 	./bin/bridgecheck selftest
 
 # The reference bridge beside hand-written floors, held to its targets; then every other benchmark.
+# Runs in a row must give the same verdicts.
+RUNS := 50
+stability: build
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; same=0; \
+	for i in $$(seq $(RUNS)); do \
+		bin/bridgecheck run --quiet --report-dir "$$dir/$$i" >/dev/null 2>&1; \
+		if test -e "$$dir/$$i/report.json" && bin/bridgecheck report diff "$$dir/1" "$$dir/$$i" >"$$dir/diff" 2>&1 && grep -q '^no difference' "$$dir/diff"; \
+		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \
+	done; \
+	echo "$$same of $(RUNS)"; test $$same = $(RUNS)
+
 bench:
 	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 7x -speed
 	go test -run '^$$' -bench . -benchmem ./...

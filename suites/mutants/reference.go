@@ -82,6 +82,7 @@ func Setups() []Setup {
 				everything(o)
 				o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityBroad, "service", "service-pass"
 			},
+			Site:     takesSessions,
 			Settings: func(o *suites.Options) { o.Invalidate = invalidate },
 
 			UpstreamTimeout: UpstreamTimeout,

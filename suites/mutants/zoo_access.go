@@ -217,7 +217,9 @@ var accessMutants = []Mutant{
 	})},
 }
 
-func (x *exchange) anonymous() bool { return x.Request.Header.Get("Authorization") == "" }
+func (x *exchange) anonymous() bool {
+	return x.Request.Header.Get("Authorization") == "" && x.Request.Header.Get("Cookie") == ""
+}
 
 // lists tells whether the caller may still list tools.
 func (x *exchange) lists() bool {
