@@ -62,7 +62,10 @@ func (s *Server) serve(x *exchange) int {
 	case http.MethodPost:
 		return s.post(x)
 	case http.MethodGet, http.MethodDelete:
-		if Revision(x.r.Header.Get(versionHeader)) != July2026 {
+		switch version := Revision(x.r.Header.Get(versionHeader)); {
+		case version != "" && !slices.Contains(revisions, version):
+			return x.refuse(http.StatusBadRequest, nil, unsupported(version))
+		case version != July2026:
 			return s.withSession(x, message{}, func(sess *session) int { return s.manage(x, sess) })
 		}
 	}
@@ -125,7 +128,11 @@ func (s *Server) post(x *exchange) int {
 // stateless answers a message of the revision without sessions.
 func (s *Server) stateless(x *exchange, m message, version Revision) int {
 	if m.id == nil {
-		if method := x.r.Header.Get("Mcp-Method"); method != "" && method != m.method {
+		method := x.r.Header.Get("Mcp-Method")
+		switch {
+		case version != July2026:
+			return x.refuse(http.StatusBadRequest, nil, unsupported(version))
+		case method != "" && method != m.method:
 			return x.refuse(http.StatusBadRequest, nil, mismatch("Mcp-Method", method, m.method))
 		}
 		return x.accept()
@@ -166,12 +173,19 @@ func unsupported(version Revision) *protocolError {
 	return e
 }
 
+// refuses are the faults by which the site says that a caller has nothing to look for there. Drupal denies access to
+// whom it does not know, too.
+var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true}
+
 // initialize opens a session. Credentials that the site refuses open none.
 func (s *Server) initialize(x *exchange, m message) int {
-	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refused.cause.Code == fault.AuthRequired {
+	revision, result, wrong := s.initialized(m)
+	if wrong != nil {
+		return x.protocol(m.id, wrong)
+	}
+	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refuses[refused.cause.Code] {
 		return x.protocol(m.id, refused)
 	}
-	revision, result := s.initialized(m)
 	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Owner()).id)
 	return x.result(nil, response(m.id, result))
 }

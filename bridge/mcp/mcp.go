@@ -143,14 +143,17 @@ const capabilities = `{"tools":{"listChanged":true}}`
 
 // initialized is the result of initialize. A client that asks for a revision that is not spoken gets the newest one
 // with sessions, and decides.
-func (s *Server) initialized(m message) (Revision, []byte) {
+func (s *Server) initialized(m message) (Revision, []byte, *protocolError) {
 	revision := Revision(m.param("protocolVersion"))
+	if revision == "" {
+		return "", nil, refuse(codeInvalidParams, "The parameter protocolVersion is missing; it must be a revision of MCP, such as %q.", November2025)
+	}
 	if revision != June2025 {
 		revision = November2025
 	}
 	b := append([]byte(`{"protocolVersion":"`), revision...)
 	b = append(append(b, `","capabilities":`+capabilities+`,"serverInfo":`...), s.info...)
-	return revision, append(b, '}')
+	return revision, append(b, '}'), nil
 }
 
 // discover is the result of server/discover.

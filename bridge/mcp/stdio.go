@@ -21,7 +21,7 @@ const maxAtOnce = 16
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
 // are then answered. A caller whom the site refuses is an error at once, before anything is read.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who upstream.Caller) error {
-	if _, err := s.o.Discovery.View(ctx, who); fault.Is(err, fault.AuthRequired) {
+	if _, err := s.o.Discovery.View(ctx, who); err != nil && refuses[fault.From(err).Code] {
 		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
 	}
 	p := &pipe{s: s, who: who, out: out}
@@ -65,25 +65,44 @@ type pipe struct {
 	flights flights  // of the stateless revision
 }
 
-// lines reads messages; empty lines are none.
+// lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
 func (p *pipe) lines(in io.Reader, to chan<- []byte) error {
-	scan := bufio.NewScanner(in)
-	scan.Buffer(nil, int(p.s.o.MaxBody))
-	for scan.Scan() {
-		line := bytes.TrimSpace(scan.Bytes())
-		if len(line) == 0 {
-			continue
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, tooLong, err := readLine(r, int(p.s.o.MaxBody))
+		line = bytes.TrimSpace(line)
+		switch {
+		case tooLong:
+			p.send(failure(nil, refuse(codeInvalidRequest, "The message is longer than %d bytes.", p.s.o.MaxBody)))
+		case len(line) > 0:
+			select {
+			case to <- line:
+			case <-p.ctx.Done():
+				return nil
+			}
 		}
-		select {
-		case to <- bytes.Clone(line):
-		case <-p.ctx.Done():
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err != nil {
+			return err
+		}
 	}
-	if errors.Is(scan.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("a message is longer than %d bytes", p.s.o.MaxBody)
+}
+
+// readLine reads to the end of a line, and keeps no more of it than longest bytes.
+func readLine(r *bufio.Reader, longest int) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(part) > longest; tooLong {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, tooLong, err
+		}
 	}
-	return scan.Err()
 }
 
 // finish waits until all is answered, and ends what would last.
@@ -110,9 +129,15 @@ func (p *pipe) take(line []byte) {
 	case m.version() != "":
 		p.stateless(m)
 	case m.method == "initialize":
-		revision, result := p.s.initialized(m)
+		revision, result, wrong := p.s.initialized(m)
+		if wrong != nil {
+			p.send(failure(m.id, wrong))
+			return
+		}
 		p.session = newSession("", revision, p.who.Owner())
 		p.send(response(m.id, result))
+	case p.session == nil && statelessMethods[m.method] != nil && sessionMethods[m.method] == nil:
+		p.send(failure(m.id, refuse(codeInvalidParams, "The parameter _meta must hold %s.", metaVersion)))
 	case p.session == nil && m.method != "ping":
 		p.send(failure(m.id, refuse(codeInvalidRequest, "Send initialize first.")))
 	case p.session == nil:
