@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 
 	"bridgecheck/bridge"
 	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
 )
 
 // excuse is why a scenario, or some checks of it, cannot pass.
@@ -67,6 +69,18 @@ const richTool = `{"name":"json_schema_2020_12_tool","description":"Tool with JS
 	"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},"else":{"required":["email"]},
 	"additionalProperties":false}}`
 
+// trigger is the method that changes the site's tools, as the suite wants to hear of it.
+const trigger = "test_trigger_tool_change"
+
+// change adds a method to the site, each time another one.
+func change(drupal *mockdrupal.Drupal) {
+	site := drupal.Site().Clone()
+	added := site.Methods[slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == trigger })]
+	added.ID = fmt.Sprintf("test_added_tool_%d", len(site.Methods))
+	site.Methods = append(site.Methods, added)
+	drupal.SetSite(site)
+}
+
 // serveModule puts a bridge before a site with the MCP module, whose list holds the rich tool as well. For the module's
 // list stands that of another bridge, which has the same form.
 func serveModule(t *testing.T, site *fixtures.Site) (url string) {
@@ -74,7 +88,16 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 	drupal, module, _ := serve(t, site)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/mcp/tools/list" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			drupal.ServeHTTP(w, r)
+			if bytes.Contains(body, []byte(trigger)) {
+				change(drupal)
+			}
 			return
 		}
 		res, err := http.Get(module + r.URL.RequestURI())
@@ -92,7 +115,7 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 		io.WriteString(w, strings.Replace(string(list), `"tools":[`, `"tools":[`+richTool+`,`, 1)) //nolint:errcheck // the bridge complains
 	}))
 	t.Cleanup(upstream.Close)
-	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, Source: bridge.SourceModule})
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, Source: bridge.SourceModule, DiscoveryTTL: ttl, PermissionTTL: ttl})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +164,7 @@ func failures(file string) (map[string]string, error) {
 	}
 	failed := map[string]string{}
 	for _, c := range checks {
-		if c.Status == "FAILURE" {
+		if c.Status == "FAILURE" || c.Status == "WARNING" {
 			failed[c.ID] = c.ErrorMessage
 		}
 	}
