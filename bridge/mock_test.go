@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
 	"bridgecheck/mockdrupal/module"
+	"bridgecheck/suites/mcpschema"
 )
 
 // mock serves a built-in site.
@@ -88,6 +90,56 @@ func TestAPoisonedSiteLosesOnlyItsBadTools(t *testing.T) {
 	r := send(t, f, "", "GET", "/mcp/admin/diagnostics", "", "Authorization", "Bearer operator")
 	if good == 0 || r.Status != 200 || !strings.Contains(r.Body, `"quarantined":true`) {
 		t.Errorf("%d good tools of %v; diagnostics %d %s", good, names, r.Status, r.Body)
+	}
+}
+
+// What a client of MCP is shown of a poisoned site is valid in each revision, so that the strictest loses no tool.
+func TestAPoisonedSiteShowsMCPOnlyValidTools(t *testing.T) {
+	behind := mock(t, "poisoned", func(*fixtures.Site) {})
+	f := front(t, bridge.Options{Drupal: behind.URL, PageSize: 7})
+	want := all(t, f, "agent")
+	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		var shown []string
+		for _, tool := range toolsOf(t, f, revision) {
+			name, _ := tool.(map[string]any)["name"].(string)
+			shown = append(shown, name)
+			if fault := mcpschema.Fault(revision, mcpschema.Tool, tool); fault != "" {
+				t.Errorf("%s in %s: %s", name, revision, fault)
+			}
+		}
+		if len(want) == 0 || !slices.Equal(shown, want) {
+			t.Errorf("%s shows %v, list %v", revision, shown, want)
+		}
+	}
+}
+
+// toolsOf lists the agent's tools over all pages of tools/list, as they came.
+func toolsOf(t *testing.T, f *httptest.Server, revision string) []any {
+	t.Helper()
+	headers := []string{"Mcp-Protocol-Version", revision, "Mcp-Method", "tools/list"}
+	meta := `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	if revision != "2026-07-28" {
+		meta = ""
+		headers = append(headers, "Mcp-Session-Id", mcpPost(t, f.URL, "agent", "", strings.Replace(initialize, "2025-11-25", revision, 1)).Header.Get("Mcp-Session-Id"))
+	}
+	var tools []any
+	for cursor := ""; ; {
+		r := send(t, f, "agent", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"`+cursor+`"`+meta+`}}`, headers...)
+		var page struct {
+			Result struct {
+				Tools      []any
+				NextCursor string
+			}
+		}
+		dec := json.NewDecoder(strings.NewReader(r.Body))
+		dec.UseNumber()
+		if err := dec.Decode(&page); err != nil || len(page.Result.Tools) == 0 {
+			t.Fatalf("tools/list in %s: %d %s %v", revision, r.Status, r.Body, err)
+		}
+		tools = append(tools, page.Result.Tools...)
+		if cursor = page.Result.NextCursor; cursor == "" {
+			return tools
+		}
 	}
 }
 
