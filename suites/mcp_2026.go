@@ -34,6 +34,7 @@ var _ = Area("mcp", func(b *Bridge) {
 		Expect(first).To(HaveTools())
 		for _, page := range s.ListAllTools(ctx).Pages {
 			Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
+			Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
 		}
 		for _, w := range wrongHeaders {
 			h := s.headers("tools/list", nil)
@@ -47,9 +48,17 @@ var _ = Area("mcp", func(b *Bridge) {
 				Expect(r).To(BeProtocolError(w.code), "headers that disagree with the body: "+w.what)
 			}
 		}
-		bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": map[string]any{}}, s.headers("tools/list", nil))
-		Expect(bare).To(BeRefusedWith(400), "no _meta")
-		Expect(bare).To(BeProtocolError("-32602"), "no _meta")
+		for what, meta := range map[string]map[string]any{
+			"no _meta": nil, "a _meta without the version": {metaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {metaVersion: string(MCP2026July)},
+		} {
+			params := map[string]any{}
+			if meta != nil {
+				params["_meta"] = meta
+			}
+			bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
+			Expect(bare).To(BeRefusedWith(400), what)
+			Expect(bare).To(BeProtocolError("-32602"), what)
+		}
 
 		future := &Session{Client: s.Client, Revision: "2999-01-01"}
 		refused := future.ListTools(ctx, "")
@@ -96,11 +105,13 @@ func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
 	Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult(), "Mcp-Name in base64")
 	b.Drupal.Mark()
-	h.Set("Mcp-Name", known+"x")
-	r := s.send(ctx, s.message(4, "tools/call", params), h)
-	Expect(r).To(BeRefusedWith(400), "Mcp-Name of another tool")
-	Expect(r).To(BeProtocolError("-32020"), "Mcp-Name of another tool")
-	Expect(b.Drupal.Runs()).To(BeEmpty(), "Mcp-Name of another tool: expected no run, got one")
+	for what, name := range map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil} {
+		h["Mcp-Name"] = name
+		r := s.send(ctx, s.message(4, "tools/call", params), h)
+		Expect(r).To(BeRefusedWith(400), what)
+		Expect(r).To(BeProtocolError("-32020"), what)
+	}
+	Expect(b.Drupal.Runs()).To(BeEmpty(), "Mcp-Name that does not agree: expected no run, got one")
 }
 
 func discoverFault(a *Answer) string {

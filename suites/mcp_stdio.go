@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"bridgecheck/suites/exact"
+	"bridgecheck/suites/mcpschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {
@@ -29,12 +30,15 @@ var _ = Area("mcp", func(b *Bridge) {
 				continue // one of the revisions is enough
 			}
 			spoken++
+			opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.stateless()]
+			Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), "the first response over stdio in %s: expected a valid %s", revision, opened)
 			names := p.listAll(ctx)
 			if b.Drupal != nil {
 				Expect(names).To(ConsistOf(b.Visible(Service)), "tools/list over stdio as service in %s: expected what service may see, got another list", revision)
 				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
 				result, _ := called["result"].(map[string]any)
 				Expect(result).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
+				Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), "tools/call over stdio in %s: expected a valid result", revision)
 				Expect(result["isError"]).NotTo(Equal(true), "tools/call over stdio: expected a result that is no error, got %s", exact.Short(called))
 			}
 			refused := p.call(ctx, "tools/call", map[string]any{"name": "no.such.tool", "arguments": map[string]any{}})
@@ -51,7 +55,8 @@ var _ = Area("mcp", func(b *Bridge) {
 // pipe is a bridge that speaks MCP on its stdin and stdout.
 type pipe struct {
 	session Session // of which it takes the form of messages
-	last    int     // id
+	opened  map[string]any
+	last    int // id
 	to      io.Writer
 	lines   chan string
 	strange []string
@@ -80,13 +85,13 @@ func (b *Bridge) dialStdio(ctx context.Context, revision Revision) *pipe {
 func (p *pipe) open(ctx context.Context) bool {
 	revision := p.session.Revision
 	if revision.stateless() {
-		result, _ := p.call(ctx, "server/discover", nil)["result"].(map[string]any)
-		versions, _ := result["supportedVersions"].([]any)
+		p.opened, _ = p.call(ctx, "server/discover", nil)["result"].(map[string]any)
+		versions, _ := p.opened["supportedVersions"].([]any)
 		return holds(versions, string(revision))
 	}
 	opened := p.call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": clientInfo})
-	result, _ := opened["result"].(map[string]any)
-	if result["protocolVersion"] != string(revision) {
+	p.opened, _ = opened["result"].(map[string]any)
+	if p.opened["protocolVersion"] != string(revision) {
 		return false
 	}
 	p.send(p.session.message(nil, "notifications/initialized", nil))
@@ -139,9 +144,13 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 				p.strange = append(p.strange, exact.Cut(line, 120))
 				continue
 			}
-			if fmt.Sprint(message["id"]) == fmt.Sprint(id) && message["method"] == nil {
+			if message["method"] != nil {
+				continue // a notification
+			}
+			if sameID(id, message["id"]) {
 				return message
 			}
+			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
 		case <-patience.C:
 			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got only other lines", method)
 			Fail(mismatch(method+" over stdio", "a response within 10s", "none"))

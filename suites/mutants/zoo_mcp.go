@@ -36,6 +36,32 @@ var mcpMutants = mcp([]Mutant{
 	{Name: "mcp-answers-without-jsonrpc", Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
 		Front: onRPC("", func(m *rpc) { delete(m.Response, "jsonrpc") })},
 
+	{Name: "mcp-answers-as-text", Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
+		Why: "A client reads JSON and event streams, and nothing else.",
+		Front: onAnswer(toMCP, func(x *exchange) {
+			if x.Status == http.StatusOK && len(x.Body) > 0 {
+				x.Header.Set("Content-Type", "text/plain; charset=utf-8")
+			}
+		})},
+	{Name: "mcp-id-zero-lost", Breaks: Clauses("mcp/initialize"), Origin: Module,
+		Front: onRPC("", func(m *rpc) {
+			if fmtNumber(m.Response["id"]) == "0" {
+				m.Response["id"] = nil
+			}
+		})},
+	{Name: "mcp-ids-are-numbers", Breaks: Clauses("mcp/initialize"), Origin: Imagined,
+		Front: onRPC("", func(m *rpc) {
+			if _, text := m.Response["id"].(string); text {
+				m.Response["id"] = 0
+			}
+		})},
+
+	{Name: "mcp-cursor-as-number", Breaks: Clauses("mcp/tools-list"), Origin: Imagined,
+		Front: onRPCResult("tools/list", func(r map[string]any) {
+			if r["nextCursor"] != nil {
+				r["nextCursor"] = 50
+			}
+		})},
 	{Name: "mcp-cursor-null", Breaks: Clauses("mcp/tools-list"), Origin: Module,
 		Front: onRPCResult("tools/list", func(r map[string]any) {
 			if r["nextCursor"] == nil {
@@ -223,6 +249,22 @@ var mcpMutants = mcp([]Mutant{
 				h.Set("Mcp-Name", "other")
 			}
 		})},
+	{Name: "mcp-name-header-optional", Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+		Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
+				body := drain(r)
+				params, _ := decode(body)["params"].(map[string]any)
+				r.Header.Set("Mcp-Name", fmt.Sprint(params["name"]))
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			return false
+		})},
+	{Name: "mcp-client-capabilities-optional", Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+		Front: onRPC("tools/list", func(m *rpc) {
+			if meta, ok := m.Params["_meta"].(map[string]any); ok && m.Code() == "-32602" && len(meta) == 1 {
+				m.Answer(map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": []any{}})
+			}
+		})},
 	{Name: "mcp-unknown-method-200", Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
 		Front: onRPC("no/such/method", func(m *rpc) { m.Status = http.StatusOK })},
 	{Name: "mcp-supported-untold", Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
@@ -234,6 +276,14 @@ var mcpMutants = mcp([]Mutant{
 
 	{Name: "mcp-chats-on-stdout", Breaks: Clauses("mcp/stdio"), Origin: Peer,
 		Stdout: func(w io.Writer) io.Writer { return chatty{w} }},
+	{Name: "mcp-stdio-answers-notifications", Breaks: Clauses("mcp/stdio"), Origin: Peer,
+		Stdout: func(w io.Writer) io.Writer {
+			return rewriting{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}
+		}},
+	{Name: "mcp-stdio-ids-as-text", Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+		Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"id":2,`, `"id":"2",`} }},
+	{Name: "mcp-stdio-nameless", Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+		Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"serverInfo":`, `"server":`} }},
 	{Name: "mcp-stdio-forgets-errors", Breaks: Clauses("mcp/stdio"), Origin: Imagined,
 		Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"error":`, `"result":`} }},
 
