@@ -45,6 +45,10 @@ func TestSpeed(t *testing.T) {
 		{"the same, 64 callers", BenchmarkListBesideStaticHandler64, "of-floor", 0.8, 0},
 		{"page of 100,000 tools: cost beside a page of 100", BenchmarkPageOfManyBesidePageOfFew, "of-cost", 0, 1.5},
 		{"first list of 10,000 tools: seconds from the site's answer on", BenchmarkFirstListOf10000, "", 0, 1},
+		{"tools/call, 16 callers: throughput beside a bare server of the Go SDK", BenchmarkToolsCallBesideSDK, "of-floor", 0.9, 0},
+		{"opening an MCP session and listing 500 tools: seconds", BenchmarkSessionOpenWith500Tools, "", 0, 0.005},
+		{"1,000 idle MCP sessions: MB", BenchmarkThousandIdleSessions, "MB/1000", 0, 60},
+		{"1,000 idle MCP sessions that listen, with the clients' ends: MB", BenchmarkThousandListeningSessions, "MB/1000", 0, 60},
 	} {
 		r := testing.Benchmark(c.run)
 		got, bound := r.Extra[c.unit], fmt.Sprintf("at least %v", c.min)
