@@ -1,6 +1,7 @@
 package mockdrupal
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
 	"net/url"
@@ -79,19 +80,13 @@ func (s *snapshot) unlinkable(visible string) bool {
 }
 
 func (s *snapshot) collection(visible, base string) []byte {
-	b := []byte(`{"data":[`)
-	first := true
+	var documents [][]byte
 	for _, m := range s.order {
-		if visible[m.class] == '0' {
-			continue
+		if visible[m.class] == '1' {
+			documents = append(documents, m.document(s.site, base))
 		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(b, m.document(s.site, base)...)
 	}
-	b = append(b, `],"links":{"self":`...)
+	b := slices.Concat([]byte(`{"data":[`), bytes.Join(documents, []byte(",")), []byte(`],"links":{"self":`))
 	return append(php.AppendString(b, base+"/jsonrpc/methods"), '}')
 }
 

@@ -140,7 +140,7 @@ var _ = Area("access", func(b *Bridge) {
 		lists := func(ctx SpecContext) bool { return anonymous.List(ctx).Status == http.StatusOK }
 		before := lists(ctx)
 		DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return lists(ctx) == before }) })
-		b.Replace(site)
+		b.Replace(ctx, site)
 		b.Await(ctx, func() bool { return lists(ctx) })
 
 		me := b.mustFind(Anonymous, fixtures.WhoAmI)[0]

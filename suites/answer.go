@@ -141,6 +141,11 @@ func (a *Answer) errorObject() map[string]any {
 	return object
 }
 
+// Succeeded tells whether the whole of a 2xx came, without an error in it.
+func (a *Answer) Succeeded() bool {
+	return a.Err == nil && a.Status >= 200 && a.Status <= 299 && a.errorObject() == nil
+}
+
 // IsError tells whether the answer refuses: a 4xx or 5xx, or nothing at all.
 func (a *Answer) IsError() bool { return a.Status == 0 || a.Status >= 400 }
 

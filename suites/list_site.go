@@ -35,7 +35,7 @@ var _ = Area("list", func(b *Bridge) {
 		if list := b.steadyList(ctx); len(list.Pages) > 1 {
 			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
 		}
-		b.Replace(b.Drupal.Site())
+		b.Replace(ctx, b.Drupal.Site())
 		for what, pages := range map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}} {
 			tools := 0
 			for _, size := range pages {
@@ -49,7 +49,7 @@ var _ = Area("list", func(b *Bridge) {
 	b.Check("list/empty-site", func(ctx SpecContext) {
 		b.steadyList(ctx)
 
-		b.Replace(b.Drupal.Site())
+		b.Replace(ctx, b.Drupal.Site())
 		Expect(b.present(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
 		if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
 			return // every method is a tool
@@ -100,7 +100,7 @@ var _ = Area("list", func(b *Bridge) {
 
 // serve puts these methods in place of the site's for the rest of the running check: see present.
 func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
-	b.Replace(b.Drupal.Site())
+	b.Replace(ctx, b.Drupal.Site())
 	return b.present(ctx, methods)
 }
 
@@ -113,9 +113,7 @@ func (b *Bridge) present(ctx context.Context, methods []fixtures.Method) Client 
 	site := b.Drupal.Site().Clone()
 	site.Methods = methods
 	b.Drupal.mock.SetSite(site)
-	if !b.Await(ctx, func() bool { return !showsAny(caller.List(ctx), old) }) {
-		NotTestable(fmt.Sprintf("the bridge still shows the old site %v after it changed (fresh/ttl-expiry judges that)", b.patience()))
-	}
+	b.awaitShown(ctx, "that methods went", func() bool { return !showsAny(caller.List(ctx), old) })
 	return caller
 }
 

@@ -37,7 +37,7 @@ func (m *answerMatcher) FailureMessage(actual any) string {
 }
 
 func (m *answerMatcher) NegatedFailureMessage(actual any) string {
-	return mismatch(actual.(*Answer).Subject(), "not "+m.expected, m.got)
+	return mismatch(actual.(*Answer).Subject(), "not "+m.expected, actual.(*Answer).Outcome())
 }
 
 // mismatch is the form of every message that has an expected and an actual side.
@@ -60,7 +60,12 @@ func splitMismatch(message string) (expected, got string) {
 
 // judging builds a matcher from what is expected and a judgement that says what came instead.
 func judging(expected string, ok func(a *Answer) bool) types.GomegaMatcher {
-	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) { return a.Outcome(), ok(a) }}
+	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
+		if ok(a) {
+			return "", true
+		}
+		return a.Outcome(), false
+	}}
 }
 
 // Meet builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
@@ -147,9 +152,17 @@ func GiveResult(want string) types.GomegaMatcher {
 // everything does not pass. Where the twin itself fails, nothing can be said of the refusal: the check is not testable,
 // and the clause that judges the twin fails.
 func (a *Answer) MustSucceed() *Answer {
-	if a.Err != nil || a.Status < 200 || a.Status > 299 || a.errorObject() != nil {
+	if !a.Succeeded() {
 		a.blame()
 		NotTestable("its twin, which must succeed, failed: " + mismatch(a.Subject(), "a success", a.Outcome()))
+	}
+	return a
+}
+
+// MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
+func (a *Answer) MustMeet(want types.GomegaMatcher) *Answer {
+	if ok, err := want.Match(a); err != nil || !ok {
+		NotTestable("its twin failed: " + want.FailureMessage(a))
 	}
 	return a
 }

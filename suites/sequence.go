@@ -190,7 +190,7 @@ func (b *Bridge) changer(ctx context.Context, a actors) func() {
 	if a.changes == 0 {
 		return func() {}
 	}
-	b.Replace(b.Drupal.with(arrivalOld, ""))
+	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
 	b.awaitSchema(ctx, arrivalOld, a.callers...)
 	next := arrivalNew
 	return func() {

@@ -101,10 +101,7 @@ var _ = Area("upstream", func(b *Bridge) {
 	b.Check("upstream/id-mismatch", func(ctx SpecContext) {
 		b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
 		failing := b.failingTool()
-		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
-		if right.Status != http.StatusInternalServerError {
-			NotTestable("a failing method is not answered with 500 to begin with (invoke/execution-error-500 judges that)")
-		}
+		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
 		for _, f := range []siteFailure{
 			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
 			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
@@ -258,10 +255,7 @@ var _ = Area("upstream", func(b *Bridge) {
 
 	b.Check("upstream/error-any-status", func(ctx SpecContext) {
 		failing := b.failingTool()
-		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{})
-		if right.Status != http.StatusInternalServerError {
-			NotTestable("a failing method is not answered with 500 to begin with (invoke/execution-error-500 judges that)")
-		}
+		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
 		same := Meet("that error: "+right.Outcome(), func(a *Answer) string {
 			if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 				return a.Outcome()
@@ -306,7 +300,7 @@ func (b *Bridge) recovered(ctx context.Context, call Invocation) {
 func (b *Bridge) comesBack(ctx context.Context, call Invocation) string {
 	r := b.make(ctx, call)
 	for range 3 {
-		if r.Status == http.StatusOK {
+		if r.Succeeded() {
 			return ""
 		}
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
@@ -316,7 +310,7 @@ func (b *Bridge) comesBack(ctx context.Context, call Invocation) string {
 		b.pass(ctx, time.Duration(seconds)*time.Second)
 		r = b.make(ctx, call)
 	}
-	if r.Status == http.StatusOK {
+	if r.Succeeded() {
 		return ""
 	}
 	return mismatch(r.Subject(), "a success once the site is well", r.Outcome())
@@ -452,6 +446,13 @@ func BeUpstreamError() OmegaMatcher {
 			return a.Code() != "" && !strings.Contains(string(a.Body), pageMark)
 		}
 		return false
+	})
+}
+
+// TellFailure matches the refusal of a call whose method failed with the text.
+func TellFailure(text string) OmegaMatcher {
+	return judging(fmt.Sprintf("500 with %q", text), func(a *Answer) bool {
+		return a.Status == http.StatusInternalServerError && strings.Contains(a.Message(), text)
 	})
 }
 

@@ -142,12 +142,11 @@ func namedMembers(v jsondoc.Value) []jsondoc.Member {
 }
 
 func escapePointer(token string) string {
-	if !strings.ContainsAny(token, "~/") {
-		return token
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+	return pointerEscapes.Replace(token)
 }
 
 func unescapePointer(token string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	return pointerUnescapes.Replace(token)
 }
+
+var pointerEscapes, pointerUnescapes = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")

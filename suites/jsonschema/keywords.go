@@ -116,6 +116,8 @@ func with(object map[string]any, name string, value any) map[string]any {
 	return object
 }
 
-func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
+var escapes, unescapes = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
-func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
+func escape(token string) string { return escapes.Replace(token) }
+
+func unescape(token string) string { return unescapes.Replace(token) }

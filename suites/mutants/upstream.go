@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 // upstream is the shape of Mutant.Upstream.
@@ -84,19 +85,35 @@ func onSiteAnswer(matches func(*http.Request) bool, change func(map[string]any))
 		if err != nil || !matches(r) {
 			return resp, err
 		}
-		body, err := io.ReadAll(resp.Body)
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		object := decode(body)
+		if err != nil || len(body) == maxAnswer || object == nil || !utf8.Valid(body) {
+			resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+			return resp, nil
+		}
 		resp.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		if object := decode(body); object != nil {
-			change(object)
-			body = encode(object)
-		}
+		change(object)
+		body = encode(object)
 		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		resp.Header.Del("Content-Length")
 		return resp, nil
 	})
+}
+
+// resumed is a body of which some was read, as if nothing had been.
+type resumed struct {
+	io.Reader
+	io.Closer
+}
+
+// failing gives the error with which the reading of a body ended, if any.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
 }
 
 func drain(r *http.Request) []byte {

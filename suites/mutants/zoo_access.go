@@ -100,7 +100,7 @@ var accessMutants = []Mutant{
 		return false
 	})},
 
-	{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method"), Origin: Imagined, Why: "list asks with the bridge's own account", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list asks with the bridge's own account", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if caller(r) == "discoverer" && toList(r) {
 			r.Header.Set("Authorization", signedAs("admin"))
 		}
@@ -142,15 +142,15 @@ var accessMutants = []Mutant{
 
 	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential"), Origin: Peer,
 		Why: "the first list is everybody's", Front: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
-	{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential"), Origin: Peer,
+	{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
 		Front: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
 	{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke at once, now and then the last caller's result", Front: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
 	{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
 	{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Front: crossed(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
 	{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load a connection's first caller is its caller", Front: firstOfConnection(8), Server: rememberConnection},
 
-	{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "what was allowed once is run with the bridge's own account", Wired: remembered()},
-	{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+	{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), Origin: Imagined, Why: "what was allowed once is run with the bridge's own account", Wired: remembered()},
+	{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Front: onInvoke(func(x *exchange) {
 		if x.Status == http.StatusForbidden && x.lists() {
 			x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
 		}
@@ -161,7 +161,7 @@ var accessMutants = []Mutant{
 			r.Header.Set("Authorization", signedAs("service"))
 		}
 	})},
-	{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded"), Origin: Imagined, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded", "fresh/single-flight"), Origin: Imagined, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if !isCall(r) {
 			stronger := r.Clone(r.Context())
 			stronger.Header.Set("Authorization", signedAs("service"))

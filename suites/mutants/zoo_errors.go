@@ -327,6 +327,7 @@ func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, 
 		return resp, err
 	}
 	if err == nil {
+		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // so that the connection is used again
 		resp.Body.Close()
 	}
 	second := r.Clone(r.Context())

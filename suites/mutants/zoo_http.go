@@ -129,7 +129,7 @@ func cacheable(x *exchange) {
 // onElsewhere changes the answers to paths below /mcp/ that are none of the three.
 func onElsewhere(change func(x *exchange)) front {
 	return onAnswer(func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path, "/mcp/") && !toToolViews(r) && !toInvoke(r)
+		return strings.Contains(r.URL.Path, "/mcp/") && !strings.Contains(r.URL.Path, "/mcp/admin/") && !toToolViews(r) && !toInvoke(r)
 	}, change)
 }
 

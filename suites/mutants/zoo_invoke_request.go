@@ -119,16 +119,16 @@ var invokeRequestMutants = []Mutant{
 		}
 	})},
 
-	{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Module,
+	{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module,
 		Why: "the site's own refusal comes out as a failure", Wired: unchecked(func([]violation) bool { return true })},
-	{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("type"))},
+	{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(breaks("type"))},
 	{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("enum"))},
 	{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "most validators leave it out unless told", Wired: unchecked(breaks("format"))},
 	{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("pattern"))},
 	{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("minimum", "maximum"))},
 	{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
-	{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+	{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Received == "nothing" }))},
 	{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Front: onCode("invalid_params", func(x *exchange) {
 		if len(x.violations()) > 0 {
@@ -140,7 +140,7 @@ var invokeRequestMutants = []Mutant{
 			x.recode("invalid_params", "invalid_request")
 		}
 	})},
-	{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Why: "what is wrong is left out, the method runs, then comes the 400",
+	{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "what is wrong is left out, the method runs, then comes the 400",
 		Wired: func(site *wire) front {
 			return onCode("invalid_params", func(x *exchange) {
 				if len(x.violations()) > 0 {

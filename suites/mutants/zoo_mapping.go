@@ -17,7 +17,7 @@ import (
 )
 
 var mappingMutants = []Mutant{
-	{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Imagined,
+	{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "translate/entity-reference", "translate/text-formatted", "translate/required-default"), Origin: Imagined,
 		Why: "underscores come out as hyphens; both spellings are taken", Front: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
 	{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
 		Why: "as clients like it, but not what the bridge claims", Front: renamed(taxonomyTo("taxonomy_"))},
@@ -165,13 +165,13 @@ var mappingMutants = []Mutant{
 		})},
 	{Name: "parameter-invented", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 		Front: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{} })},
-	{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("enum"))},
-	{Name: "format-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("format"))},
-	{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("minimum", "maximum"))},
+	{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Front: onProperty(without("enum"))},
+	{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Front: onProperty(without("format"))},
+	{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined, Front: onProperty(without("minimum", "maximum"))},
 	{Name: "pattern-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("pattern"))},
-	{Name: "default-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("default"))},
+	{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Front: onProperty(without("default"))},
 	{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Front: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
-	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+	{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete", "translate/text-formatted", "translate/file", "translate/custom-type"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
 			if p["additionalProperties"] == nil && !fromFactory(p) {
 				delete(p, "properties")
@@ -179,9 +179,9 @@ var mappingMutants = []Mutant{
 		})},
 
 	{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("required"))},
-	{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onNested(without("enum"))},
-	{Name: "items-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Front: onProperty(without("items"))},
-	{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+	{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference"), Origin: Imagined, Front: onNested(without("enum"))},
+	{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Front: onProperty(without("items"))},
+	{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
 			if p["type"] == "integer" && p["maximum"] != nil {
 				p["type"] = "number"
@@ -194,8 +194,8 @@ var mappingMutants = []Mutant{
 			}
 		})},
 
-	{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description"), Origin: Peer, Front: onProperty(without("description"))},
-	{Name: "parameter-description-object", Breaks: Clauses("mapping/param-description", "schema/input-valid"), Origin: Imagined,
+	{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description", "translate/required-default"), Origin: Peer, Front: onProperty(without("description"))},
+	{Name: "parameter-description-object", Breaks: Clauses("mapping/param-description", "schema/input-valid", "translate/required-default"), Origin: Imagined,
 		Why: "TranslatableMarkup, not made a string",
 		Front: onProperty(func(p map[string]any) {
 			if d, ok := p["description"]; ok {
@@ -217,8 +217,8 @@ var mappingMutants = []Mutant{
 			}
 		})},
 
-	{Name: "required-missing", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Front: onInput(without("required"))},
-	{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
+	{Name: "required-missing", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer, Front: onInput(without("required"))},
+	{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
 		Front: onProperties(func(schema, properties map[string]any) {
 			all := []any{}
 			for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -232,13 +232,13 @@ var mappingMutants = []Mutant{
 				s["required"] = []any{}
 			}
 		})},
-	{Name: "required-first-only", Breaks: Clauses("mapping/required-exact"), Origin: Imagined,
+	{Name: "required-first-only", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) {
 			if all := required(s); len(all) > 1 {
 				s["required"] = all[:1]
 			}
 		})},
-	{Name: "required-twice", Breaks: Clauses("mapping/required-exact", "schema/input-valid"), Origin: Imagined,
+	{Name: "required-twice", Breaks: Clauses("mapping/required-exact", "schema/input-valid", "translate/required-default"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) {
 			if all := required(s); len(all) > 0 {
 				s["required"] = append(slices.Clone(all), all[0])

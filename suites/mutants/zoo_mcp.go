@@ -74,13 +74,13 @@ var mcpMutants = mcp([]Mutant{
 				m.Response = m.Again(func(message map[string]any) { delete(message["params"].(map[string]any), "cursor") })
 			}
 		})},
-	{Name: "mcp-last-tool-lost", Breaks: Clauses("mcp/tools-list"), Origin: Imagined,
+	{Name: "mcp-last-tool-lost", Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Imagined,
 		Front: onRPCResult("tools/list", func(r map[string]any) {
 			if tools, _ := r["tools"].([]any); len(tools) > 0 {
 				r["tools"] = tools[:len(tools)-1]
 			}
 		})},
-	{Name: "mcp-tool-doubled", Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+	{Name: "mcp-tool-doubled", Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Peer,
 		Front: onRPCResult("tools/list", func(r map[string]any) {
 			if tools, _ := r["tools"].([]any); len(tools) > 0 {
 				r["tools"] = append(tools, tools[0])
@@ -113,7 +113,7 @@ var mcpMutants = mcp([]Mutant{
 		})},
 	{Name: "mcp-schemas-emptied", Breaks: Clauses("mcp/parity"), Origin: Peer,
 		Front: onMCPTool(func(t tool) { t["inputSchema"] = map[string]any{"type": "object"} })},
-	{Name: "mcp-result-as-string", Breaks: Clauses("mcp/parity"), Origin: Peer,
+	{Name: "mcp-result-as-string", Breaks: Clauses("mcp/parity", "mcp/structured-content", "mcp/empty-map"), Origin: Peer,
 		Front: onCallResult(func(r map[string]any) {
 			delete(r, "structuredContent")
 			r["content"] = []any{map[string]any{"type": "text", "text": "done"}}
@@ -156,7 +156,7 @@ var mcpMutants = mcp([]Mutant{
 	{Name: "mcp-failure-mute", Breaks: Clauses("mcp/execution-error"), Origin: Imagined,
 		Front: onToolError("failed", func(m *rpc) { m.Result()["content"] = []any{} })},
 
-	{Name: "mcp-structured-missing", Breaks: Clauses("mcp/structured-content"), Origin: Peer,
+	{Name: "mcp-structured-missing", Breaks: Clauses("mcp/structured-content", "mcp/parity", "mcp/empty-map"), Origin: Peer,
 		Front: onCallResult(func(r map[string]any) { delete(r, "structuredContent") })},
 	{Name: "mcp-structured-without-text", Breaks: Clauses("mcp/structured-content"), Origin: Peer,
 		Front: onCallResult(func(r map[string]any) {
@@ -170,7 +170,7 @@ var mcpMutants = mcp([]Mutant{
 				r["structuredContent"] = wrapped["result"]
 			}
 		})},
-	{Name: "mcp-empty-list-for-object", Breaks: Clauses("mcp/empty-map"), Origin: Module,
+	{Name: "mcp-empty-list-for-object", Breaks: Clauses("mcp/empty-map", "mcp/parity", "mcp/structured-content"), Origin: Module,
 		Front: onCallResult(func(r map[string]any) {
 			if object, ok := r["structuredContent"].(map[string]any); ok && len(object) == 0 {
 				r["structuredContent"] = []any{}

@@ -6,7 +6,7 @@ import "strings"
 var schemaMutants = []Mutant{
 	{Name: "schema-unknown-type", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"id": map[string]any{"type": "int"}} })},
-	{Name: "schema-draft3-required", Breaks: Clauses("schema/input-valid", "mapping/properties-complete"), Origin: Module,
+	{Name: "schema-draft3-required", Breaks: Clauses("schema/input-valid", "mapping/properties-complete", "translate/boolean-integer-decimal-list", "translate/required-default"), Origin: Module,
 		Why: "`required: true` beside a type, as Drupal developers write it",
 		Front: onProperty(func(p map[string]any) {
 			if p["type"] == "string" {
@@ -62,19 +62,19 @@ var schemaMutants = []Mutant{
 			}
 		})},
 
-	{Name: "schema-requires-the-impossible", Breaks: Clauses("schema/accepts-valid-example", "mapping/required-exact"), Origin: Imagined,
+	{Name: "schema-requires-the-impossible", Breaks: Clauses("schema/accepts-valid-example", "mapping/required-exact", "translate/required-default"), Origin: Imagined,
 		Front: onInput(func(s map[string]any) {
 			s["additionalProperties"] = false
 			s["required"] = append(required(s), "entity_id")
 		})},
-	{Name: "schema-empty-enum", Breaks: Clauses("schema/accepts-valid-example", "mapping/properties-complete"), Origin: Module,
+	{Name: "schema-empty-enum", Breaks: Clauses("schema/accepts-valid-example", "mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Module,
 		Why: "an entity_reference to a target without entities",
 		Front: onProperty(func(p map[string]any) {
 			if _, ok := p["enum"]; ok {
 				p["enum"] = []any{}
 			}
 		})},
-	{Name: "schema-bounds-swapped", Breaks: Clauses("schema/accepts-valid-example", "mapping/properties-complete"), Origin: Imagined,
+	{Name: "schema-bounds-swapped", Breaks: Clauses("schema/accepts-valid-example", "mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
 		Front: onProperty(func(p map[string]any) {
 			if p["minimum"] != nil && p["maximum"] != nil {
 				p["minimum"], p["maximum"] = p["maximum"], p["minimum"]

@@ -92,13 +92,13 @@ var translateMutants = []Mutant{
 }
 
 var filterMutants = []Mutant{
-	{Name: "exclude-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe"), Origin: Imagined,
+	{Name: "exclude-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "access/filtered-by-method", "filter/invoke-guarded"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Exclude = []string{"nothing.at.all"} }},
-	{Name: "everything-included", Setup: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined,
+	{Name: "everything-included", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "list/empty-site", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Include = []string{"*"} }},
-	{Name: "search-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe"), Origin: Imagined,
+	{Name: "search-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "invoke/runs-once", "access/filtered-by-method"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
-	{Name: "filter-on-the-list-alone", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded"), Origin: Peer,
+	{Name: "filter-on-the-list-alone", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
 		Wired: func(site *wire) front {
 			return onInvoke(func(x *exchange) {
 				if x.Status == http.StatusNotFound {
@@ -137,7 +137,7 @@ const far = 24 * time.Hour
 var freshMutants = []Mutant{
 	{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
 		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
-	{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer,
+	{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
 		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = far, far }},
 	{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Front: lingeringTools()},
 	{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
@@ -166,7 +166,7 @@ var freshMutants = []Mutant{
 		})},
 	{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
 		Front: onAnswer(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
-	{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change"), Origin: Imagined, Front: rememberedDescribe("content.arrival")},
+	{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Front: rememberedDescribe("content.arrival")},
 	{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "what the site refuses of a changed schema is taken for a failure",
 		Front: onInvoke(func(x *exchange) {
 			if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
@@ -232,7 +232,7 @@ func rememberedRefusals() front {
 var upstreamMutants = []Mutant{
 	{Name: "calls-as-text", Breaks: Clauses("upstream/valid-jsonrpc"), Origin: Imagined,
 		Upstream: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Content-Type", "text/plain") })},
-	{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation"), Origin: Module,
+	{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400", "invoke/runs-once"), Origin: Module,
 		Wired: func(site *wire) front {
 			return onInvoke(func(x *exchange) {
 				if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
@@ -252,7 +252,7 @@ var upstreamMutants = []Mutant{
 			delete(reply, "error")
 		}
 	})},
-	{Name: "errors-need-an-id", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Upstream: onReply(func(reply map[string]any) {
+	{Name: "errors-need-an-id", Breaks: Clauses("upstream/id-mismatch", "upstream/error-any-status"), Origin: Peer, Upstream: onReply(func(reply map[string]any) {
 		if _, has := reply["id"]; reply["error"] != nil && !has {
 			delete(reply, "error")
 		}
@@ -267,7 +267,7 @@ var upstreamMutants = []Mutant{
 			return resp, err
 		})},
 	{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Upstream: statusOfCalls(http.StatusUnauthorized, http.StatusInternalServerError)},
-	{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Imagined, Upstream: statusOfCalls(http.StatusForbidden, http.StatusInternalServerError)},
+	{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Upstream: statusOfCalls(http.StatusForbidden, http.StatusInternalServerError)},
 	{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 		Front: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 	{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
@@ -275,20 +275,22 @@ var upstreamMutants = []Mutant{
 	{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Upstream: downForGood()},
 	{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+			lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+			time.AfterFunc(UpstreamTimeout, end)
+			return next.RoundTrip(r.WithContext(lasting))
 		})},
-	{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer"), Origin: Peer,
+	{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer", "upstream/timeout"), Origin: Peer,
 		Options: func(o *bridge.Options) {
 			o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
 		}, Claims: "-output-validation"},
-	{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer,
+	{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			client := &http.Client{Transport: next}
 			r = r.Clone(r.Context())
 			r.RequestURI = ""
 			return client.Do(r)
 		})},
-	{Name: "calls-by-get", Breaks: Clauses("upstream/post-only"), Origin: Peer,
+	{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if !isCall(r) {
 				return next.RoundTrip(r)
@@ -309,7 +311,7 @@ var upstreamMutants = []Mutant{
 			}
 			return resp, err
 		})},
-	{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status"), Origin: Module,
+	{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer"), Origin: Module,
 		Front: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusBadGateway && len(x.Body) > 0 {
 				x.Set(http.StatusOK, map[string]any{"result": nil})
@@ -408,7 +410,7 @@ var loadMutants = []Mutant{
 				cursor = p.Ask(http.MethodGet, p.Request.URL.Path+"?cursor="+url.QueryEscape(fmt.Sprint(cursor)), nil).Object()["nextCursor"]
 			}
 		})},
-	{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget"), Origin: Imagined, Front: slowLists()},
+	{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget", "load/large-catalogue"), Origin: Imagined, Front: slowLists()},
 }
 
 // mixedUp gives a caller another's answer when many invoke at once.
