@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -27,6 +21,7 @@ type selftestFlags struct {
 	json     bool
 	markdown bool
 	golden   string
+	judge    bool
 }
 
 func newSelftest() *cobra.Command {
@@ -45,12 +40,16 @@ and all fell as the golden sets say · 1 not so · 4 no verdict.`,
 	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is run")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory in place of comparing with them")
+	flags.BoolVar(&f.judge, "judge", false, "judge the mutants whose names come on stdin, one a line, and write a line of JSON on each: what selftest runs several of")
+	_ = flags.MarkHidden("judge")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func selftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
+	case f.judge:
+		return judgeAsAsked(cmd)
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown:
@@ -58,7 +57,9 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 	}
 	all := mutants.All()
 	tell, end := counter(cmd.ErrOrStderr(), len(all))
-	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judgeInProcess, tell)
+	judges := newJudges(workers())
+	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judges.judge, tell)
+	judges.close()
 	end()
 	if err != nil {
 		return err
@@ -132,28 +133,5 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 	return w.Flush()
 }
 
-// judgeInProcess judges a mutant in a process of its own, for Ginkgo runs one tree at a time.
-func judgeInProcess(ctx context.Context, m mutants.Mutant) (mutants.Row, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return mutants.Row{}, err
-	}
-	cmd := exec.CommandContext(ctx, self, "selftest", "--mutant", m.Name, "--json")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 2 * time.Second
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=256MiB") // short-lived: memory is cheaper than collecting it
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return mutants.Row{}, fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	var row mutants.Row
-	if err := json.Unmarshal(out, &row); err != nil {
-		return mutants.Row{}, fmt.Errorf("read the verdict: %w", err)
-	}
-	return row, nil
-}
-
-// workers is how many mutants are judged side by side: some checks wait for time-outs, so there are more than processors.
+// workers is how many mutants are judged side by side: many checks wait, so there are more than processors.
 func workers() int { return 4 * runtime.NumCPU() }
