@@ -79,7 +79,7 @@ func startJudge(ctx context.Context) (*judge, error) {
 	j := &judge{cmd: exec.CommandContext(ctx, self, "selftest", "--judge")}
 	j.cmd.Cancel = func() error { return j.cmd.Process.Signal(syscall.SIGTERM) }
 	j.cmd.WaitDelay = 2 * time.Second
-	j.cmd.Env = append(os.Environ(), "GOGC=400") // memory is cheaper than collecting it
+	j.cmd.Env = append(os.Environ(), "GOGC=400", "GOMAXPROCS=1") // memory is cheaper than collecting it, and there are processes enough
 	j.cmd.Stderr = &j.stderr
 	if j.stdin, err = j.cmd.StdinPipe(); err != nil {
 		return nil, err
