@@ -158,8 +158,8 @@ var describeMutants = []Mutant{
 				x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
 			}
 		})},
-	{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error", "describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 cached for all, of a tool that only some may see", Front: sharedRefusal(http.StatusNotFound)},
-	{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error", "describe/answers-tool"), Origin: Imagined, Front: sharedRefusal(http.StatusForbidden)},
+	{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), Free: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 cached for all, of a tool that only some may see", Front: sharedRefusal(http.StatusNotFound)},
+	{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), Free: Clauses("describe/answers-tool"), Origin: Imagined, Front: sharedRefusal(http.StatusForbidden)},
 	{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), Free: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
 		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 

@@ -311,7 +311,7 @@ var upstreamMutants = []Mutant{
 			}
 			return resp, err
 		})},
-	{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer"), Origin: Module,
+	{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer", "upstream/down-and-up"), Origin: Module,
 		Front: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusBadGateway && len(x.Body) > 0 {
 				x.Set(http.StatusOK, map[string]any{"result": nil})
@@ -392,7 +392,7 @@ func downForGood() upstream {
 }
 
 var loadMutants = []Mutant{
-	{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), Origin: Peer, Front: mixedUp()},
+	{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), Free: Clauses("access/no-cross-talk"), Origin: Peer, Front: mixedUp()},
 	{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 		Upstream: func(next http.RoundTripper) http.RoundTripper {
 			var line sync.Mutex
