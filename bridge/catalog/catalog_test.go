@@ -119,6 +119,22 @@ func TestTheVersionIsTheContent(t *testing.T) {
 	}
 }
 
+// Whoever asks for a page at every offset fills no memory.
+func TestAListingRemembersOnlySoMuch(t *testing.T) {
+	names := make([]string, 3*maxIssued)
+	for i := range names {
+		names[i] = fmt.Sprint("t", i)
+	}
+	var l Listing
+	c := New(tools(names...), 1)
+	for at := range names {
+		l.Page(c, Cursor(at))
+	}
+	if len(l.issued) > maxIssued {
+		t.Errorf("%d cursors are remembered", len(l.issued))
+	}
+}
+
 // However the tools change between two pages, one that stays in its order is neither lost nor doubled.
 func TestAChangeBetweenPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

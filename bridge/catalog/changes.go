@@ -38,6 +38,9 @@ func Diff(old, now *Catalog) Changes {
 	return c
 }
 
+// maxIssued bounds what one caller's listing remembers: more pages than anybody follows, unless to fill the memory.
+const maxIssued = 4096
+
 // Listing remembers which pages of a caller's catalog were given out, so that a cursor keeps its meaning when the
 // tools change between two pages: a tool that stayed is neither lost nor doubled (clause list/change-between-pages).
 // The zero value is ready; it is safe for use by many at once.
@@ -65,7 +68,7 @@ func (l *Listing) Page(now *Catalog, at Cursor) *Page {
 	}
 	page := now.Page(at)
 	if page.Next > 0 {
-		if l.issued == nil {
+		if l.issued == nil || len(l.issued) >= maxIssued {
 			l.issued = map[Cursor]bool{}
 		}
 		l.issued[page.Next] = true
