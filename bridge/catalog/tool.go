@@ -32,15 +32,19 @@ type Definition struct {
 type Tool struct {
 	Definition
 	described []byte // {"tool": …}, with the listed form within it
-	input     func() (*schema.Schema, error)
-	output    func() (*schema.Schema, error)
+	input     *Compiled
+	output    *Compiled // nil: none declared
 	scopes    []string
 }
 
-// NewTool makes a tool of a definition.
-func NewTool(d Definition) *Tool {
-	described := encode(&d)
-	return &Tool{Definition: d, described: described, input: compiled(d.InputSchema), output: compiled(d.OutputSchema), scopes: scopesOf(d.Annotations)}
+// NewTool makes a tool of a definition. compile gives the compiled form of a schema, so that tools may share it; Compile
+// does where they need not.
+func NewTool(d Definition, compile func(json.RawMessage) *Compiled) *Tool {
+	t := &Tool{described: encode(&d), input: compile(d.InputSchema), scopes: scopesOf(d.Annotations)}
+	if t.Definition = d; d.OutputSchema != nil {
+		t.output = compile(d.OutputSchema)
+	}
+	return t
 }
 
 // envelope is what describe puts around a tool.
@@ -53,10 +57,15 @@ func (t *Tool) Encoded() []byte { return t.described[len(envelope) : len(t.descr
 func (t *Tool) Described() []byte { return t.described }
 
 // Input is the compiled input schema.
-func (t *Tool) Input() (*schema.Schema, error) { return t.input() }
+func (t *Tool) Input() (*schema.Schema, error) { return t.input.once() }
 
 // Output is the compiled output schema; nil where none is declared.
-func (t *Tool) Output() (*schema.Schema, error) { return t.output() }
+func (t *Tool) Output() (*schema.Schema, error) {
+	if t.output == nil {
+		return nil, nil
+	}
+	return t.output.once()
+}
 
 // Scopes are those that a caller's token must have, by the annotation auth. The slice must not be changed.
 func (t *Tool) Scopes() []string { return t.scopes }
@@ -83,14 +92,14 @@ func scopesOf(annotations json.RawMessage) []string {
 	return slices.Compact(scopes)
 }
 
-// compiled compiles a schema once, when it is first asked for.
-func compiled(doc json.RawMessage) func() (*schema.Schema, error) {
-	return sync.OnceValues(func() (*schema.Schema, error) {
-		if doc == nil {
-			return nil, nil
-		}
-		return schema.Compile(doc)
-	})
+// Compiled is a schema that is compiled once, when it is first asked for.
+type Compiled struct {
+	once func() (*schema.Schema, error)
+}
+
+// Compile makes a Compiled of a schema's document, which must not be changed.
+func Compile(doc json.RawMessage) *Compiled {
+	return &Compiled{sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(doc) })}
 }
 
 // encode writes the described form. Members that a tool lacks are left out: clients refuse null and [] there. The

@@ -70,6 +70,11 @@ func TestCallersWhoSeeTheSameShareOneCatalog(t *testing.T) {
 	if x, _ := a.Lookup("x"); x != c.Tools()[0] {
 		t.Error("a tool of two catalogs is not shared")
 	}
+	x, err := a.Tools()[0].Input()
+	y, wrong := a.Tools()[1].Input()
+	if err != nil || wrong != nil || x != y {
+		t.Errorf("the same schema is compiled twice: %v %v", err, wrong)
+	}
 }
 
 func TestNobodyPaysForSetsThatAreGone(t *testing.T) {

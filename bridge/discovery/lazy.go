@@ -28,6 +28,7 @@ const descriptions = 8
 type shelf struct {
 	site    *upstream.Client
 	rules   Rules
+	compile func(json.RawMessage) *catalog.Compiled
 	flights singleflight.Group
 
 	mu    sync.Mutex
@@ -69,7 +70,7 @@ func (s *shelf) fetch(ctx context.Context, who upstream.Caller, stub *catalog.To
 		d = stub.Definition
 	}
 	d.Name = stub.Name
-	t := catalog.NewTool(d)
+	t := catalog.NewTool(d, s.compile)
 	s.note(notes...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,10 +148,10 @@ func (s *shelf) diagnostics() []translate.Diagnostic {
 }
 
 // stub is a tool as far as the index tells.
-func stub(m translate.Method, name string) *catalog.Tool {
+func (b *builder) stub(m translate.Method, name string) *catalog.Tool {
 	description := m.Usage
 	if description == "" {
 		description = m.ID
 	}
-	return catalog.NewTool(catalog.Definition{Name: name, Method: m.ID, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	return catalog.NewTool(catalog.Definition{Name: name, Method: m.ID, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)}, b.compile)
 }

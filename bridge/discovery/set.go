@@ -109,6 +109,7 @@ type builder struct {
 	keep   bool // the answers that sets are made of
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
+	forms  pool[[sha256.Size]byte, catalog.Compiled] // of schemas, by content
 	logger *slog.Logger
 }
 
@@ -177,12 +178,12 @@ func (b *builder) assemble(d Description, targets map[string][]string) *set {
 		}
 	}
 	if b.rules.Lazy != nil {
-		s.shelf = &shelf{site: b.rules.Lazy, rules: b.rules}
+		s.shelf = &shelf{site: b.rules.Lazy, rules: b.rules, compile: b.compile}
 	}
 	var tools []*catalog.Tool
 	for i, name := range b.rules.Naming.Names(ids) {
 		if s.shelf != nil {
-			tools = append(tools, stub(methods[i].Method, name))
+			tools = append(tools, b.stub(methods[i].Method, name))
 			continue
 		}
 		t := b.translate(tr, methods[i], name)
@@ -214,9 +215,15 @@ func (b *builder) translate(tr translate.Translator, m Described, name string) *
 			return &translated{diagnostics: notes}, nil
 		}
 		definition.Name = name
-		return &translated{tool: catalog.NewTool(definition), diagnostics: notes}, nil
+		return &translated{tool: catalog.NewTool(definition, b.compile), diagnostics: notes}, nil
 	})
 	return t
+}
+
+// compile gives the compiled form of a schema, one for all tools that have the same.
+func (b *builder) compile(doc json.RawMessage) *catalog.Compiled {
+	form, _ := b.forms.get(sha256.Sum256(doc), func() (*catalog.Compiled, error) { return catalog.Compile(doc), nil })
+	return form
 }
 
 // pool shares values by key for as long as anybody holds them. The zero value is ready.

@@ -17,7 +17,7 @@ func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	f := newForm(catalog.NewTool(d))
+	f := newForm(catalog.NewTool(d, catalog.Compile))
 	var listed map[string]any
 	if err := json.Unmarshal(f.listed, &listed); err != nil {
 		t.Fatalf("listed as %s: %v", f.listed, err)
@@ -109,7 +109,7 @@ func TestResults(t *testing.T) {
 			if c.annotations != "" {
 				d.Annotations = json.RawMessage(c.annotations)
 			}
-			tool := catalog.NewTool(d)
+			tool := catalog.NewTool(d, catalog.Compile)
 			if got := string(newForm(tool).finished(tool, json.RawMessage(c.result))); got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}

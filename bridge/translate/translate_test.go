@@ -234,8 +234,8 @@ func FuzzTool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid(catalog.NewTool(d).Encoded()) {
-			t.Errorf("no JSON: %s", catalog.NewTool(d).Encoded())
+		if !json.Valid(catalog.NewTool(d, catalog.Compile).Encoded()) {
+			t.Errorf("no JSON: %s", catalog.NewTool(d, catalog.Compile).Encoded())
 		}
 		if _, err := schema.Compile(d.InputSchema); err != nil {
 			t.Errorf("input does not compile: %v\n%s", err, d.InputSchema)
