@@ -7,10 +7,9 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"time"
 
+	"bridgecheck/bridge/body"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/jsondoc"
 )
@@ -24,11 +23,11 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.sameSite(r); err != nil {
 		return err
 	}
-	body, err := a.body(w, r)
+	sent, err := a.body(w, r)
 	if err != nil {
 		return err
 	}
-	name, arguments, err := call(body)
+	name, arguments, err := call(sent)
 	if err != nil {
 		return err
 	}
@@ -71,29 +70,14 @@ func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])
 
 // body reads the request's body, in bounded size and time.
 func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody)
-	if r.ContentLength > a.MaxBody {
-		w.Header().Set("Connection", "close") // rather than read it all to get at the next request
-		return nil, tooLarge
-	}
-	rc := http.NewResponseController(w)
-	limited := rc.SetReadDeadline(time.Now().Add(a.BodyTime)) == nil
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, a.MaxBody))
-	if limited {
-		rc.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
-	}
+	read, err := body.Read(w, r, a.MaxBody, a.BodyTime)
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
-		return buf.Bytes(), nil
+		return read, nil
 	case errors.As(err, &over):
-		return nil, tooLarge.Because(err)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
+		return nil, fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody).Because(err)
+	case errors.Is(err, body.ErrTooLate):
 		return nil, fault.New(fault.InvalidRequest, "The body did not arrive within %s.", a.BodyTime).Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fault.New(fault.InvalidJSON, "The body is shorter than announced.").Because(err)

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bridgecheck/bridge/body"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/upstream"
 )
@@ -106,11 +106,11 @@ func (s *Server) post(x *exchange) int {
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
-	body, status := x.body()
+	sent, status := x.body()
 	if status != 0 {
 		return x.refuse(status, nil, refuse(codeInvalidRequest, "The body is too long, or did not arrive in time."))
 	}
-	m, wrong := read(body)
+	m, wrong := read(sent)
 	if wrong != nil {
 		return x.refuse(http.StatusBadRequest, m.id, wrong)
 	}
@@ -334,19 +334,13 @@ func (x *exchange) accepts(kind string) bool {
 
 // body reads the message, in bounded size and time; the status says why not.
 func (x *exchange) body() ([]byte, int) {
-	rc := http.NewResponseController(x.w)
-	if rc.SetReadDeadline(time.Now().Add(x.s.o.BodyTime)) == nil {
-		defer rc.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
-	}
-	var buf bytes.Buffer
-	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, x.s.o.MaxBody))
+	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime)
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, http.StatusRequestEntityTooLarge
 	case err != nil:
-		x.w.Header().Set("Connection", "close")
 		return nil, http.StatusBadRequest
 	}
-	return buf.Bytes(), 0
+	return read, 0
 }
