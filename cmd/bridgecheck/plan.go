@@ -27,6 +27,7 @@ type plan struct {
 	baseline         *baseline.File  // nil: none
 	previous         *reports.Report // nil: none
 	legs             []leg
+	file             *config.File // the configuration; empty where none was given
 }
 
 // leg is one pass over the checks. The reference bridge is judged in each of its setups, any other bridge once.
@@ -61,6 +62,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mcpStdio != "" && p.exec == "" {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
 	}
+	p.file = file
 	file.URL = p.target.URL // where identities log in unless told otherwise
 	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 	}
 	o, err := file.Options(cmd.Context(), o)
 	if err != nil {
-		return leg{}, usageError(err)
+		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), file, f.reportDir, file.Sessions())))
 	}
 	if f.mcpStdio != "" {
 		o.Capabilities = append(slices.Clone(o.Capabilities), "mcp-stdio")

@@ -31,6 +31,7 @@ type runFlags struct {
 	discoveryTTL              time.Duration
 	only, skip                []string
 	strict, quiet, list, json bool
+	cleanup                   bool
 	reportDir                 string
 	timeout, runTimeout       time.Duration
 	seed                      int64
@@ -89,19 +90,31 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.StringVar(&f.implementation.Contact, "contact", "", "`address` at which its makers are reached, for the report")
 	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
 	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
+	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a run which crashed has left open, and judge nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
+	if f.cleanup {
+		return f.cleanUp(cmd)
+	}
 	p, err := f.plan(cmd)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err := undo(cmd.Context(), p.file, p.reportDir, p.file.Sessions()); err != nil {
+			cmd.PrintErrf("bridgecheck: %v: try again by bridgecheck run --cleanup\n", err)
+		}
+	}()
 	if f.list {
 		return listChecks(cmd.OutOrStdout(), p.checks(), f.json)
 	}
 	if err := prepare(p.reportDir); err != nil {
+		return err
+	}
+	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
 	report, err := f.judge(cmd, p)

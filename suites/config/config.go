@@ -37,6 +37,7 @@ type File struct {
 	path     string
 	lines    map[string]int // of keys, for mistakes that only show later
 	resolved []string       // secrets that were read, however they serve
+	sessions []Session      // that were opened
 }
 
 // Implementation names the bridge in the report.

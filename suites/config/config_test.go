@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -112,6 +113,15 @@ invocations:
 	if c := o.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
 		t.Errorf("the login gave the cookie %q, want a session", c)
 	}
+	if open := loggedIn(t, server.URL, o.Credentials["agent"].Cookie); !open {
+		t.Error("the login opened no session")
+	}
+	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Credentials["agent"].Cookie) {
+		t.Errorf("End = %v, and the session is open still or an error came", err)
+	}
+	if err := f.End(t.Context(), f.Sessions()...); err != nil {
+		t.Errorf("ending what is ended: %v", err)
+	}
 	if c := o.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
 		t.Errorf("basic gave %q", c.User)
 	}
@@ -125,6 +135,26 @@ invocations:
 	if call.Identity != suites.Agent || call.Status != http.StatusOK || string(call.Arguments) != `{"deep":{"a":[1,true,null]},"limit":3}` || string(call.Result) != "[]" {
 		t.Errorf("the invocation is %+v (%s, %s)", call, call.Arguments, call.Result)
 	}
+}
+
+// loggedIn asks the site whether a cookie opens a session.
+func loggedIn(t *testing.T, site, cookie string) bool {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, site+"/user/login_status?_format=json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Cookie", cookie)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(body)) == "1"
 }
 
 func FuzzParse(f *testing.F) {

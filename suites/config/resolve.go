@@ -139,12 +139,8 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	if o.TLS, err = f.tls(); err != nil {
 		return o, err
 	}
-	if f.Proxy != "" {
-		proxy, err := url.Parse(f.Proxy)
-		if err != nil || proxy.Host == "" {
-			return o, f.fault("proxy", "proxy: that is no address of a proxy: write for example http://proxy:3128") // there may be a password in it
-		}
-		o.Proxy = http.ProxyURL(proxy)
+	if o.Proxy, err = f.proxy(); err != nil {
+		return o, err
 	}
 	s := f.Settings
 	o.PageSize = cmp.Or(s.PageSize, o.PageSize)
@@ -174,6 +170,18 @@ func identityNamed(name string) suites.Identity {
 		return suites.Anonymous
 	}
 	return suites.Identity(name)
+}
+
+// proxy is the way by which requests to the bridge go; nil for the environment's.
+func (f *File) proxy() (func(*http.Request) (*url.URL, error), error) {
+	if f.Proxy == "" {
+		return nil, nil
+	}
+	proxy, err := url.Parse(f.Proxy)
+	if err != nil || proxy.Host == "" {
+		return nil, f.fault("proxy", "proxy: that is no address of a proxy: write for example http://proxy:3128") // there may be a password in it
+	}
+	return http.ProxyURL(proxy), nil
 }
 
 func (f *File) tls() (*tls.Config, error) {
@@ -325,13 +333,20 @@ func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, er
 		return "", err
 	}
 	site := strings.TrimSuffix(cmp.Or(l.URL, f.URL), "/")
-	resp, err := f.post(ctx, site+"/user/login?_format=json", "application/json", body, o)
+	resp, err := f.post(ctx, site+"/user/login?_format=json", "application/json", "", body, o)
 	if err != nil {
 		return "", err
 	}
 	for _, cookie := range resp.cookies {
 		if strings.HasPrefix(cookie.Name, "SESS") || strings.HasPrefix(cookie.Name, "SSESS") {
-			return cookie.Name + "=" + cookie.Value, nil
+			session := cookie.Name + "=" + cookie.Value
+			var login struct {
+				Logout string `json:"logout_token"`
+			}
+			_ = json.Unmarshal(resp.body, &login) // without a token the site may still take the logout
+			f.sessions = append(f.sessions, Session{Site: site, Cookie: session, Token: login.Logout})
+			f.resolved = append(f.resolved, login.Logout)
+			return session, nil
 		}
 	}
 	return "", fmt.Errorf("%s answered the login of %s with %d and no session cookie", site, l.User, resp.status)
@@ -347,7 +362,7 @@ func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (stri
 	if c.Scope != "" {
 		form.Set("scope", c.Scope)
 	}
-	resp, err := f.post(ctx, c.TokenURL, "application/x-www-form-urlencoded", []byte(form.Encode()), o)
+	resp, err := f.post(ctx, c.TokenURL, "application/x-www-form-urlencoded", "", []byte(form.Encode()), o)
 	if err != nil {
 		return "", err
 	}
@@ -366,7 +381,7 @@ type reply struct {
 	body    []byte
 }
 
-func (f *File) post(ctx context.Context, to, contentType string, body []byte, o suites.Options) (reply, error) {
+func (f *File) post(ctx context.Context, to, contentType, cookie string, body []byte, o suites.Options) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, 10*time.Second))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -374,6 +389,9 @@ func (f *File) post(ctx context.Context, to, contentType string, body []byte, o 
 		return reply{}, fmt.Errorf("sign in: %w", err)
 	}
 	req.Header.Set("Content-Type", contentType)
+	if cookie != "" {
+		req.Header.Set("Cookie", cookie)
+	}
 	transport := &http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment}
 	if o.Proxy != nil {
 		transport.Proxy = o.Proxy

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/mockdrupal/module"
+	"bridgecheck/suites/config"
+)
+
+// siteWithLogin is a site that is itself a bridge, whose callers sign in by sessions, and a configuration for it.
+func siteWithLogin(t *testing.T) (site, configuration string) {
+	t.Helper()
+	fixture, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	face, err := module.Face(module.V13)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Faces: []mockdrupal.Face{face}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(drupal)
+	t.Cleanup(server.Close)
+	t.Setenv("AGENT_PASSWORD", "agent-pass")
+	configuration = filepath.Join(t.TempDir(), "site.yaml")
+	text := "url: " + server.URL + "\ncapabilities: [auth-cookie, -auth-basic]\nrate: 50\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"
+	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, configuration
+}
+
+func isOpen(t *testing.T, s config.Session) bool {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.Site+"/user/login_status?_format=json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Cookie", s.Cookie)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(body)) == "1"
+}
+
+func TestACrashedRunIsUndone(t *testing.T) {
+	_, configuration := siteWithLogin(t)
+	dir := t.TempDir()
+	run := exec.Command("bridgecheck", "run", "--config", configuration, "--report-dir", dir)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, undoName)
+	deadline := time.Now().Add(30 * time.Second)
+	for _, err := os.Stat(left); err != nil; _, err = os.Stat(left) {
+		if time.Now().After(deadline) {
+			t.Fatal("the run never said what it has to undo")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait() // it was killed
+	data, err := os.ReadFile(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sessions []config.Session
+	if err := json.Unmarshal(data, &sessions); err != nil || len(sessions) != 1 || !isOpen(t, sessions[0]) {
+		t.Fatalf("%d sessions were left open (%v), want one: this proves nothing", len(sessions), err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := execute(t.Context(), []string{"run", "--cleanup", "--config", configuration, "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "sessions ended: 1") {
+		t.Fatalf("run --cleanup ended with %d: %s%s", code, stdout.String(), stderr.String())
+	}
+	if isOpen(t, sessions[0]) {
+		t.Error("the session is open still")
+	}
+	stdout.Reset()
+	if code := execute(t.Context(), []string{"run", "--cleanup", "--report-dir", dir}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "nothing to undo") {
+		t.Errorf("a second run --cleanup ended with %d: %s", code, stdout.String())
+	}
+}
+
+func TestARunEndsItsSessions(t *testing.T) {
+	_, configuration := siteWithLogin(t)
+	dir := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	code := execute(t.Context(), []string{"run", "--config", configuration, "--report-dir", dir, "--only", "list/has-tools-array"}, &stdout, &stderr)
+	if _, err := os.Stat(filepath.Join(dir, undoName)); code != exitOK || !os.IsNotExist(err) {
+		t.Errorf("the run ended with %d and left %s (%v): %s", code, undoName, err, stderr.String())
+	}
+}
