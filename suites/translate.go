@@ -144,7 +144,8 @@ var _ = Area("translate", func(b *Bridge) {
 			return len(names) == len(want)-1 && contains(names, want[1])
 		})
 
-		var listing Listing
+		site.Auth = b.Drupal.Site().Auth // callers sign in as before
+	var listing Listing
 		b.Drupal.mock.SetSite(site)
 		b.Await(ctx, func() bool {
 			listing = b.As(Agent).ListAll(ctx)
