@@ -74,7 +74,7 @@ func Settings() []Setting {
 		number("page_size", "BRIDGE_PAGE_SIZE", "50",
 			"tools on a page of the list", func(o *Options) *int { return &o.PageSize }),
 		flagSetting("lazy_schemas",
-			"take /jsonrpc/methods for an index and fetch a tool's schemas from /jsonrpc/methods/{id} when it is first shown or called; nothing is then looked up for entity_reference",
+			"take /jsonrpc/methods for an index and fetch a tool's schemas from /jsonrpc/methods/{id} when it is first shown or called; nothing is then looked up for entity_reference, and the site is asked for each tool apart",
 			func(o *Options) *bool { return &o.LazySchemas }),
 		textSetting("target_method", "", "{target}.list",
 			"method that lists what an entity_reference may take; {target} is the entity type; called only where the caller sees it; none: no look-up",

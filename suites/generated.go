@@ -97,6 +97,15 @@ func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []cases.Cas
 	return all
 }
 
+// brokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
+func (b *Bridge) brokenArguments(ctx context.Context) []toolCase {
+	broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []cases.Case { return t.Broken() }, strictTool.DrawnBroken)
+	if len(broken) == 0 {
+		NotTestable("the bridge lists no tool whose inputSchema can be broken")
+	}
+	return broken
+}
+
 // fairly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
 // ones, the seed says.
 func (b *Bridge) fairly(all []toolCase, n int) []toolCase {

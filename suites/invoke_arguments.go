@@ -17,11 +17,7 @@ import (
 // Arguments that break what the tool shows as its inputSchema.
 var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/invalid-arguments-400", func(ctx SpecContext) {
-		broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []cases.Case { return t.Broken() }, strictTool.DrawnBroken)
-		if len(broken) == 0 {
-			NotTestable("the bridge lists no tool whose inputSchema can be broken")
-		}
-		for _, c := range broken {
+		for _, c := range b.brokenArguments(ctx) {
 			refusal := BeRefused(400, "invalid_params")
 			if len(c.Value.(map[string]any)) == 0 {
 				refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}

@@ -145,7 +145,7 @@ var _ = Area("translate", func(b *Bridge) {
 		})
 
 		site.Auth = b.Drupal.Site().Auth // callers sign in as before
-	var listing Listing
+		var listing Listing
 		b.Drupal.mock.SetSite(site)
 		b.Await(ctx, func() bool {
 			listing = b.As(Agent).ListAll(ctx)

@@ -78,8 +78,13 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.Drupal.Mark()
 
 		for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})} {
-			b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)
-			Expect(calledMethods(b.Drupal)).To(BeEmpty(), "%s: expected no call to the site, got one", what)
+			r := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)
+			Expect(b.Drupal.Calls(echo.ID)).To(BeEmpty(), "%s, %s: expected no call to the site, got one", r.Subject(), what)
+		}
+		for _, c := range b.brokenArguments(ctx) {
+			b.Drupal.Mark()
+			r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
+			Expect(b.Drupal.Calls(c.ID)).To(BeEmpty(), "%s, which breaks %s: expected no call to the site, got one", r.Subject(), c.What)
 		}
 	})
 

@@ -47,18 +47,29 @@ func Golden() (map[string][]string, error) {
 func (m Matrix) Drift(golden map[string][]string) []string {
 	var lines []string
 	for _, r := range m.Rows {
-		if r.Correct {
-			continue
-		}
 		want, ok := golden[r.Name]
 		switch {
+		case r.Correct:
 		case !ok:
 			lines = append(lines, r.Name+": has no golden set")
-		case !slices.Equal(except(want, r.Free), except(r.Fell, r.Free)):
+		case !r.fellAs(want):
 			lines = append(lines, fmt.Sprintf("%s: fell %v, the golden set says %v", r.Name, r.Fell, want))
 		}
 	}
 	return lines
+}
+
+// fellAs tells whether a mutant fell as its golden set says.
+func (r Row) fellAs(golden []string) bool {
+	return slices.Equal(except(golden, r.Free), except(r.Fell, r.Free))
+}
+
+// asExpected tells whether a correct variant was left in peace, or a mutant fell as its golden set says.
+func (r Row) asExpected(golden map[string][]string) bool {
+	if r.Correct {
+		return !r.FalseAlarm()
+	}
+	return r.Killed() && r.fellAs(golden[r.Name])
 }
 
 // WriteGolden writes the golden sets of a matrix below dir.

@@ -85,6 +85,7 @@ type Figures struct {
 	Survivors   int `json:"survivors"`
 	Variants    int `json:"variants"`
 	FalseAlarms int `json:"false_alarms"`
+	Again       int `json:"judged_again"` // alone, after an outcome that was not expected
 }
 
 // newMatrix sums rows up. judged are the clauses that have a check.
@@ -150,8 +151,8 @@ func (m Matrix) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "unproven     %s: no mutant dies of it\n", id)
 	}
 	f := m.Figures
-	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; %d clauses unproven; %.1f s\n",
-		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms, len(m.Unkilled), float64(m.DurationMS)/1000)
+	fmt.Fprintf(&b, "%d mutants: %d killed, %d cleanly, %d survived; %d correct variants: %d false alarms; %d clauses unproven; %d judged again; %.1f s\n",
+		f.Mutants, f.Killed, f.Clean, f.Survivors, f.Variants, f.FalseAlarms, len(m.Unkilled), f.Again, float64(m.DurationMS)/1000)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -14,42 +14,42 @@ import (
 // What shows only to values and sequences that nobody would write down: at an edge, for one keyword, within others,
 // after certain steps.
 var generatedMutants = []Mutant{
-	{Name: "steps-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Why: "multipleOf was forgotten", Wired: unchecked(breaks("multipleOf"))},
-	{Name: "unique-items-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("uniqueItems"))},
-	{Name: "list-length-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("maxItems", "minItems"))},
-	{Name: "member-count-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("minProperties", "maxProperties"))},
-	{Name: "constants-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(breaks("const"))},
-	{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Wired: unchecked(everyOne(func(v violation) bool {
+	{Name: "steps-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "multipleOf was forgotten", Wired: unchecked(breaks("multipleOf"))},
+	{Name: "unique-items-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(breaks("uniqueItems"))},
+	{Name: "list-length-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(breaks("maxItems", "minItems"))},
+	{Name: "member-count-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(breaks("minProperties", "maxProperties"))},
+	{Name: "constants-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(breaks("const"))},
+	{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Wired: unchecked(everyOne(func(v violation) bool {
 		return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
 	}))},
-	{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "Draft 4's exclusiveMinimum: true is all it knows",
+	{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "Draft 4's exclusiveMinimum: true is all it knows",
 		Wired: unchecked(breaks("exclusiveMinimum", "exclusiveMaximum"))},
-	{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Why: "the first integer above the maximum is taken",
+	{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "the first integer above the maximum is taken",
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Keyword == "maximum" && outBy(v) <= 1 }))},
-	{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Wired: unchecked(everyOne(func(v violation) bool {
+	{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Wired: unchecked(everyOne(func(v violation) bool {
 		most, ok := strings.CutSuffix(strings.TrimPrefix(v.Expected, "at most "), " characters")
 		n, err := strconv.Atoi(most)
 		return ok && err == nil && len([]rune(textOf(v))) == n+1
 	}))},
-	{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Why: "what follows the match is not looked at",
+	{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "what follows the match is not looked at",
 		Wired: unchecked(everyOne(func(v violation) bool {
 			begin, err := regexp.Compile(strings.TrimSuffix(strings.TrimPrefix(v.Expected, "a string that matches "), "$"))
 			return v.Keyword == "pattern" && err == nil && begin.MatchString(textOf(v))
 		}))},
-	{Name: "enums-regardless-of-case", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+	{Name: "enums-regardless-of-case", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool {
 			return v.Keyword == "enum" && textOf(v) != "" && strings.Contains(v.Expected, strings.ToLower(textOf(v)))
 		}))},
-	{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Wired: unchecked(everyOne(func(v violation) bool {
+	{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Wired: unchecked(everyOne(func(v violation) bool {
 		return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
 	}))},
-	{Name: "three-levels-checked-only", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+	{Name: "three-levels-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return strings.Count(v.Parameter, ".") > 3 }))},
-	{Name: "nested-required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+	{Name: "nested-required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Received == "nothing" && strings.Contains(v.Parameter, ".") }))},
-	{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined,
+	{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Expected == "no such member" }))},
-	{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Module, Why: "PHP casts them",
+	{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
 		Wired: unchecked(everyOne(func(v violation) bool {
 			return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 		}))},
