@@ -20,7 +20,8 @@ import (
 
 // judges are processes that judge mutants, one at a time each, for Ginkgo runs one tree at a time in a process.
 type judges struct {
-	idle chan *judge // nil: one that is yet to start
+	idle  chan *judge // nil: one that is yet to start
+	start func() (*judge, error)
 }
 
 // judge is one of them.
@@ -31,8 +32,9 @@ type judge struct {
 	stderr bytes.Buffer
 }
 
-func newJudges(n int) *judges {
-	j := &judges{make(chan *judge, n)}
+// newJudges makes n of them, which live until close or the end of ctx.
+func newJudges(ctx context.Context, n int) *judges {
+	j := &judges{make(chan *judge, n), func() (*judge, error) { return startJudge(ctx) }}
 	for range n {
 		j.idle <- nil
 	}
@@ -40,11 +42,11 @@ func newJudges(n int) *judges {
 }
 
 // judge has an idle process judge a mutant. One that failed is not used again.
-func (j *judges) judge(ctx context.Context, m mutants.Mutant) (row mutants.Row, err error) {
+func (j *judges) judge(_ context.Context, m mutants.Mutant) (row mutants.Row, err error) {
 	one := <-j.idle
 	defer func() { j.idle <- one }()
 	if one == nil {
-		if one, err = startJudge(ctx); err != nil {
+		if one, err = j.start(); err != nil {
 			return row, err
 		}
 	}

@@ -57,7 +57,7 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 	}
 	all := mutants.All()
 	tell, end := counter(cmd.ErrOrStderr(), len(all))
-	judges := newJudges(workers())
+	judges := newJudges(cmd.Context(), workers())
 	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judges.judge, tell)
 	judges.close()
 	end()

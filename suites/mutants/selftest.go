@@ -67,7 +67,7 @@ func Selftest(ctx context.Context, all []Mutant, parallel int, judge Worker, pro
 	start := time.Now()
 	rows := make([]Row, len(all))
 	done := make(chan Row)
-	group, ctx := errgroup.WithContext(ctx)
+	group, together := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	told := make(chan struct{})
 	go func() {
@@ -80,7 +80,7 @@ func Selftest(ctx context.Context, all []Mutant, parallel int, judge Worker, pro
 	}()
 	for i, m := range all {
 		group.Go(func() error {
-			row, err := judge(ctx, m)
+			row, err := judge(together, m)
 			if err != nil {
 				return fmt.Errorf("judge %s: %w", m.Name, err)
 			}

@@ -142,7 +142,7 @@ var describeMutants = []Mutant{
 			}
 		})},
 
-	{Name: "describe-sticky-404", Breaks: Clauses("describe/after-error"), Origin: Module, Why: "the page cache forgets the query",
+	{Name: "describe-sticky-404", Breaks: Clauses("describe/after-error"), Free: Clauses("access/no-cross-talk"), Origin: Module, Why: "the page cache forgets the query",
 		Front: sticky(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
 	{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
 		Front: sticky(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},

@@ -108,7 +108,7 @@ var generatedMutants = []Mutant{
 		})},
 
 	{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Front: lastRunFirst()},
-	{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
+	{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), Free: Clauses("access/no-cross-talk"), Origin: Imagined,
 		Why: "the check of arguments takes `required` out of the schema that describe shows", Front: forgetsRequired()},
 	{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
 		Why: "a result that follows a describe is kept for the next caller", Front: keptAfterDescribe()},

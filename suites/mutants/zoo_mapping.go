@@ -218,7 +218,7 @@ var mappingMutants = []Mutant{
 		})},
 
 	{Name: "required-missing", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer, Front: onInput(without("required"))},
-	{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
+	{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default", "upstream/eager-validation"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
 		Front: onProperties(func(schema, properties map[string]any) {
 			all := []any{}
 			for _, name := range slices.Sorted(maps.Keys(properties)) {
