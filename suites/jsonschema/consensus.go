@@ -44,16 +44,7 @@ func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {
 			v, err = nil, fmt.Errorf("cannot be compiled: %v", p)
 		}
 	}()
-	const address = "schema:///root"
-	compiler := santhosh.NewCompiler()
-	compiler.DefaultDraft(draft)
-	compiler.UseLoader(nothing{})
-	compiler.AssertFormat()
-	if err := compiler.AddResource(address, schema); err != nil {
-		return nil, err
-	}
-	compiled, err := compiler.Compile(address)
-	return &Validator{later: compiled}, err
+	return compileLater(schema, draft)
 }
 
 // Takes tells whether all agree that the value fits.

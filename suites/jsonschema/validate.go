@@ -40,7 +40,7 @@ func Compile(schema any, otherwise Dialect) (v *Validator, err error) {
 	schema = expressible(schema)
 	switch dialect {
 	case Draft2019_09, Draft2020_12:
-		v, err = compileLater(schema)
+		v, err = compileLater(schema, santhosh.Draft2020)
 	default:
 		v, err = compileEarlier(schema, dialect)
 	}
@@ -59,9 +59,11 @@ func compileEarlier(schema any, dialect Dialect) (*Validator, error) {
 	return &Validator{earlier: compiled}, err
 }
 
-func compileLater(schema any) (*Validator, error) {
+// compileLater compiles a schema, of the draft where it declares none.
+func compileLater(schema any, draft *santhosh.Draft) (*Validator, error) {
 	const address = "schema:///root"
 	compiler := santhosh.NewCompiler()
+	compiler.DefaultDraft(draft)
 	compiler.UseLoader(nothing{})
 	compiler.AssertFormat()
 	if err := compiler.AddResource(address, schema); err != nil {
