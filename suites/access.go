@@ -31,7 +31,7 @@ var _ = Area("access", func(b *Bridge) {
 		known := b.KnownTool(ctx)
 		b.As(Agent).Describe(ctx, known).MustSucceed()
 
-		for what, query := range map[string]string{"a tool": "name=" + known, "an unknown one": "name=" + noSuchTool, "none": "", "an empty one": "name="} {
+		for what, query := range inOrder(map[string]string{"a tool": "name=" + known, "an unknown one": "name=" + noSuchTool, "none": "", "an empty one": "name="}) {
 			Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403), what)
 		}
 	})
@@ -110,10 +110,10 @@ var _ = Area("access", func(b *Bridge) {
 
 	b.Check("access/permission-revoked", func(ctx SpecContext) {
 		tool := b.mustFind(Agent, fixtures.Count)[0]
-		for what, left := range map[string][]string{
+		for what, left := range inOrder(map[string][]string{
 			"the method's permission": {fixtures.UseJSONRPC, fixtures.DiscoverTools},
 			"all of them":             {},
-		} {
+		}) {
 			if len(tool.Access) == 0 && len(left) > 0 {
 				continue
 			}
@@ -183,7 +183,7 @@ var _ = Area("access", func(b *Bridge) {
 		caller.InvokeBody(ctx, call.body()).MustSucceed()
 		body := string(call.body())
 
-		for what, header := range map[string]http.Header{
+		for what, header := range inOrder(map[string]http.Header{
 			"as text":                       {"Content-Type": {"text/plain"}},
 			"as a form":                     {"Content-Type": {"application/x-www-form-urlencoded"}},
 			"as a multipart form":           {"Content-Type": {"multipart/form-data; boundary=x"}},
@@ -193,7 +193,7 @@ var _ = Area("access", func(b *Bridge) {
 			"from a host that begins alike": {"Origin": {"https://" + b.hostname() + ".elsewhere.invalid"}},
 			"from a host that ends alike":   {"Origin": {"https://elsewhere" + b.hostname()}},
 			"from another origin, as text":  {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
-		} {
+		}) {
 			header["X-Csrf-Token"] = nil
 			b.mark()
 			r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})

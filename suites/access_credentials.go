@@ -244,7 +244,7 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	if creds.Cookie != "" {
 		all = append(all, badCredential{"a session cut short", Credentials{Cookie: creds.Cookie[:len(creds.Cookie)-1]}})
 	}
-	for what, header := range map[string]string{
+	for what, header := range inOrder(map[string]string{
 		"no password":                "Basic " + basic(user, ""),
 		"no user":                    "Basic " + basic("", password),
 		"an unknown user":            "Basic " + basic("bridgecheck-nobody", password),
@@ -262,7 +262,7 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 		"Basic credentials as token": "Bearer " + whole,
 		"an unsigned JWT": "Bearer " + base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
 			base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1","name":"`+user+`"}`)) + ".",
-	} {
+	}) {
 		all = append(all, badCredential{what, Credentials{Header: map[string]string{"Authorization": header}}})
 	}
 	all = append(all,

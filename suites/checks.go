@@ -1,6 +1,11 @@
 package suites
 
 import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 
 	"bridgecheck/suites/ledger"
@@ -49,4 +54,15 @@ func checked(b *Bridge) []ledger.Clause {
 		}
 	}
 	return clauses
+}
+
+// inOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.
+func inOrder[M ~map[K]V, K cmp.Ordered, V any](m M) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
 }

@@ -94,7 +94,7 @@ var _ = Area("describe", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, known).MustSucceed()
 
 		listed := b.As(Agent).MustListAll(ctx).Names()
-		for what, name := range otherSpellings(known) {
+		for what, name := range inOrder(otherSpellings(known)) {
 			if contains(listed, name) {
 				continue
 			}
@@ -106,13 +106,13 @@ var _ = Area("describe", func(b *Bridge) {
 		known := b.KnownTool(ctx)
 		b.As(Agent).Describe(ctx, known).MustSucceed()
 
-		for what, query := range map[string]string{
+		for what, query := range inOrder(map[string]string{
 			"a list":         "name[]=" + url.QueryEscape(known),
 			"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
 			"a map":          "name[a]=" + url.QueryEscape(known),
 			"invalid UTF-8":  "name=%FF%FE",
 			"8 KiB":          "name=" + strings.Repeat("x", 8<<10),
-		} {
+		}) {
 			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
 			Expect(r).To(BeClientError(), what)
 			Expect(r).NotTo(BeHTML(), what)
@@ -141,7 +141,7 @@ var _ = Area("describe", func(b *Bridge) {
 			other.Describe(ctx, known).MustSucceed()
 		}
 
-		for what, query := range map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name="} {
+		for what, query := range inOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name="}) {
 			callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
 			for _, c := range callers {
 				Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
@@ -212,7 +212,7 @@ func otherSpellings(name string) map[string]string {
 func HoldAllOf(listed Tool) OmegaMatcher {
 	return Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *Answer) string {
 		described := a.Tool()
-		for name, want := range listed {
+		for name, want := range inOrder(listed) {
 			got, ok := described[name]
 			if !ok {
 				return fmt.Sprintf("a tool without `%s`", name)

@@ -237,7 +237,7 @@ func AgreeWithStatus() OmegaMatcher {
 				return fmt.Sprintf("`%s` under %s", name, a.Outcome())
 			}
 		}
-		for status, codes := range a.bridge.contract.Codes {
+		for status, codes := range inOrder(a.bridge.contract.Codes) {
 			if slices.Contains(codes, a.Code()) && status/100 != a.Status/100 {
 				return fmt.Sprintf("the code of a %d under %s", status, a.Outcome())
 			}

@@ -20,7 +20,7 @@ import (
 var _ = Area("http", func(b *Bridge) {
 	b.Check("http/method-not-allowed", func(ctx SpecContext) {
 		known := b.KnownTool(ctx)
-		for path, query := range map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)} {
+		for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
 			b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
 			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 				r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
@@ -32,11 +32,11 @@ var _ = Area("http", func(b *Bridge) {
 
 	b.Check("http/head", func(ctx SpecContext) {
 		known := b.KnownTool(ctx)
-		for what, ask := range map[string]Request{
+		for what, ask := range inOrder(map[string]Request{
 			"list":                        {Path: ListPath},
 			"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
 			"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
-		} {
+		}) {
 			get, again := b.As(Agent).Send(ctx, ask), b.As(Agent).Send(ctx, ask)
 			if what == "list" {
 				get.MustSucceed()
@@ -75,7 +75,7 @@ var _ = Area("http", func(b *Bridge) {
 			if same, _ := EqualAnswer(plain).Match(b.As(Agent).Send(ctx, ask)); !same {
 				NotTestable("two equal requests get different answers (list/order-stable judges that)")
 			}
-			for what, accept := range map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}} {
+			for what, accept := range inOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
 				ask.Header = http.Header{"Accept": accept}
 				r := b.As(Agent).Send(ctx, ask)
 				if what == "a browser's Accept" {
@@ -198,7 +198,7 @@ func HaveTheHeadOf(get, again *Answer) OmegaMatcher {
 		if a.Err != nil || a.Status != get.Status {
 			return a.Outcome()
 		}
-		for name, values := range get.Header {
+		for name, values := range inOrder(get.Header) {
 			if slices.Contains(framing, name) || slices.Contains(ofTheMoment, name) || !slices.Equal(values, again.Header[name]) {
 				continue
 			}

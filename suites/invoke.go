@@ -283,7 +283,7 @@ func numbersIn(v any) []json.Number {
 	case json.Number:
 		return []json.Number{v}
 	case map[string]any:
-		for _, member := range v {
+		for _, member := range inOrder(v) {
 			all = append(all, numbersIn(member)...)
 		}
 	case []any:

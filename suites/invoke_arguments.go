@@ -135,7 +135,7 @@ func texts(v any) []string {
 		return []string{string(v)}
 	case map[string]any:
 		var all []string
-		for name, member := range v {
+		for name, member := range inOrder(v) {
 			all = append(append(all, name), texts(member)...)
 		}
 		return all

@@ -63,7 +63,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			return // a name close to that of an existing tool may run it
 		}
 		listed := b.As(Agent).MustListAll(ctx).Names()
-		for what, name := range otherSpellings(call.Tool) {
+		for what, name := range inOrder(otherSpellings(call.Tool)) {
 			if name != call.Tool && !contains(listed, name) {
 				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
 			}
@@ -84,10 +84,10 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mark()
 		for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
 			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
-			for what, r := range map[string]Request{
+			for what, r := range inOrder(map[string]Request{
 				"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
 				"with a body":    {Body: strings.NewReader(body), Show: body},
-			} {
+			}) {
 				r.Method, r.Path = verb, InvokePath
 				answer := b.As(Agent).Send(ctx, r)
 				Expect(answer).To(HaveStatus(405), what)
@@ -131,10 +131,10 @@ var _ = Area("invoke", func(b *Bridge) {
 		if call, ok := b.harmless(ctx); ok {
 			name = string(encode(call.Tool))
 		}
-		for what, body := range map[string]string{
+		for what, body := range inOrder(map[string]string{
 			"two names":     `{"name":"` + noSuchTool + `","name":` + name + `,"arguments":{}}`,
 			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
-		} {
+		}) {
 			Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400), what)
 		}
 		if b.Drupal == nil {

@@ -36,7 +36,7 @@ var _ = Area("list", func(b *Bridge) {
 			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
 		}
 		b.Replace(ctx, b.Drupal.Site())
-		for what, pages := range map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}} {
+		for what, pages := range inOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
 			tools := 0
 			for _, size := range pages {
 				tools += size

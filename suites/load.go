@@ -56,7 +56,7 @@ var _ = Area("load", func(b *Bridge) {
 				ran[fmt.Sprint(object[echo.param])]++
 			}
 		}
-		for text := range accepted {
+		for text := range inOrder(accepted) {
 			Expect(ran[text]).To(Equal(1), "%q: expected its method to run once, got %d runs", text, ran[text])
 		}
 	})

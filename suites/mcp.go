@@ -35,7 +35,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			for _, id := range ids {
 				Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
 			}
-			for capability, method := range map[string]string{"prompts": "prompts/list", "resources": "resources/list", "completions": "completion/complete", "logging": "logging/setLevel"} {
+			for capability, method := range inOrder(map[string]string{"prompts": "prompts/list", "resources": "resources/list", "completions": "completion/complete", "logging": "logging/setLevel"}) {
 				if _, has := declared[capability]; !has {
 					Expect(s.Call(ctx, method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", capability)
 				}
@@ -410,7 +410,7 @@ func wantsObject(schema fixtures.Raw) bool {
 
 // clientFault says what in a tool makes a strict client drop the whole list; "" when nothing does.
 func clientFault(t Tool, revision Revision) string {
-	for name, value := range t {
+	for name, value := range inOrder(t) {
 		if value == nil {
 			return "`" + name + "` is null"
 		}
@@ -429,7 +429,7 @@ func clientFault(t Tool, revision Revision) string {
 	if members, ok := properties.(map[string]any); there && !ok {
 		return "`properties` is " + exact.Short(properties)
 	} else if revision == MCP2025June || revision == MCP2025November {
-		for name, property := range members {
+		for name, property := range inOrder(members) {
 			if _, ok := property.(map[string]any); !ok {
 				return fmt.Sprintf("the property %q is %s", name, exact.Short(property))
 			}

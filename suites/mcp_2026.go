@@ -48,9 +48,9 @@ var _ = Area("mcp", func(b *Bridge) {
 				Expect(r).To(BeProtocolError(w.code), "headers that disagree with the body: "+w.what)
 			}
 		}
-		for what, meta := range map[string]map[string]any{
+		for what, meta := range inOrder(map[string]map[string]any{
 			"no _meta": nil, "a _meta without the version": {metaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {metaVersion: string(MCP2026July)},
-		} {
+		}) {
 			params := map[string]any{}
 			if meta != nil {
 				params["_meta"] = meta
@@ -105,7 +105,7 @@ func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
 	Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult(), "Mcp-Name in base64")
 	b.Drupal.Mark()
-	for what, name := range map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil} {
+	for what, name := range inOrder(map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}) {
 		h["Mcp-Name"] = name
 		r := s.send(ctx, s.message(4, "tools/call", params), h)
 		Expect(r).To(BeRefusedWith(400), what)

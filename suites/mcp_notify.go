@@ -41,11 +41,11 @@ var _ = Area("mcp", func(b *Bridge) {
 		})
 		heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
 		if !heard {
-			for revision := range streams {
+			for revision := range inOrder(streams) {
 				Expect(told(streams)).To(ContainElement(revision), "the tools changed: expected notifications/tools/list_changed within %v in %s, got none", b.patience(), revision)
 			}
 		}
-		for revision, l := range streams {
+		for revision, l := range inOrder(streams) {
 			for _, message := range l.messages() {
 				if message["method"] == listChanged {
 					Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), "%s in %s: expected a valid notification", listChanged, revision)
@@ -114,7 +114,7 @@ func (b *Bridge) lookAgain() time.Duration {
 // told lists the revisions in which a client heard of a changed list.
 func told(streams map[Revision]*listener) []Revision {
 	var heard []Revision
-	for revision, l := range streams {
+	for revision, l := range inOrder(streams) {
 		if l.changes() > 0 {
 			heard = append(heard, revision)
 		}

@@ -63,7 +63,7 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 		}))
 	}
 	echo := b.echoTool()
-	for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)} {
+	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)}) {
 		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {
 			continue // invoke/invalid-arguments-400 judges that
 		}

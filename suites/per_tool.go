@@ -76,7 +76,7 @@ var _ = Area("per-tool", func(b *Bridge) {
 	b.Check("per-tool/unknown-404", func(ctx SpecContext) {
 		known := b.knownMethod()
 		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
-		for what, name := range map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]} {
+		for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
 			r := b.As(Agent).CallAt(ctx, name, name, Args{}, 1)
 			Expect(r).To(BeRefusedWith(404), what)
 			Expect(r).To(BeProtocolError("-32601"), what)

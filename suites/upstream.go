@@ -77,7 +77,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
 		b.Drupal.Mark()
 
-		for what, arguments := range map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})} {
+		for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
 			r := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)
 			Expect(calledMethods(b.Drupal)).To(BeEmpty(), "%s, %s: expected no call to the site, got one", r.Subject(), what)
 		}
@@ -170,10 +170,10 @@ var _ = Area("upstream", func(b *Bridge) {
 		const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 		began := time.Now()
 		reopen := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
-		for what, ask := range map[string]func() *Answer{
+		for what, ask := range inOrder(map[string]func() *Answer{
 			"invoke":                       func() *Answer { return b.As(Agent).Invoke(ctx, known, Args{}) },
 			"list for a caller never seen": func() *Answer { return stranger.List(ctx) },
-		} {
+		}) {
 			r := ask()
 			if time.Since(began) > down {
 				NotTestable("the machine was too slow to look while the site was down")
