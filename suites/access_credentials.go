@@ -59,12 +59,20 @@ var _ = Area("access", func(b *Bridge) {
 		b.mustGiveResults(ctx)
 		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
 		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteMethods, Delay: 20 * time.Millisecond})
+		var disarm []func()
+		for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
+			disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+		}
 		const atATime = 64
 		talks := make([]talk, atATime)
 		atOnce(atATime, func(i int) { // while nothing is cached
-			talks[i] = b.converse(ctx, callers[i%len(callers)], me, special, i/len(callers))
+			who := callers[i%len(callers)]
+			talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: b.accepted(ctx, func() *Answer { return b.As(who).List(ctx) })}
 		})
+		atOnce(atATime, func(i int) { b.converse(ctx, &talks[i], me, special, i/len(callers)%3) })
+		for _, end := range disarm {
+			end()
+		}
 		alone := map[Identity]talk{}
 		for _, who := range callers {
 			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
@@ -320,17 +328,15 @@ func (d *Drupal) newTokens(all, few []string) (wide, narrow string) {
 // talk is what one caller heard; what was not asked is nil.
 type talk struct {
 	who                                   Identity
-	name                                  string // of the tool that does not exist
+	name                                  string // of the tool that does not exist, and that no other talk is about
 	list, described, special, unknown, me *Answer
 }
 
-// converse asks as one caller for the list, for who they are, and for one of three that n picks: a tool that all see, one
-// that some may run, one that nobody else asks for.
-func (b *Bridge) converse(ctx context.Context, who Identity, me sample, special string, n int) talk {
-	c := b.As(who)
-	t := talk{who: who, name: fmt.Sprintf("no.such.%d.tool", n)}
-	t.list = b.accepted(ctx, func() *Answer { return c.List(ctx) })
-	switch n % 3 {
+// converse asks on for one of three topics, a tool that all see, one that some may run, one that nobody else asks for,
+// and for who the caller is.
+func (b *Bridge) converse(ctx context.Context, t *talk, me sample, special string, topic int) {
+	c := b.As(t.who)
+	switch topic {
 	case 0:
 		t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) })
 	case 1:
@@ -339,7 +345,6 @@ func (b *Bridge) converse(ctx context.Context, who Identity, me sample, special 
 		t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) })
 	}
 	t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
-	return t
 }
 
 // ShowTheSameTools matches a list answer with the same tools as another, in any order.
