@@ -12,6 +12,8 @@ import (
 // limits bound what a report holds, so that no bridge can make one too large to open.
 type limits struct {
 	text      int // bytes of a message, expected or actual value
+	findings  int // findings of one result
+	finding   int // bytes of one finding's message
 	exchanges int // exchanges of one result; the first eighth and the last ones stay
 	body      int // bytes of one body
 	evidence  int // bytes of all bodies together; failing results are served first
@@ -19,8 +21,8 @@ type limits struct {
 
 // reportLimits hold for report.json and so for every form that is made of it; a page shows less of each body.
 var (
-	reportLimits = limits{text: 64 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
-	pageLimits   = limits{text: 16 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}
+	reportLimits = limits{text: 64 << 10, findings: 128, finding: 2 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
+	pageLimits   = limits{text: 16 << 10, findings: 128, finding: 1 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}
 )
 
 // bounded is r within l: valid UTF-8, valid JSON, no nil where report.json has an array. r is left as it is.
@@ -74,12 +76,10 @@ func boundedResult(r Result, l limits) Result {
 		r.Evidence = slices.Concat(r.Evidence[:first], r.Evidence[first+over:])
 		r.EvidenceOmitted += over
 	}
-	if over := len(r.Findings) - l.exchanges; over > 0 {
-		r.Findings = r.Findings[:l.exchanges]
-	}
-	r.Findings = slices.Clone(r.Findings)
+	r.Findings = slices.Clone(r.Findings[:min(len(r.Findings), l.findings)])
 	for i := range r.Findings {
-		r.Findings[i].Message = text(r.Findings[i].Message, l.text)
+		f := &r.Findings[i]
+		f.Message, f.KnownReason = text(f.Message, l.finding), text(f.KnownReason, l.finding)
 	}
 	r.DurationMS = duration(r.DurationMS)
 	r.Evidence = notNil(slices.Clone(r.Evidence))

@@ -136,8 +136,33 @@ func markdownResult(r Result) string {
 			fmt.Fprintf(&b, "%s:\n%s\n", part.name, fenced(part.text))
 		}
 	}
+	markdownFindings(&b, r.Findings)
 	fmt.Fprintf(&b, "Evidence: `%s`\n\n</details>\n\n", evidenceAt(r))
 	return b.String()
+}
+
+// markdownFindings lists faults, where there are several.
+func markdownFindings(b *strings.Builder, found []Finding) {
+	const shown = 20
+	if len(found) < 2 {
+		return
+	}
+	b.WriteString("Each fault:\n\n")
+	for _, f := range found[:min(len(found), shown)] {
+		who := or(f.Tool, "all tools")
+		if f.Identity != "" {
+			who += " as " + f.Identity
+		}
+		fmt.Fprintf(b, "- %s: %s", md(line(who, 200)), md(line(f.Message, 500)))
+		if f.KnownReason != "" {
+			fmt.Fprintf(b, " (known: %s)", md(line(f.KnownReason, 200)))
+		}
+		b.WriteString("\n")
+	}
+	if over := len(found) - shown; over > 0 {
+		fmt.Fprintf(b, "- %d more\n", over)
+	}
+	b.WriteString("\n")
 }
 
 func markdownVerdicts(b *strings.Builder, r *Report) {

@@ -136,14 +136,22 @@ type Result struct {
 	KnownReason     string    `json:"known_reason,omitempty"`     // the baseline's reason for a known failure
 	Findings        []Finding `json:"findings,omitempty"`         // each fault, where a check judges several tools or callers
 	EvidenceOmitted int       `json:"evidence_omitted,omitempty"` // exchanges left out to bound the report
+
+	Judged []Part `json:"-"` // what the run judged apart from the rest, right or wrong; in no file
+}
+
+// Part is what a check judges apart from the rest: a tool, a caller, or a tool as a caller sees it. Empty: all.
+type Part struct {
+	Tool, Identity string
 }
 
 // Finding is one fault among several that a check found for one clause; baseline entries for a tool or an identity are
 // held against it.
 type Finding struct {
-	Tool     string `json:"tool,omitempty"`
-	Identity string `json:"identity,omitempty"`
-	Message  string `json:"message"`
+	Tool        string `json:"tool,omitempty"`
+	Identity    string `json:"identity,omitempty"`
+	Message     string `json:"message"`
+	KnownReason string `json:"known_reason,omitempty"` // the baseline's; empty: no entry excuses it
 }
 
 // Exchange is one request to the bridge and its answer, with what reached the site meanwhile.

@@ -54,6 +54,7 @@ type Bridge struct {
 	mu        sync.Mutex
 	exchanges []*recorded
 	blamed    *Answer
+	findings  findings // of the running check
 	bodies    documents
 	unseen    []string // changes of the site that the bridge did not show in time
 }
@@ -113,6 +114,10 @@ func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators
 			judge = b.withoutMock(id, judge)
 		}
 		judge(ctx)
+		if b.wrong() {
+			b.findings.summed = true
+			ginkgo.Fail("parts of it are wrong")
+		}
 	})...)
 }
 

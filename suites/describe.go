@@ -39,7 +39,7 @@ var _ = Area("describe", func(b *Bridge) {
 						lists[s.who] = b.As(s.who).MustListAll(ctx)
 					}
 					described := b.take(ctx, s, who)
-					if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil {
+					if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil && !b.foundWrong(s.who, s.tool) {
 						return faultOf(described, HoldAllOf(listed))
 					}
 				default:
@@ -49,7 +49,7 @@ var _ = Area("describe", func(b *Bridge) {
 			}
 		})
 		if wrong != nil {
-			Expect(wrong.actual).To(wrong.must, wrong.trail)
+			b.For(wrong.last.who, wrong.last.tool, func() { Expect(wrong.actual).To(wrong.must, wrong.trail) })
 		}
 	})
 
@@ -78,7 +78,9 @@ var _ = Area("describe", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
 		for _, hidden := range b.HiddenMethods() {
-			Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
+			b.For(Agent, hidden, func() {
+				Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
+			})
 		}
 	})
 
@@ -176,7 +178,7 @@ var oddNames = []string{"0", "null", "constructor", "__proto__", "toString"}
 func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
 	own := b.As(Agent).MustListAll(ctx)
 	for _, tool := range own.Tools() {
-		visit(b.As(Agent), tool)
+		b.For(Agent, tool.Name(), func() { visit(b.As(Agent), tool) })
 	}
 	if b.Drupal == nil {
 		return
@@ -184,7 +186,7 @@ func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, liste
 	for _, who := range []Identity{Discoverer, Admin} {
 		for i, tool := range b.As(who).ListAll(ctx).Tools() {
 			if i == 0 || !contains(own.Names(), tool.Name()) {
-				visit(b.As(who), tool)
+				b.For(who, tool.Name(), func() { visit(b.As(who), tool) })
 			}
 		}
 	}

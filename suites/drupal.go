@@ -73,6 +73,7 @@ type Drupal struct {
 	*Upstream
 	mock     *mockdrupal.Drupal
 	users    atomic.Int64
+	accounts sync.Map // Identity → true: those of NewUsers
 	sessions sync.Map // Identity → cookie
 }
 
@@ -102,12 +103,19 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
 		for i := range created {
 			name := fmt.Sprintf("check%d", d.users.Add(1))
 			created[i] = Identity(name)
+			d.accounts.Store(created[i], true)
 			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
 			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{name},
 				Tokens: []fixtures.Token{{Value: name + "-token"}}})
 		}
 	})
 	return created
+}
+
+// made tells whether an account is one of NewUser.
+func (d *Drupal) made(who Identity) bool {
+	_, ok := d.accounts.Load(who)
+	return ok
 }
 
 // Permit changes what an account of NewUser holds.

@@ -32,7 +32,7 @@ type recorded struct {
 func (b *Bridge) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.exchanges, b.blamed, b.inCheck = nil, nil, true
+	b.exchanges, b.blamed, b.findings, b.inCheck = nil, nil, findings{}, true
 	if b.Upstream != nil {
 		b.Upstream.Mark()
 	}
@@ -45,10 +45,18 @@ func (b *Bridge) record(a *Answer, since int64) {
 }
 
 // blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
-func (a *Answer) blame() {
-	a.bridge.mu.Lock()
-	defer a.bridge.mu.Unlock()
-	a.bridge.blamed = a
+func (a *Answer) blame() { a.bridge.blame(a) }
+
+func (b *Bridge) blame(a *Answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blamed = a
+}
+
+func (b *Bridge) blamedNow() *Answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.blamed
 }
 
 // evidence writes down what the finished check has seen.
@@ -59,25 +67,66 @@ func (b *Bridge) evidence(failed bool) (kept []reports.Exchange, curl string) {
 	if failed {
 		limit, body = keptExchanges, keptBody
 	}
-	chosen := all
-	if len(all) > limit {
-		chosen = append(slices.Clone(all[:limit/4]), all[len(all)-(limit-limit/4):]...)
-		if i := slices.IndexFunc(all, func(r *recorded) bool { return r.answer == b.blamed }); i >= limit/4 && i < len(all)-(limit-limit/4) {
-			chosen[limit/4] = all[i]
-		}
-	}
+	blamed := b.blamedAnswers()
 	kept = []reports.Exchange{}
-	for _, r := range chosen {
+	for _, r := range chosen(all, blamed, limit) {
 		kept = append(kept, b.exchange(r, body))
 	}
-	if failed && len(all) > 0 {
-		last := all[len(all)-1].answer
-		if b.blamed != nil {
-			last = b.blamed
-		}
-		curl = b.curl(last)
+	switch {
+	case !failed || len(all) == 0:
+	case len(blamed) > 0:
+		curl = b.curl(blamed[0])
+	default:
+		curl = b.curl(all[len(all)-1].answer)
 	}
 	return kept, curl
+}
+
+// blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
+func (b *Bridge) blamedAnswers() []*Answer {
+	var answers []*Answer
+	for _, n := range b.findings.noted {
+		if n.answer != nil && !slices.Contains(answers, n.answer) {
+			answers = append(answers, n.answer)
+		}
+	}
+	if len(answers) == 0 && b.blamed != nil {
+		answers = append(answers, b.blamed)
+	}
+	return answers
+}
+
+// chosen are the exchanges worth keeping, in time order: the first few, those of blamed answers, and of the last ones as
+// many as there is room for.
+func chosen(all []*recorded, blamed []*Answer, limit int) []*recorded {
+	if len(all) <= limit {
+		return all
+	}
+	keep := make([]bool, len(all))
+	left := limit
+	take := func(i int) {
+		if left > 0 && !keep[i] {
+			keep[i], left = true, left-1
+		}
+	}
+	for i := range limit / 4 {
+		take(i)
+	}
+	for _, a := range blamed[:min(len(blamed), limit/2)] {
+		if i := slices.IndexFunc(all, func(r *recorded) bool { return r.answer == a }); i >= 0 {
+			take(i)
+		}
+	}
+	for i := range slices.Backward(all) {
+		take(i)
+	}
+	var some []*recorded
+	for i, r := range all {
+		if keep[i] {
+			some = append(some, r)
+		}
+	}
+	return some
 }
 
 func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {

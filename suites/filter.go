@@ -62,15 +62,19 @@ var _ = Area("filter", func(b *Bridge) {
 		shown := 0
 		for _, m := range b.Drupal.Site().Methods {
 			name, in := b.ToolName(m.ID), b.patterns.Exposes(m.ID)
-			r := service.Describe(ctx, name)
 			if in {
-				Expect(r).To(BeTheTool(name), "the patterns let it in")
 				shown++
-				continue
 			}
-			Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
-			Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
-			Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), "%s is kept out by the patterns: expected no run, got one", m.ID)
+			b.For(Service, name, func() {
+				r := service.Describe(ctx, name)
+				if in {
+					Expect(r).To(BeTheTool(name), "the patterns let it in")
+					return
+				}
+				Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
+				Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
+				Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), "%s is kept out by the patterns: expected no run, got one", m.ID)
+			})
 		}
 		Expect(shown).To(BeNumerically(">", 0), "the patterns: expected a method that they let in, got none")
 	})
@@ -88,9 +92,13 @@ var _ = Area("filter", func(b *Bridge) {
 			switch {
 			case safe:
 				in++
-				Expect(listed).To(ContainElement(b.ToolName(m.ID)), "%s is in by the default patterns: expected it in the list, got none", m.ID)
+				b.For(Service, b.ToolName(m.ID), func() {
+					Expect(listed).To(ContainElement(b.ToolName(m.ID)), "%s is in by the default patterns: expected it in the list, got none", m.ID)
+				})
 			case unsafe:
-				Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "%s is out by the default patterns: expected it nowhere, got it in the list", m.ID)
+				b.For(Service, b.ToolName(m.ID), func() {
+					Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "%s is out by the default patterns: expected it nowhere, got it in the list", m.ID)
+				})
 			}
 		}
 		Expect(in).To(BeNumerically(">", 0), "the default patterns: expected methods that they let in, got none")

@@ -21,15 +21,17 @@ var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/answers-result", func(ctx SpecContext) {
 		for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
 			if len(tool.Arguments) > 0 {
-				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+				b.For(Agent, tool.Name, func() {
+					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+				})
 			}
 		}
 		for _, tool := range b.plain() {
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			if r.IsError() {
-				continue // invoke/empty-arguments judges that
-			}
-			Expect(r).To(HoldInResult(tool.Behaviour.Value))
+			b.For(Agent, tool.Name, func() {
+				if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
+					Expect(r).To(HoldInResult(tool.Behaviour.Value))
+				}
+			})
 		}
 	})
 
@@ -42,35 +44,43 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			sent := map[string]any{parameter: json.RawMessage(c.value)}
-			b.Drupal.Mark()
-			r := b.As(Agent).Invoke(ctx, tool.Name, sent)
-			Expect(r).To(HaveForwarded(tool.ID, encode(sent)), c.what)
+			b.For(Agent, tool.Name, func() {
+				sent := map[string]any{parameter: json.RawMessage(c.value)}
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, tool.Name, sent)
+				Expect(r).To(HaveForwarded(tool.ID, encode(sent)), c.what)
+			})
 		}
 		if judged == 0 {
 			NotTestable("the bridge lists no tool that gives back any argument")
 		}
 		for _, tool := range b.samples(Agent, fixtures.Echo) {
 			if _, shown := listed.Find(tool.Name); shown && tool.hasDefault() {
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
+				b.For(Agent, tool.Name, func() {
+					b.Drupal.Mark()
+					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+					Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
+				})
 			}
 		}
 		for _, tool := range b.samples(Agent, fixtures.Value) {
 			if len(tool.Params) == 0 {
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
-				if !r.IsError() { // invoke/empty-arguments judges that
-					Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
-				}
+				b.For(Agent, tool.Name, func() {
+					b.Drupal.Mark()
+					r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
+					if !r.IsError() { // invoke/empty-arguments judges that
+						Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+					}
+				})
 				break
 			}
 		}
 		for _, c := range b.everyCase(b.strictTools(ctx, fixtures.Echo), strictTool.Edges, strictTool.drawnValid) {
-			put := b.putArguments(ctx, c.Name)
-			r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
-			Expect(r).To(HaveForwardedTo(c.ID), note)
+			b.For(Agent, c.Name, func() {
+				put := b.putArguments(ctx, c.Name)
+				r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
+				Expect(r).To(HaveForwardedTo(c.ID), note)
+			})
 		}
 	})
 
@@ -80,7 +90,9 @@ var _ = Area("invoke", func(b *Bridge) {
 			if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
 				continue // invoke/null-result and invoke/output-matches-schema judge the first two
 			}
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+			b.For(Agent, tool.Name, func() {
+				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+			})
 		}
 	})
 
@@ -93,7 +105,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, tool := range b.samples(Agent, fixtures.Value) {
 			if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
 				judged++
-				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
+				b.For(Agent, tool.Name, func() {
+					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
+				})
 			}
 		}
 		if judged == 0 {
@@ -116,7 +130,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess())
+			b.For(Agent, tool.Name, func() { Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
@@ -136,18 +150,11 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			must := BeRefused(500, "execution_error")
 			if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
-				Expect(r).To(Meet("200 with the result [] or {}", func(a *Answer) string {
-					result, there := a.Member("result")
-					if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
-						return ""
-					}
-					return a.Outcome()
-				}))
-			} else {
-				Expect(r).To(BeRefused(500, "execution_error"))
+				must = GiveEmpty()
 			}
+			b.For(Agent, tool.Name, func() { Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
@@ -160,12 +167,25 @@ var _ = Area("invoke", func(b *Bridge) {
 				if !c.fits {
 					kind, must = c.Breaks, BeRefused(500, "execution_error")
 				}
-				r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
-				Expect(r).To(must, note)
+				b.For(Agent, c.Name, func() {
+					r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
+					Expect(r).To(must, note)
+				})
 			}
 		}
 	})
 })
+
+// GiveEmpty matches an invoke answer with PHP's [] where an object is declared, as it came or as what it stands for.
+func GiveEmpty() OmegaMatcher {
+	return Meet("200 with the result [] or {}", func(a *Answer) string {
+		result, there := a.Member("result")
+		if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
+			return ""
+		}
+		return a.Outcome()
+	})
+}
 
 // forwarded are values that a careless bridge changes on the way to the site.
 var forwarded = []struct{ what, value string }{

@@ -23,10 +23,12 @@ var _ = Area("invoke", func(b *Bridge) {
 				refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}
 			}
 			kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
-			put := b.putArguments(ctx, c.Name)
-			r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
-			Expect(r).To(refusal, note)
-			Expect(r).To(HaveRunNothing(), note)
+			b.For(Agent, c.Name, func() {
+				put := b.putArguments(ctx, c.Name)
+				r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
+				Expect(r).To(refusal, note)
+				Expect(r).To(HaveRunNothing(), note)
+			})
 		}
 	})
 
@@ -34,22 +36,22 @@ var _ = Area("invoke", func(b *Bridge) {
 		judged := 0
 		for _, tool := range b.strictTools(ctx, well...) {
 			wrong := tool.wrongTypes()
-			for _, broken := range wrong {
-				r := b.As(Agent).Invoke(ctx, tool.Name, broken.Value)
-				if r.Status != 400 {
-					continue // invoke/invalid-arguments-400 judges that
+			b.For(Agent, tool.Name, func() {
+				for _, broken := range wrong {
+					r := b.As(Agent).Invoke(ctx, tool.Name, broken.Value)
+					if r.Status != 400 {
+						continue // invoke/invalid-arguments-400 judges that
+					}
+					judged++
+					Expect(r).To(NameParameter(broken.Parameter()), broken.What)
 				}
-				judged++
-				Expect(r).To(NameParameter(broken.Parameter()), broken.What)
-			}
-			if all, names := tool.allBroken(wrong); len(names) > 1 {
-				r := b.As(Agent).Invoke(ctx, tool.Name, all)
-				if r.Status != 400 {
-					continue
+				if all, names := tool.allBroken(wrong); len(names) > 1 {
+					if r := b.As(Agent).Invoke(ctx, tool.Name, all); r.Status == 400 {
+						judged++
+						Expect(r).To(NameAll(names), "several at once")
+					}
 				}
-				judged++
-				Expect(r).To(NameAll(names), "several at once")
-			}
+			})
 		}
 		if judged == 0 {
 			NotTestable("no invalid argument is refused with 400 (invoke/invalid-arguments-400 judges that)")

@@ -33,10 +33,12 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 
 		for _, hidden := range b.HiddenMethods() {
-			b.Drupal.Mark()
-			r := b.As(Agent).Invoke(ctx, hidden, Args{})
-			Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
-			Expect(r).To(HaveRunNothing())
+			b.For(Agent, hidden, func() {
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, hidden, Args{})
+				Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
+				Expect(r).To(HaveRunNothing())
+			})
 		}
 	})
 
@@ -75,9 +77,11 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
 
 		for _, tool := range b.failing() {
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			Expect(r).To(BeRefused(500, "execution_error"))
-			Expect(r).To(SayInMessage(tool.fails().Message))
+			b.For(Agent, tool.Name, func() {
+				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				Expect(r).To(BeRefused(500, "execution_error"))
+				Expect(r).To(SayInMessage(tool.fails().Message))
+			})
 		}
 	})
 
@@ -89,7 +93,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue // invoke/execution-error-500 judges that
 			}
 			judged++
-			Expect(r).To(KeepErrorData(tool.fails()))
+			b.For(Agent, tool.Name, func() { Expect(r).To(KeepErrorData(tool.fails())) })
 		}
 		if judged == 0 {
 			NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
@@ -102,7 +106,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, tool := range b.samples(Agent, fixtures.Fail) {
 			if tool.fails().Code == rpcInvalidParams {
 				judged++
-				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
+				b.For(Agent, tool.Name, func() {
+					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
+				})
 			}
 		}
 		if judged == 0 {
@@ -123,7 +129,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue // invoke/execution-error-500 judges that
 			}
 			judged++
-			Expect(r).NotTo(HoldAny(planted))
+			b.For(Agent, tool.Name, func() { Expect(r).NotTo(HoldAny(planted)) })
 		}
 		if judged == 0 {
 			NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")

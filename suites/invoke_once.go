@@ -17,8 +17,10 @@ var _ = Area("invoke", func(b *Bridge) {
 		tool := b.mustFind(Agent, fixtures.Count)[0]
 		b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 		for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
-			b.Drupal.Mark()
-			Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
+			b.For(Agent, s.Name, func() {
+				b.Drupal.Mark()
+				Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
+			})
 		}
 		meet := func(tool sample, f siteFailure) {
 			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
@@ -48,12 +50,14 @@ var _ = Area("invoke", func(b *Bridge) {
 
 	b.Check("invoke/not-cached", func(ctx SpecContext) {
 		for _, tool := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-			b.Drupal.Mark()
-			first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-			second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-			Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
-			Expect(first).To(ForbidStoring())
-			Expect(second).To(ForbidStoring())
+			b.For(Agent, tool.Name, func() {
+				b.Drupal.Mark()
+				first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+				second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+				Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
+				Expect(first).To(ForbidStoring())
+				Expect(second).To(ForbidStoring())
+			})
 		}
 		failing := b.failing()[0]
 		b.Drupal.Mark()

@@ -39,45 +39,49 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/tool-required-members", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+		list := b.allTools(ctx, b.As(Agent))
+		b.eachTool(list, func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
+		})
+		for _, page := range list.Pages {
 			Expect(page).To(HoldObjectsAlone())
-			Expect(page).To(HoldTools("a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 		}
 	})
 
 	b.Check("list/tool-optional-members", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
-			Expect(page).To(HoldTools("`title` to be a non-empty string or absent", func(t Tool) string {
+		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
 				if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
 					return ""
 				}
 				return memberOf(t, "title")
 			}))
 			for _, name := range []string{"outputSchema", "annotations"} {
-				Expect(page).To(HoldTools("`"+name+"` to be an object or absent", func(t Tool) string {
+				Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
 					if _, ok := t[name].(map[string]any); ok || absent(t, name) {
 						return ""
 					}
 					return memberOf(t, name)
 				}))
 			}
-			Expect(page).To(HoldTools("neither title nor annotations where the method has none", b.inventedMember))
-		}
+			Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
+		})
 	})
 
 	b.Check("list/description-not-empty", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
-			Expect(page).To(HoldTools("a `description` with something in it", func(t Tool) string {
+		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
 				if t["description"] == "" {
 					return `""`
 				}
 				return ""
 			}))
-		}
+		})
 	})
 
 	b.Check("list/names-unique", func(ctx SpecContext) {
-		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNoNameTwice())
+		list := b.allTools(ctx, b.As(Agent))
+		b.eachTool(list, func(_ *Answer, t Tool) { Expect(list).To(HaveOnce(t.Name())) })
 	})
 
 	b.Check("list/order-stable", func(ctx SpecContext) {
@@ -134,8 +138,8 @@ var _ = Area("list", func(b *Bridge) {
 	b.Check("list/only-marked-methods", func(ctx SpecContext) {
 		marked := 0
 		for _, who := range []Identity{Agent, Admin} {
-			for _, page := range b.allTools(ctx, b.As(who)).Pages {
-				Expect(page).To(HoldTools("the McpTool attribute", func(t Tool) string {
+			b.eachTool(b.allTools(ctx, b.As(who)), func(page *Answer, t Tool) {
+				Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
 					switch m := b.methodOf(t.Name()); {
 					case m == nil: // mapping/name-is-id judges that
 					case m.MCP == nil:
@@ -145,7 +149,7 @@ var _ = Area("list", func(b *Bridge) {
 					}
 					return ""
 				}))
-			}
+			})
 		}
 		if marked == 0 {
 			NotTestable("no listed tool bears the name of a method of the site")

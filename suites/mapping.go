@@ -20,29 +20,29 @@ import (
 var _ = Area("mapping", func(b *Bridge) {
 	b.Check("mapping/name-is-id", func(ctx SpecContext) {
 		list := b.allTools(ctx, b.As(Agent))
-		for _, page := range list.Pages {
-			Expect(page).To(HoldTools("the id of its method as `name`", func(t Tool) string {
+		b.eachTool(list, func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
 				if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
 					return "no such id"
 				}
 				return ""
 			}))
-		}
+		})
 		for _, m := range b.mustShow(Agent) {
-			Expect(list).To(NameRight(b, m))
+			b.For(Agent, m.ID, func() { Expect(list).To(NameRight(b, m)) })
 		}
 	})
 
 	b.Check("mapping/name-underscored", func(ctx SpecContext) {
 		list := b.allTools(ctx, b.As(Agent))
-		for _, page := range list.Pages {
-			Expect(page).To(HoldTools("a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
-		}
+		b.eachTool(list, func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
+		})
 		b.expire()
 		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
-		for _, tool := range list.Tools() {
-			Expect(b.As(Agent).Describe(ctx, tool.Name())).To(BeTheTool(tool.Name()), "the listed name")
-		}
+		b.eachTool(list, func(_ *Answer, t Tool) {
+			Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
+		})
 		Expect(b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{})).To(HaveResult(), "the listed name")
 		for _, m := range b.colliding() {
 			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
@@ -59,14 +59,14 @@ var _ = Area("mapping", func(b *Bridge) {
 	})
 
 	b.Check("mapping/name-portable", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
-			Expect(page).To(HoldTools("a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
+		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
 				if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
 					return ""
 				}
 				return "another"
 			}))
-		}
+		})
 	})
 
 	b.Check("mapping/description-is-usage", func(ctx SpecContext) {
@@ -127,8 +127,8 @@ var _ = Area("mapping", func(b *Bridge) {
 	})
 
 	b.Check("mapping/input-object", func(ctx SpecContext) {
-		for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
-			Expect(page).To(HoldTools("an object schema as `inputSchema`", func(t Tool) string {
+		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+			Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
 				schema := t.Input()
 				if schema == nil {
 					return "" // list/tool-required-members judges that
@@ -141,7 +141,7 @@ var _ = Area("mapping", func(b *Bridge) {
 				}
 				return ""
 			}))
-		}
+		})
 	})
 
 	b.Check("mapping/no-params-object", func(ctx SpecContext) {
@@ -300,8 +300,8 @@ func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *
 	judged := 0
 	list := b.allTools(ctx, b.As(Agent))
 	twice := repeated(list.Names())
-	for _, page := range list.Pages {
-		Expect(page).To(HoldTools(expected, func(t Tool) string {
+	b.eachTool(list, func(page *Answer, t Tool) {
+		Expect(page).To(HoldTool(t, expected, func(t Tool) string {
 			m := b.methodOf(t.Name())
 			if m == nil || !translatable(b, m) || contains(twice, t.Name()) {
 				return ""
@@ -309,7 +309,7 @@ func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *
 			judged++
 			return fault(m, t)
 		}))
-	}
+	})
 	if judged == 0 {
 		NotTestable("no listed tool bears the name of a method of the site (mapping/name-is-id and mapping/name-underscored judge that)")
 	}

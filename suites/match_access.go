@@ -3,10 +3,12 @@ package suites
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"bridgecheck/suites/exact"
@@ -39,18 +41,39 @@ func NameAnyTool(names []string) types.GomegaMatcher {
 	}}
 }
 
-// ShowExactly matches a listing of what the caller must see: every such tool and no other. A method with parameters by
-// position may be left out; names that collide when underscored are not judged.
-func ShowExactly(b *Bridge, who Identity) types.GomegaMatcher {
-	return &listingMatcher{expected: fmt.Sprintf("exactly the tools that %s may see", who), judge: func(l Listing) string {
-		return b.shownFault(who, l.Names())
-	}}
+// eachShown judges every tool that the caller must see or does see: none may be missing, and no other may be there. A
+// method with parameters by position may be left out; names that collide when underscored are not judged.
+func (b *Bridge) eachShown(who Identity, list Listing) {
+	got := list.Names()
+	wrong := b.shownFaults(who, got)
+	for _, name := range union(b.Visible(who), got) {
+		b.For(who, name, func() { gomega.Expect(list).To(BeExactFor(who, wrong[name])) })
+	}
 }
 
-// shownFault says which name is missing or too many among those that the caller is shown; "" when they are as they must
-// be.
+// BeExactFor matches a listing of exactly what the caller may see, as far as one tool goes: fault says what is wrong with
+// it.
+func BeExactFor(who Identity, fault string) types.GomegaMatcher {
+	return &listingMatcher{expected: fmt.Sprintf("exactly the tools that %s may see", who), judge: func(Listing) string { return fault }}
+}
+
+func union(one, two []string) []string {
+	return append(slices.Clone(one), minus(two, one)...)
+}
+
+// shownFault is the first of shownFaults; "" when there is none.
 func (b *Bridge) shownFault(who Identity, got []string) string {
+	wrong := b.shownFaults(who, got)
+	if len(wrong) == 0 {
+		return ""
+	}
+	return wrong[slices.Sorted(maps.Keys(wrong))[0]]
+}
+
+// shownFaults says of each name that is missing or too many among those that the caller is shown what is wrong.
+func (b *Bridge) shownFaults(who Identity, got []string) map[string]string {
 	want := b.Visible(who)
+	wrong := map[string]string{}
 	loose := map[string]bool{}
 	for i, name := range want {
 		if slices.Contains(want[:i], name) {
@@ -64,15 +87,15 @@ func (b *Bridge) shownFault(who Identity, got []string) string {
 	}
 	for _, name := range want {
 		if !loose[name] && !slices.Contains(got, name) {
-			return fmt.Sprintf("%d tools without %q", len(got), name)
+			wrong[name] = fmt.Sprintf("%d tools without %q", len(got), name)
 		}
 	}
 	for _, name := range got {
 		if !slices.Contains(want, name) && !startsWithAny(name, loose) {
-			return fmt.Sprintf("%q among %d tools", name, len(got))
+			wrong[name] = fmt.Sprintf("%q among %d tools", name, len(got))
 		}
 	}
-	return ""
+	return wrong
 }
 
 func startsWithAny(name string, beginnings map[string]bool) bool {

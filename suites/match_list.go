@@ -52,11 +52,6 @@ func Cover(b *Bridge, methods []*fixtures.Method) types.GomegaMatcher {
 	}}
 }
 
-// HaveNoNameTwice matches a listing whose tools all have names of their own.
-func HaveNoNameTwice() types.GomegaMatcher {
-	return &listingMatcher{expected: "no two tools of one name", judge: func(l Listing) string { return fewOf(repeated(l.Names())) }}
-}
-
 // HaveNamesOf matches a listing of the same names as another, in any order.
 func HaveNamesOf(other Listing) types.GomegaMatcher {
 	return &listingMatcher{expected: "the same names as the time before", judge: func(l Listing) string {
@@ -114,13 +109,11 @@ func HaveACursorOrNone() types.GomegaMatcher {
 	})
 }
 
-// HoldTools matches a page all of whose tools are as expected: fault says what is wrong with one, "" when nothing is.
-func HoldTools(expected string, fault func(tool Tool) string) types.GomegaMatcher {
-	return Meet(expected+" for every tool", func(a *Answer) string {
-		for _, tool := range a.Tools() {
-			if f := fault(tool); f != "" {
-				return fmt.Sprintf("%s for %q", f, tool.Name())
-			}
+// HoldTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
+func HoldTool(t Tool, expected string, fault func(t Tool) string) types.GomegaMatcher {
+	return Meet(expected+" for every tool", func(*Answer) string {
+		if f := fault(t); f != "" {
+			return fmt.Sprintf("%s for %q", f, t.Name())
 		}
 		return ""
 	})

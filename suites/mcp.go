@@ -53,27 +53,7 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/tools-list", func(ctx SpecContext) {
 		for _, revision := range b.revisions(ctx) {
 			for _, who := range b.callers(Agent, Discoverer) {
-				l := b.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
-				Expect(l.Fault).To(BeEmpty(), "tools/list in %s as %s", revision, who)
-				for _, page := range l.Pages {
-					if !revision.stateless() { // mcp/stateless-2026 judges those
-						Expect(page).To(BeValid(revision, mcpschema.ListTools))
-					}
-				}
-				last := l.Pages[len(l.Pages)-1]
-				Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
-					if cursor, there := a.RPCResult()["nextCursor"]; there {
-						return "nextCursor " + exact.Short(cursor)
-					}
-					return ""
-				}))
-				switch {
-				case b.Claims("tools"):
-					Expect(l.names()).To(ConsistOf(b.As(who).MustListAll(ctx).Names()), "tools/list in %s as %s: expected the tools of %s, got others", revision, who, ListPath)
-				case b.Drupal != nil:
-					Expect(b.shownFault(who, l.names())).To(BeEmpty(), "tools/list in %s as %s: expected exactly what the caller may see", revision, who)
-				}
-				Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
+				b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
 			}
 		}
 	})
@@ -143,9 +123,11 @@ var _ = Area("mcp", func(b *Bridge) {
 					continue
 				}
 				judged++
-				called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
-				Expect(called).To(GiveStructured(m, tool, revision))
-				Expect(called).To(BeValid(revision, mcpschema.CallTool))
+				b.For(Agent, tool.Name(), func() {
+					called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
+					Expect(called).To(GiveStructured(m, tool, revision))
+					Expect(called).To(BeValid(revision, mcpschema.CallTool))
+				})
 			}
 			if judged == 0 {
 				NotTestable("no tool with an outputSchema and a fixed result is listed")
@@ -220,8 +202,10 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/client-tolerance", func(ctx SpecContext) {
 		for _, revision := range b.revisions(ctx) {
 			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
-				Expect(clientFault(t, revision)).To(BeEmpty(), "%s in %s: expected a tool that strict clients read", t.Name(), revision)
-				Expect(mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))).To(BeEmpty(), "%s in %s: expected a valid Tool", t.Name(), revision)
+				b.For(Agent, t.Name(), func() {
+					Expect(clientFault(t, revision)).To(BeEmpty(), "%s in %s: expected a tool that strict clients read", t.Name(), revision)
+					Expect(mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))).To(BeEmpty(), "%s in %s: expected a valid Tool", t.Name(), revision)
+				})
 			}
 		}
 	})
@@ -235,12 +219,14 @@ var _ = Area("mcp", func(b *Bridge) {
 					continue
 				}
 				judged++
-				Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
-					if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
-						return a.rpcOutcome()
-					}
-					return ""
-				}), "PHP's [] for an object, in %s", revision)
+				b.For(Agent, b.ToolName(m.ID), func() {
+					Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
+						if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+							return a.rpcOutcome()
+						}
+						return ""
+					}), "PHP's [] for an object, in %s", revision)
+				})
 			}
 		}
 		if judged == 0 {
@@ -248,6 +234,31 @@ var _ = Area("mcp", func(b *Bridge) {
 		}
 	})
 })
+
+// listsByMCP holds what tools/list pages to against what the caller must see.
+func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity) {
+	l := b.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
+	Expect(l.Fault).To(BeEmpty(), "tools/list in %s as %s", revision, who)
+	for _, page := range l.Pages {
+		if !revision.stateless() { // mcp/stateless-2026 judges those
+			Expect(page).To(BeValid(revision, mcpschema.ListTools))
+		}
+	}
+	last := l.Pages[len(l.Pages)-1]
+	Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
+		if cursor, there := a.RPCResult()["nextCursor"]; there {
+			return "nextCursor " + exact.Short(cursor)
+		}
+		return ""
+	}))
+	switch {
+	case b.Claims("tools"):
+		Expect(l.names()).To(ConsistOf(b.As(who).MustListAll(ctx).Names()), "tools/list in %s as %s: expected the tools of %s, got others", revision, who, ListPath)
+	case b.Drupal != nil:
+		Expect(b.shownFault(who, l.names())).To(BeEmpty(), "tools/list in %s as %s: expected exactly what the caller may see", revision, who)
+	}
+	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
+}
 
 // ids are what a request may be called by, beside a number: what PHP takes for nothing, and text.
 var ids = []any{0, "0", "a-b c"}

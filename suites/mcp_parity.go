@@ -29,10 +29,17 @@ var _ = Area("mcp", func(b *Bridge) {
 func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity) {
 	listed := b.As(who).MustListAll(ctx)
 	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
-	Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got another list", revision, who, ListPath)
+	b.For(who, "", func() {
+		Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got another list", revision, who, ListPath)
+	})
 	for _, tool := range shown.Tools {
-		other, _ := listed.Find(tool.Name())
-		Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
+		other, there := listed.Find(tool.Name())
+		if !there {
+			continue // the lists differ, which is told above
+		}
+		b.For(who, tool.Name(), func() {
+			Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
+		})
 	}
 }
 
@@ -51,16 +58,18 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 		if !ok {
 			continue // invoke/result-exact judges that
 		}
-		Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
-			r := a.toolResult()
-			text, isText := want.(string)
-			switch got := r.value(); {
-			case r.isError:
-			case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && contains(r.text, text):
-				return ""
-			}
-			return a.rpcOutcome()
-		}))
+		b.For(Agent, b.ToolName(m.ID), func() {
+			Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
+				r := a.toolResult()
+				text, isText := want.(string)
+				switch got := r.value(); {
+				case r.isError:
+				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && contains(r.text, text):
+					return ""
+				}
+				return a.rpcOutcome()
+			}))
+		})
 	}
 	echo := b.echoTool()
 	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)}) {

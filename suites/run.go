@@ -151,10 +151,20 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.DurationMS = ms(spec.RunTime)
 	r.Verdict, r.Message = verdict(clause, spec)
 	r.Message = c.bridge.redact.Text(sentence(r.Message))
+	r.Findings = c.bridge.found(spec)
+	if len(r.Findings) > 0 { // which count, though what came after them could not be judged
+		r.Verdict, r.Message = broken(clause), r.Findings[0].Message
+	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)
 	if wrong {
 		r.Expected, r.Actual = splitMismatch(r.Message)
+	}
+	if len(r.Findings) > 0 {
+		r.Message = whole(r.Findings)
+	}
+	for _, p := range c.bridge.findings.judged {
+		r.Judged = append(r.Judged, reports.Part{Tool: p.tool, Identity: p.identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
@@ -182,16 +192,21 @@ func sentence(message string) string {
 	return oneLine(message)
 }
 
-// verdict reads a finished spec. A SHOULD or MAY that is not kept is a warning.
+// broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
+func broken(clause ledger.Clause) reports.Verdict {
+	if clause.Level == reports.MUST {
+		return reports.Fail
+	}
+	return reports.Warn
+}
+
+// verdict reads a finished spec.
 func verdict(clause ledger.Clause, spec types.SpecReport) (reports.Verdict, string) {
 	switch spec.State {
 	case types.SpecStatePassed:
 		return reports.Pass, ""
 	case types.SpecStateFailed:
-		if clause.Level == reports.MUST {
-			return reports.Fail, spec.Failure.Message
-		}
-		return reports.Warn, spec.Failure.Message
+		return broken(clause), spec.Failure.Message
 	case types.SpecStateSkipped:
 		if hasEntry(spec, notApplicable) {
 			return reports.NotApplicable, spec.Failure.Message

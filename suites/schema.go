@@ -47,9 +47,9 @@ var _ = Area("schema", func(b *Bridge) {
 
 // eachSchema judges the schemas in these members of every listed tool: fault says what is wrong with one.
 func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema any) string, members ...string) {
-	for _, page := range b.allTools(ctx, b.As(Agent)).Pages {
+	b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
 		for _, member := range members {
-			Expect(page).To(HoldTools(expected+" as `"+member+"`", func(t Tool) string {
+			Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {
 				schema, there := t[member]
 				if _, isObject := schema.(map[string]any); !there || !isObject {
 					return "" // list/tool-required-members and list/tool-optional-members judge that
@@ -57,7 +57,7 @@ func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema 
 				return fault(schema)
 			}))
 		}
-	}
+	})
 }
 
 // validity judges by the dialect that a schema declares, Draft 7 where it declares none.

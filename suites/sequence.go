@@ -140,6 +140,7 @@ type mismade struct {
 	actual any
 	must   types.GomegaMatcher
 	trail  string
+	last   step
 }
 
 // faultOf is mismade where the matcher says no; nil where it says yes.
@@ -157,6 +158,7 @@ func (b *Bridge) walk(steps []step, fresh func() (judge func(step) *mismade)) *m
 		judge := fresh()
 		for i, s := range steps {
 			if wrong := judge(s); wrong != nil {
+				wrong.last = s
 				return wrong, steps[:i+1]
 			}
 		}
@@ -166,7 +168,11 @@ func (b *Bridge) walk(steps []step, fresh func() (judge func(step) *mismade)) *m
 	if wrong == nil {
 		return nil
 	}
-	for left, size := shrinkings/4, len(taken)/2; size >= 1 && left > 0; size /= 2 {
+	tries := shrinkings / 4
+	if b.wrong() {
+		tries = 0 // there is a simpler fault to begin with
+	}
+	for left, size := tries, len(taken)/2; size >= 1 && left > 0; size /= 2 {
 		for at := 0; at < len(taken)-1 && left > 0; left-- {
 			fewer := slices.Concat(taken[:at], taken[min(at+size, len(taken)-1):])
 			if again, shorter := run(fewer); again != nil {

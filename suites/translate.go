@@ -87,7 +87,7 @@ var _ = Area("translate", func(b *Bridge) {
 	b.Check("translate/boolean-integer-decimal-list", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
 		for _, c := range simpleFields {
-			types.judge(c)
+			b.For(Agent, b.ToolName(c.tool), func() { types.judge(c) })
 		}
 	})
 
@@ -154,13 +154,17 @@ var _ = Area("translate", func(b *Bridge) {
 		Expect(listing.Fault).To(BeEmpty(), "a site with methods that cannot be translated")
 		Expect(listing.Names()).To(ContainElements(want), "a site with methods that cannot be translated: expected every good tool, got %v", listing.Names())
 		for _, name := range want {
-			Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
+			b.For(Agent, name, func() {
+				Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
+			})
 		}
 		for _, tool := range listing.Tools() {
 			if !slices.ContainsFunc(untranslatable, func(id string) bool { return b.ToolName(group+id) == tool.Name() }) {
 				continue // schema/input-valid and its like judge what is merely wrong
 			}
-			Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())
+			b.For(Agent, tool.Name(), func() {
+				Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())
+			})
 		}
 	})
 })

@@ -99,7 +99,7 @@ func (b *Bridge) answersAsConfigured(ctx SpecContext) {
 		NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
 	}
 	for _, call := range b.invocable {
-		Expect(b.make(ctx, call)).To(AnswerAs(call))
+		b.For(call.Identity, call.Tool, func() { Expect(b.make(ctx, call)).To(AnswerAs(call)) })
 	}
 }
 
@@ -123,7 +123,9 @@ func (b *Bridge) refusesBrokenArguments(ctx SpecContext) {
 			if len(c.Value.(map[string]any)) == 0 {
 				refusal = HaveStatus(400)
 			}
-			Expect(b.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
+			b.For(call.Identity, call.Tool, func() {
+				Expect(b.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
+			})
 		}
 	}
 	if judged == 0 {

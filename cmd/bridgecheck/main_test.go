@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
+// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -52,6 +52,14 @@ var nulls = map[string]http.HandlerFunc{
 	"HANGS":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 }
 
+// listings are servers that show the tools a and b and nothing else; properties [] are wrong.
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]")}
+
+func listing(propertiesOfA, propertiesOfB string) http.HandlerFunc {
+	const tool = `{"name":"%s","description":"does","inputSchema":{"type":"object","properties":%s}}`
+	return answer(200, "application/json", fmt.Sprintf(`{"tools":[`+tool+","+tool+"]}", "a", propertiesOfA, "b", propertiesOfB))
+}
+
 func answer(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -62,10 +70,12 @@ func answer(status int, contentType, body string) http.HandlerFunc {
 }
 
 func setup(env *testscript.Env) error {
-	for name, handler := range nulls {
-		server := httptest.NewServer(handler)
-		env.Defer(server.Close)
-		env.Setenv(name, server.URL)
+	for _, servers := range []map[string]http.HandlerFunc{nulls, listings} {
+		for name, handler := range servers {
+			server := httptest.NewServer(handler)
+			env.Defer(server.Close)
+			env.Setenv(name, server.URL)
+		}
 	}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

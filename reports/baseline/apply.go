@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,7 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 		case reports.Fail, reports.Warn:
 			f.excuse(r, result, excuses)
 		case reports.Pass:
-			result.Verdict = reports.Fixed
-			result.Message = fmt.Sprintf("%s:%d says that this fails (%s), and it passes: take the entry out", f.Path, excuses[0].Line, excuses[0].Reason)
+			f.repaired(result, excuses, "")
 		case reports.NotApplicable:
 			for _, e := range excuses {
 				f.problem(r, e, "the clause does not apply to what the bridge claims: take the entry out")
@@ -43,40 +43,104 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 	r.Summarize()
 }
 
-// excuse makes a failing result known if every one of its faults is excused, and else leaves it as it is, with what is
-// new as its message.
+// excuse makes a failing result known if every one of its faults is excused, and fixed if an entry is about a tool or a
+// caller that was judged and is right. Where there are other faults it leaves the result as it is, with those as its
+// message.
 func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry) {
 	used := make([]bool, len(excuses))
 	var reasons []string
 	var fresh []reports.Finding
 	faults := findings(*result, true)
-	for _, fault := range faults {
+	for n, fault := range faults {
 		excused := false
 		for i, e := range excuses {
-			if (e.Tool == "" || e.Tool == fault.Tool) && (e.Identity == "" || e.Identity == fault.Identity) {
-				if !used[i] {
-					reasons = append(reasons, e.Reason)
-				}
-				used[i], excused = true, true
+			if !e.matches(fault.Tool, fault.Identity) {
+				continue
+			}
+			if !used[i] {
+				reasons = append(reasons, e.Reason)
+			}
+			used[i], excused = true, true
+			if n < len(result.Findings) {
+				result.Findings[n].KnownReason = e.Reason
 			}
 		}
 		if !excused {
 			fresh = append(fresh, fault)
 		}
 	}
+	var right []Entry
 	for i, e := range excuses {
-		if !used[i] {
-			f.problem(r, e, fmt.Sprintf("%s does not fail in this way: correct the entry or take it out", e.about()))
+		judged := slices.ContainsFunc(result.Judged, func(p reports.Part) bool { return e.matches(p.Tool, p.Identity) })
+		switch {
+		case used[i]:
+		case judged && len(fresh) == 0:
+			right = append(right, e)
+		case judged:
+			f.problem(r, e, e.about()+" does not fail any more: take the entry out")
+		case len(result.Judged) > 0:
+			f.problem(r, e, e.about()+" was not judged, for there is none: correct the entry or take it out")
+		default:
+			f.problem(r, e, e.about()+" does not fail in this way: correct the entry or take it out")
 		}
 	}
-	if len(fresh) > 0 {
+	switch {
+	case len(fresh) > 0:
 		if known := len(faults) - len(fresh); known > 0 {
-			result.Message = fmt.Sprintf("%s (not in the baseline; other faults that are: %d)", fresh[0].Message, known)
+			result.Message = fmt.Sprintf("%s (not in the baseline%s; other faults that are: %d)", fresh[0].Message, alsoFresh(fresh[1:]), known)
 		}
-		return
+	case len(right) > 0:
+		f.repaired(result, right, fmt.Sprintf("; what stays as the baseline says: %d", len(faults)))
+	default:
+		result.Verdict = reports.Known
 	}
-	result.Verdict = reports.Known
-	result.KnownReason = strings.Join(reasons, "; ")
+	if len(fresh) == 0 {
+		result.KnownReason = strings.Join(reasons, "; ")
+	}
+}
+
+// alsoFresh counts the faults beside the first that no entry excuses, with the tools of some.
+func alsoFresh(fresh []reports.Finding) string {
+	const named = 5
+	var tools []string
+	for _, fault := range fresh[:min(len(fresh), named)] {
+		if fault.Tool != "" {
+			tools = append(tools, fmt.Sprintf("%q", fault.Tool))
+		}
+	}
+	switch {
+	case len(fresh) == 0:
+		return ""
+	case len(tools) == 0:
+		return fmt.Sprintf(", like %d more", len(fresh))
+	case len(fresh) > len(tools):
+		tools = append(tools, "…")
+	}
+	return fmt.Sprintf(", like %d more: %s", len(fresh), strings.Join(tools, ", "))
+}
+
+// repaired makes a result fixed: what the entries say does not fail.
+func (f *File) repaired(result *reports.Result, entries []Entry, rest string) {
+	const named = 5
+	var lines, about []string
+	for _, e := range entries[:min(len(entries), named)] {
+		lines = append(lines, fmt.Sprintf("%s:%d", f.Path, e.Line))
+		about = append(about, e.narrowed())
+	}
+	if over := len(entries) - named; over > 0 {
+		lines = append(lines, fmt.Sprintf("%d more", over))
+	}
+	what := strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), ", ")
+	if what != "" {
+		what = " for " + what
+	}
+	says, entry := "says", "entry"
+	if len(entries) > 1 {
+		says, entry = "say", "entries"
+	}
+	result.Verdict = reports.Fixed
+	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: take the %s out%s",
+		strings.Join(lines, " and "), says, what, entries[0].Reason, entry, rest)
 }
 
 func (f *File) problem(r *reports.Report, e Entry, text string) {

@@ -159,30 +159,52 @@ func (f *File) Check(clauses []string) error {
 	return errors.Join(wrong...)
 }
 
-// about names what an entry excuses.
-func (e Entry) about() string {
-	s := e.Clause
-	if e.Tool != "" {
-		s += " for the tool " + e.Tool
-	}
-	if e.Identity != "" {
-		s += " as " + e.Identity
-	}
-	return s
+// matches tells whether an entry is about a tool as a caller sees it.
+func (e Entry) matches(tool, identity string) bool {
+	return (e.Tool == "" || e.Tool == tool) && (e.Identity == "" || e.Identity == identity)
 }
 
-// From gives the baseline that excuses what fails in r, with the messages as reasons; what was known keeps its reason.
-// Warnings are in it where they count, under strict.
+// about names what an entry excuses.
+func (e Entry) about() string {
+	if e.narrowed() == "" {
+		return e.Clause
+	}
+	return e.Clause + " for " + e.narrowed()
+}
+
+// narrowed names the tool and the caller that an entry is about; "" where it is about all.
+func (e Entry) narrowed() string {
+	switch {
+	case e.Tool == "" && e.Identity == "":
+		return ""
+	case e.Identity == "":
+		return "the tool " + e.Tool
+	case e.Tool == "":
+		return "the caller " + e.Identity
+	}
+	return "the tool " + e.Tool + " as " + e.Identity
+}
+
+// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check told
+// them apart, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
+// strict.
 func From(r *reports.Report) *File {
 	f := &File{}
 	for _, result := range r.Results {
-		known := result.Verdict == reports.Known
+		known := result.Verdict == reports.Known || result.Verdict == reports.Fixed && len(result.Findings) > 0
 		if !known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
 			continue
 		}
-		for _, finding := range findings(result, false) {
+		faults := findings(result, false)
+		if i := slices.IndexFunc(faults, func(f reports.Finding) bool { return f.Tool == "" && f.Identity == "" }); i >= 0 {
+			faults = faults[i : i+1] // which takes an entry for the whole clause: any other would say less
+		}
+		for _, finding := range faults {
 			e := Entry{Clause: result.ID, Tool: finding.Tool, Identity: finding.Identity, Reason: reason(finding.Message)}
-			if known && result.KnownReason != "" {
+			switch {
+			case finding.KnownReason != "":
+				e.Reason = reason(finding.KnownReason)
+			case known && result.KnownReason != "":
 				e.Reason = reason(result.KnownReason)
 			}
 			if !slices.ContainsFunc(f.Entries, func(o Entry) bool { return o.about() == e.about() }) {

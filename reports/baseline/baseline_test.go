@@ -76,6 +76,28 @@ func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
 	return reports.Result{ID: "a/b", Area: "a", Level: reports.MUST, Verdict: v, Message: "wrong", Findings: findings}
 }
 
+// judged is r of a check that told tools and callers apart.
+func judged(r reports.Result) reports.Result {
+	r.Judged = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
+	return r
+}
+
+func TestApplyNotesWhyAFaultIsKnown(t *testing.T) {
+	f := &File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "issue 42", Line: 3}}}
+	r := &reports.Report{Results: []reports.Result{result(reports.Fail, reports.Finding{Tool: "get", Message: "m"}, reports.Finding{Tool: "search", Message: "m"})}}
+	f.Apply(r, today)
+	if found := r.Results[0].Findings; found[0].KnownReason != "issue 42" || found[1].KnownReason != "" {
+		t.Errorf("the findings are %+v", found)
+	}
+	var b bytes.Buffer
+	if err := From(r).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "reason: issue 42") {
+		t.Errorf("a baseline written anew has lost the reason:\n%s", &b)
+	}
+}
+
 func TestApply(t *testing.T) {
 	get, search := reports.Finding{Tool: "get", Identity: "agent", Message: "get is wrong"}, reports.Finding{Tool: "search", Identity: "agent", Message: "search is wrong"}
 	derived := result(reports.Fail)
@@ -102,10 +124,17 @@ func TestApply(t *testing.T) {
 		{"could not be tested", result(reports.NotTestable), []Entry{{}}, reports.NotTestable, "wrong", "", 4},
 		{"the tool", result(reports.Fail, get), []Entry{{Tool: "get"}}, reports.Known, "wrong", "", 0},
 		{"the tool and the caller", result(reports.Fail, get), []Entry{{Tool: "get", Identity: "agent"}}, reports.Known, "wrong", "", 0},
-		{"another caller", result(reports.Fail, get), []Entry{{Identity: "outsider"}}, reports.Fail, "wrong", "as outsider does not fail in this way", 1},
+		{"another caller", result(reports.Fail, get), []Entry{{Identity: "outsider"}}, reports.Fail, "wrong", "for the caller outsider does not fail in this way", 1},
 		{"one tool of two", result(reports.Fail, get, search), []Entry{{Tool: "get"}}, reports.Fail, "search is wrong (not in the baseline; other faults that are: 1)", "", 1},
 		{"both tools", result(reports.Fail, get, search), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "", 0},
-		{"one tool repaired", result(reports.Fail, get), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "search does not fail", 1},
+		{"one tool repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed,
+			"b.yaml:7 says that this fails for the tool search (r), and it passes: take the entry out; what stays as the baseline says: 1", "", 1},
+		{"one tool repaired, another broken", judged(result(reports.Fail, get)), []Entry{{Tool: "search"}}, reports.Fail, "wrong", "a/b for the tool search does not fail any more", 1},
+		{"one caller repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Identity: "admin"}}, reports.Fixed, "for the caller admin (r), and it passes", "", 1},
+		{"a tool that is not there", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "gone"}}, reports.Known, "wrong", "a/b for the tool gone was not judged", 1},
+		{"several entries for what passes", result(reports.Pass), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed, "b.yaml:7 and b.yaml:7 say that this fails for the tool get, the tool search (r)", "", 1},
+		{"two tools of three", result(reports.Fail, get, search, reports.Finding{Tool: "third", Message: "third is wrong"}), []Entry{{Tool: "get"}}, reports.Fail,
+			`search is wrong (not in the baseline, like 1 more: "third"; other faults that are: 1)`, "", 1},
 		{"tool and caller by the last exchange", derived, []Entry{{Tool: "search", Identity: "outsider"}}, reports.Known, "wrong", "", 0},
 		{"not the first exchange's tool", derived, []Entry{{Tool: "get"}}, reports.Fail, "wrong", "get does not fail", 1},
 	} {
