@@ -27,7 +27,7 @@ type Fault struct {
 
 	Run         bool          `json:"run,omitempty"`          // run the method, then misbehave, also where the kind would not run it
 	Status      int           `json:"status,omitempty"`       // for the kinds that send one; 0: the kind's own
-	Delay       time.Duration `json:"-"`                      // delay, delay-body: the pause; drip: between two bytes; refuse: how long. "delay": "1.5s" in JSON
+	Delay       time.Duration `json:"-"`                      // delay, delay-body: the pause; drip: between two bytes; refuse, deaf: how long. "delay": "1.5s" in JSON
 	Body        string        `json:"body,omitempty"`         // status, html: what to send
 	ContentType string        `json:"content_type,omitempty"` // status, content-type: what to call it
 	Location    string        `json:"location,omitempty"`     // redirect: where to
@@ -62,9 +62,13 @@ func (d *Drupal) arm(f Fault) (id int64, disarm func(), err error) {
 	if err := d.checkFault(f); err != nil {
 		return 0, nil, fmt.Errorf("arming a fault: %w", err)
 	}
-	if f.Kind == FaultRefuse {
+	switch f.Kind {
+	case FaultRefuse:
 		reopen, err := d.refuse(f.Delay)
 		return 0, reopen, err
+	case FaultDeaf:
+		hear, err := d.deafen(f.Delay)
+		return 0, hear, err
 	}
 	a := &armedFault{Fault: f, left: f.Count, dice: rand.New(rand.NewPCG(f.Seed, f.Seed)), disarmed: make(chan struct{}), stale: d.state.Load()}
 	if f.Count == 0 {

@@ -3,6 +3,7 @@ package mockdrupal_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -236,7 +237,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 }
 
 func TestEveryKindOfFaultHasItsTest(t *testing.T) {
-	elsewhere := map[string]bool{mockdrupal.FaultStale: true, mockdrupal.FaultRefuse: true} // tests of their own below
+	elsewhere := map[string]bool{mockdrupal.FaultStale: true, mockdrupal.FaultRefuse: true, mockdrupal.FaultDeaf: true} // tests of their own below
 	for _, kind := range mockdrupal.FaultNames() {
 		seen := elsewhere[kind]
 		for _, c := range faultCases {
@@ -282,6 +283,65 @@ func TestRefusedConnectionsForAWhile(t *testing.T) {
 			t.Fatalf("the mock does not come back: %v", w.err)
 		}
 	}
+}
+
+func TestWhoConnectsHearsNothingForAWhile(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	address := strings.TrimPrefix(s.URL, "http://")
+	pooled := &http.Transport{}
+	defer pooled.CloseIdleConnections()
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/jsonrpc/methods", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := pooled.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	spare, err := net.Dial("tcp", address) // open, and never used
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spare.Close()
+	time.Sleep(20 * time.Millisecond) // until the server has taken it
+	for range 2 {
+		hear, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: time.Minute})
+		if err != nil {
+			t.Skipf("NOT TESTED HERE: %v", err)
+		}
+		if _, err := net.DialTimeout("tcp", address, 300*time.Millisecond); !isTimeout(err) {
+			t.Errorf("connecting gave %v, want no answer in time", err)
+		}
+		if err := ask(); err == nil {
+			t.Error("a request on a connection that was open before was answered")
+		}
+		if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a request on a new connection gave %v, want no answer in time", err)
+		}
+		spare.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := spare.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Errorf("a connection that was never used is open still: %v", err)
+		}
+		hear()
+		if err := ask(); err != nil {
+			t.Errorf("the mock does not come back: %v", err)
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {

@@ -48,6 +48,7 @@ const (
 	FaultDeepSchema    = "poison-deep-schema"
 	FaultDuplicateTool = "poison-duplicate-id"
 	FaultRefuse        = "refuse"
+	FaultDeaf          = "deaf"
 )
 
 // faultKind is what a kind of fault does.
@@ -124,6 +125,7 @@ var faultKinds = map[string]faultKind{
 	FaultDeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, only: RouteMethods, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
 	FaultDuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, only: RouteMethods, act: bend(duplicateFirst)},
 	FaultRefuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", early: true, needsDelay: true, act: func(*delivery) {}},
+	FaultDeaf:          {text: "leaves who connects without an answer for a while (delay); the mock must listen by itself, on a system that lets it", early: true, needsDelay: true, act: func(*delivery) {}},
 }
 
 // aborts ends the exchange without an answer when the caller has gone.

@@ -2,12 +2,16 @@ package mockdrupal
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
-// gate is a listener that can be taken away for a while, so that connections are refused.
+// gate is a listener that can be taken away for a while, so that connections are refused, or hear nothing.
 type gate struct {
 	address    net.Addr
 	keepAlives func(bool) // of the server: without them its idle connections end too
@@ -15,12 +19,27 @@ type gate struct {
 	mu       sync.Mutex
 	listener net.Listener // nil while the gate is shut
 	held     *hold        // the port while the gate is shut; nil where it could not be held
+	waiting  []net.Conn   // our own, that fill the queue of a gate that hears nothing
+	reopens  *time.Timer
 	closed   bool
-	back     chan struct{} // closed when the listener is there again
+	back     chan struct{}         // closed when the listener is there again
+	unused   map[net.Conn]struct{} // connections without a request under way
 }
 
 func newGate(l net.Listener) *gate {
-	return &gate{address: l.Addr(), listener: l, keepAlives: func(bool) {}}
+	return &gate{address: l.Addr(), listener: l, keepAlives: func(bool) {}, unused: map[net.Conn]struct{}{}}
+}
+
+// watch is for http.Server.ConnState: the gate knows the connections that nothing is under way on.
+func (g *gate) watch(conn net.Conn, state http.ConnState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch state {
+	case http.StateNew, http.StateIdle:
+		g.unused[conn] = struct{}{}
+	default:
+		delete(g.unused, conn)
+	}
 }
 
 // Accept waits through the times when the gate is shut.
@@ -57,6 +76,7 @@ func (g *gate) Close() error {
 	if g.held != nil {
 		g.held.release()
 	}
+	g.leaveQueue()
 	close(g.back)
 	return nil
 }
@@ -69,9 +89,62 @@ func (g *gate) shut(d time.Duration) error {
 	if err := g.close(); err != nil {
 		return err
 	}
-	g.keepAlives(false) // not under the lock: a server that closes holds its own and asks for the gate's
-	time.AfterFunc(d, g.open)
+	g.hangUp()
+	g.openIn(d)
 	return nil
+}
+
+// deafen leaves who connects without an answer for the time given: nobody takes the connections, and the queue of those
+// that wait for it is full. Then the gate opens again.
+func (g *gate) deafen(d time.Duration) error {
+	if err := g.close(); err != nil {
+		return err
+	}
+	g.hangUp()
+	if err := g.fillQueue(); err != nil {
+		g.open()
+		return fmt.Errorf("leaving who connects without an answer: %w", err)
+	}
+	g.openIn(d)
+	return nil
+}
+
+// fillQueue fills the queue of connections that wait to be taken.
+func (g *gate) fillQueue() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == nil {
+		return errors.New("this system does not let the mock hold its port")
+	}
+	var err error
+	g.waiting, err = g.held.fill(g.address.String())
+	return err
+}
+
+// leaveQueue takes our own connections out of the queue.
+func (g *gate) leaveQueue() {
+	for _, conn := range g.waiting {
+		conn.Close()
+	}
+	g.waiting = nil
+}
+
+// hangUp ends the connections that nothing is under way on, so that callers have to connect anew. It is not called under
+// the lock: a server that closes connections holds its own and asks for the gate's.
+func (g *gate) hangUp() {
+	g.keepAlives(false)
+	g.mu.Lock()
+	unused := slices.Collect(maps.Keys(g.unused))
+	g.mu.Unlock()
+	for _, conn := range unused {
+		conn.Close() // what it fails with does not matter: it is to be gone
+	}
+}
+
+func (g *gate) openIn(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reopens = time.AfterFunc(d, g.open)
 }
 
 func (g *gate) close() error {
@@ -94,14 +167,18 @@ const reopenPause = 20 * time.Millisecond
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.reopens != nil {
+		g.reopens.Stop() // else it would end a later fault before its time
+	}
 	if g.closed || g.listener != nil {
 		return
 	}
 	l, err := g.listen()
 	if err != nil {
-		time.AfterFunc(reopenPause, g.open)
+		g.reopens = time.AfterFunc(reopenPause, g.open)
 		return
 	}
+	g.leaveQueue()
 	g.listener = l
 	g.keepAlives(true)
 	close(g.back)
@@ -132,4 +209,13 @@ func (d *Drupal) refuse(during time.Duration) (reopen func(), err error) {
 		return nil, errors.New("refuse works on a mock started with Listen only: a bare handler has no port of its own")
 	}
 	return g.open, g.shut(during)
+}
+
+// deafen leaves who connects to the server that this mock listens with without an answer; hear ends it before its time.
+func (d *Drupal) deafen(during time.Duration) (hear func(), err error) {
+	g := d.gate.Load()
+	if g == nil {
+		return nil, errors.New("deaf works on a mock started with Listen only: a bare handler has no port of its own")
+	}
+	return g.open, g.deafen(during)
 }

@@ -3,10 +3,12 @@
 package mockdrupal
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // hold keeps a TCP port that nobody listens on: connections are refused, and no one else can take it.
@@ -46,6 +48,36 @@ func (h *hold) listen() (net.Listener, error) {
 	f := os.NewFile(uintptr(h.fd), "held port")
 	defer f.Close() // FileListener has a copy
 	return net.FileListener(f)
+}
+
+// How a queue is filled: connections that we open, at most, and how long one may take before the queue counts as full.
+const (
+	fillers    = 1024
+	fillerTime = 150 * time.Millisecond
+)
+
+// fill lets the port listen with a short queue that nobody takes connections from, and fills it: who connects after that
+// hears nothing. It gives the connections that fill it. Where connections go on being taken it fails.
+func (h *hold) fill(address string) (filling []net.Conn, err error) {
+	if err := syscall.Listen(h.fd, 1); err != nil {
+		return nil, err
+	}
+	late := 0
+	for range fillers {
+		conn, err := net.DialTimeout("tcp", address, fillerTime)
+		var timeout net.Error
+		switch {
+		case err == nil:
+			filling, late = append(filling, conn), 0
+			continue
+		case !errors.As(err, &timeout) || !timeout.Timeout():
+			return filling, err
+		}
+		if late++; late == 2 { // one may be late because the machine is busy
+			return filling, nil
+		}
+	}
+	return filling, fmt.Errorf("the system took %d connections that nobody waits for", len(filling))
 }
 
 // release lets the port go.

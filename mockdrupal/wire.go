@@ -170,7 +170,7 @@ func (d *Drupal) Listen(address string) (*Server, error) {
 	}
 	s := &Server{Drupal: d, URL: "http://" + listener.Addr().String(), gate: newGate(listener), done: make(chan error, 1)}
 	s.http = &http.Server{Handler: d, ConnContext: d.ConnContext, ReadHeaderTimeout: time.Minute}
-	s.gate.keepAlives = s.http.SetKeepAlivesEnabled
+	s.gate.keepAlives, s.http.ConnState = s.http.SetKeepAlivesEnabled, s.gate.watch
 	d.gate.Store(s.gate)
 	go func() {
 		s.done <- s.http.Serve(s.gate)

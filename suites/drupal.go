@@ -52,12 +52,19 @@ func (u *Upstream) Runs(methods ...string) []mockdrupal.Call {
 
 // Arm makes the site misbehave for the rest of the running check, or until disarm is called.
 func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
-	disarm, err := u.recorder.Arm(fault)
+	disarm, err := u.TryArm(fault)
 	if err != nil {
 		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 	}
-	ginkgo.DeferCleanup(disarm)
 	return disarm
+}
+
+// TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
+func (u *Upstream) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
+	if disarm, err = u.recorder.Arm(fault); err == nil {
+		ginkgo.DeferCleanup(disarm)
+	}
+	return disarm, err
 }
 
 func (u *Upstream) last() int64 {

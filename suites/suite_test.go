@@ -3,8 +3,6 @@ package suites
 import (
 	"cmp"
 	"flag"
-	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -70,12 +68,10 @@ func mockAt(t *testing.T, addr string) *mockdrupal.Drupal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", addr)
+	server, err := drupal.Listen(addr)
 	if err != nil {
 		t.Fatalf("-mock-listen: %v", err)
 	}
-	server := &http.Server{Handler: drupal, ConnContext: drupal.ConnContext}
-	go server.Serve(l) // ends with the test
 	t.Cleanup(func() { server.Close() })
 	return drupal
 }

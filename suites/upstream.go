@@ -152,8 +152,12 @@ var _ = Area("upstream", func(b *Bridge) {
 		for _, f := range []siteFailure{
 			{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
 			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
+			{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
 		} {
-			disarm := b.Upstream.Arm(f.fault)
+			disarm, err := b.Upstream.TryArm(f.fault)
+			if err != nil {
+				NotTestable("a site that hangs at connect cannot be shown here: " + err.Error())
+			}
 			r := b.make(ctx, call)
 			Expect(r).To(BeRefusedWith(504, 502, 500), "a site that hangs with "+f.name)
 			Expect(r).To(BeEnvelope(), "a site that hangs with "+f.name)

@@ -2,15 +2,20 @@ package mutants
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf16"
 )
 
@@ -251,4 +256,45 @@ func strictArguments() front {
 			}
 		}
 	})
+}
+
+// withSpares keeps a few connections to the site open before they are needed, and looks whether one is still open before
+// it is used.
+func withSpares(next http.RoundTripper) http.RoundTripper {
+	spares := make(chan net.Conn, 4)
+	var dialer net.Dialer
+	next.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		go func() {
+			one, err := net.DialTimeout(network, address, UpstreamTimeout)
+			if err != nil {
+				return
+			}
+			select {
+			case spares <- one:
+			default:
+				one.Close()
+			}
+		}()
+		for {
+			select {
+			case spare := <-spares:
+				if isOpen(spare) {
+					return spare, nil
+				}
+				spare.Close()
+			default:
+				return dialer.DialContext(ctx, network, address)
+			}
+		}
+	}
+	return next
+}
+
+// isOpen tells whether the other side of a connection that nothing was sent on has left it open.
+func isOpen(conn net.Conn) bool {
+	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return false
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded) && conn.SetReadDeadline(time.Time{}) == nil
 }

@@ -57,6 +57,7 @@ var wireVariants = []Mutant{
 		x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
 		x.Header.Set("X-RateLimit-Reset", fmt.Sprint(now/20))
 	})},
+	{Name: "spare-connections", Why: "connections to the site that are opened before they are needed", Upstream: withSpares},
 	{Name: "tiny-writes", Why: "chunked, a few bytes at a time, without a length", Front: dripping},
 	{Name: "slow", Why: "each answer takes a while", Front: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		time.Sleep(4 * time.Millisecond) // the latency is the point

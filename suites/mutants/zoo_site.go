@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -272,6 +274,7 @@ var upstreamMutants = []Mutant{
 		Front: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 	{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 		Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
+	{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out counts from the connection on", Upstream: timedFromConnection},
 	{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Upstream: downForGood()},
 	{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -318,6 +321,23 @@ var upstreamMutants = []Mutant{
 				x.Set(http.StatusOK, map[string]any{"result": nil})
 			}
 		})},
+}
+
+// connectTime is how long a client that has a time for connecting of its own waits: longer than any bridge may.
+const connectTime = 4 * time.Second
+
+// timedFromConnection lets the bridge's time-out count only once there is a connection to the site.
+func timedFromConnection(next http.RoundTripper) http.RoundTripper {
+	next.(*http.Transport).DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+		connected := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { context.AfterFunc(r.Context(), end) }}
+		resp, err := next.RoundTrip(r.WithContext(httptrace.WithClientTrace(lasting, connected)))
+		if err != nil {
+			end()
+		}
+		return resp, err
+	})
 }
 
 // onReplyTo changes the answer of a call with the call beside it.
