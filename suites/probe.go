@@ -97,6 +97,9 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	}
 	since := c.bridge.Upstream.last()
 	a.At = time.Now()
+	if c.bridge.Drupal == nil && c.mayRun(r) {
+		r.Fresh = true // it is never sent twice, so nothing but the bridge may be to blame when no answer comes
+	}
 	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
 		a.Err, r.Fresh = nil, true
 		c.exchange(ctx, r, a)
@@ -167,7 +170,7 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 	if err != nil {
 		a.Err = plainError(ctx, err)
 		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-			strings.Contains(err.Error(), "server closed idle connection"))
+			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
 	}
 	defer resp.Body.Close()
 	a.Status, a.Header = resp.StatusCode, resp.Header
@@ -176,21 +179,6 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 		a.Err = plainError(ctx, err)
 	}
 	return false
-}
-
-// mayRepeat tells whether a request whose connection was dropped may go out again: it can be sent from its beginning,
-// and it either changes nothing or has reached no site.
-func (c Client) mayRepeat(r Request, since int64) bool {
-	if r.Body != nil {
-		seeker, ok := r.Body.(io.Seeker)
-		if !ok {
-			return false
-		}
-		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
-			return false
-		}
-	}
-	return r.Method == http.MethodGet || r.Method == http.MethodHead || c.bridge.Upstream != nil && c.bridge.Upstream.last() == since
 }
 
 // read reads a body to its end, or an event stream until it holds what is waited for.
