@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bridgecheck/suites/exact"
 )
 
 // The paths of the tools contract, below the bridge's URL.
@@ -76,13 +77,11 @@ func (c Client) InvokeBody(ctx context.Context, body []byte) *Answer {
 }
 
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	data, err := exact.Write(v)
+	if err != nil {
 		panic(fmt.Sprintf("a check's own request cannot be encoded: %v", err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return data
 }
 
 // Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
@@ -185,7 +184,12 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 	body := io.LimitReader(resp.Body, maxAnswer)
 	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return io.ReadAll(body)
+		var whole bytes.Buffer
+		if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
+			whole.Grow(int(resp.ContentLength) + bytes.MinRead)
+		}
+		_, err := whole.ReadFrom(body)
+		return whole.Bytes(), err
 	}
 	var sofar []byte
 	chunk := make([]byte, 32<<10)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +30,13 @@ func Parse(data []byte) (any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fmt.Errorf("is empty")
 	}
+	if v, ok := parseQuickly(data); ok {
+		return v, nil
+	}
+	return parseByTokens(data)
+}
+
+func parseByTokens(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	v, err := value(dec, nil, 0)
@@ -119,10 +127,40 @@ func closing(dec *json.Decoder) error {
 
 // Equal tells whether two parsed documents mean the same: member order is free, list order is not, numbers are
 // compared by value, and {} is not [].
-func Equal(a, b any) bool { return Diff(a, b) == "" }
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, member := range a {
+			if other, there := b[name]; !there || !Equal(member, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, Equal)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && SameNumber(string(a), string(b))
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
 
 // Diff names the first place at which got differs from want, as `at /path: expected X, got Y`; "" when they are equal.
-func Diff(want, got any) string { return diff(want, got, "") }
+func Diff(want, got any) string {
+	if Equal(want, got) {
+		return ""
+	}
+	return diff(want, got, "")
+}
 
 func diff(want, got any, at string) string {
 	switch w := want.(type) {
@@ -208,13 +246,11 @@ func pointer(at string) string {
 
 // Short writes a parsed value as JSON, cut to a length that fits a message.
 func Short(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := Write(v)
+	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return Cut(strings.TrimSpace(b.String()), 200)
+	return Cut(string(text), 200)
 }
 
 // Cut shortens s to at most n bytes at a rune's border and says how much is left out.

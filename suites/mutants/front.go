@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+
+	"bridgecheck/suites/exact"
 )
 
 // front is the shape of Mutant.Front.
@@ -53,6 +55,10 @@ func (x *exchange) Refuse(status int, code, message string) {
 }
 
 func decode(data []byte) map[string]any {
+	if v, err := exact.Parse(data); err == nil {
+		object, _ := v.(map[string]any)
+		return object
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var object map[string]any
@@ -63,13 +69,11 @@ func decode(data []byte) map[string]any {
 }
 
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	data, err := exact.Write(v)
+	if err != nil {
 		panic(err)
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return data
 }
 
 // answer lets the bridge answer and keeps what it says. Compression is left out: a mutant changes plain bytes.
