@@ -13,13 +13,18 @@ import (
 
 // snapshot is one immutable state of the site, with what is worth computing once.
 type snapshot struct {
-	site    *fixtures.Site
+	site *fixtures.Site
+	*offer
+	users  map[string]*fixtures.User // by name in lower case: Drupal takes a name in any case
+	tokens map[string]fixedToken
+}
+
+// offer is what a site has to offer, whoever its users are. Snapshots of sites with the very same methods share it.
+type offer struct {
 	methods map[string]*method
 	order   []*method
-	slashed []*method                 // those with a slash in the id
-	classes [][]string                // the distinct permission sets that methods ask for
-	users   map[string]*fixtures.User // by name in lower case: Drupal takes a name in any case
-	tokens  map[string]fixedToken
+	slashed []*method  // those with a slash in the id
+	classes [][]string // the distinct permission sets that methods ask for
 	docs    discoveryCache
 }
 
@@ -58,31 +63,11 @@ type param struct {
 
 // newSnapshot prepares a site to be served; before is the snapshot that it replaces, nil at first.
 func newSnapshot(site *fixtures.Site, before *snapshot) *snapshot {
-	s := &snapshot{
-		site:    site,
-		methods: make(map[string]*method, len(site.Methods)),
-		order:   make([]*method, 0, len(site.Methods)),
-		users:   map[string]*fixtures.User{},
-		tokens:  map[string]fixedToken{},
-	}
-	classes := map[string]int{}
-	for i := range site.Methods {
-		m := &method{Method: &site.Methods[i], reading: before.readingOf(&site.Methods[i])}
-		name := strings.Join(m.Access, "\x00")
-		class, known := classes[name]
-		if !known {
-			class = len(s.classes)
-			classes[name] = class
-			s.classes = append(s.classes, m.Access)
-		}
-		m.class = class
-		if _, twice := s.methods[m.ID]; !twice {
-			s.methods[m.ID] = m
-		}
-		s.order = append(s.order, m)
-		if strings.Contains(m.ID, "/") {
-			s.slashed = append(s.slashed, m)
-		}
+	s := &snapshot{site: site, users: map[string]*fixtures.User{}, tokens: map[string]fixedToken{}}
+	if before.offersTheSame(site) {
+		s.offer = before.offer
+	} else {
+		s.offer = newOffer(site, before)
 	}
 	for i := range site.Users {
 		u := &site.Users[i]
@@ -92,6 +77,39 @@ func newSnapshot(site *fixtures.Site, before *snapshot) *snapshot {
 		}
 	}
 	return s
+}
+
+// offersTheSame tells whether a site shares its methods with that of the snapshot. A nil snapshot has none.
+func (s *snapshot) offersTheSame(site *fixtures.Site) bool {
+	if s == nil || s.site.Extensions != site.Extensions {
+		return false
+	}
+	mine, its := s.site.Methods, site.Methods
+	return len(mine) > 0 && len(mine) == len(its) && &mine[0] == &its[0]
+}
+
+func newOffer(site *fixtures.Site, before *snapshot) *offer {
+	o := &offer{methods: make(map[string]*method, len(site.Methods)), order: make([]*method, 0, len(site.Methods))}
+	classes := map[string]int{}
+	for i := range site.Methods {
+		m := &method{Method: &site.Methods[i], reading: before.readingOf(&site.Methods[i])}
+		name := strings.Join(m.Access, "\x00")
+		class, known := classes[name]
+		if !known {
+			class = len(o.classes)
+			classes[name] = class
+			o.classes = append(o.classes, m.Access)
+		}
+		m.class = class
+		if _, twice := o.methods[m.ID]; !twice {
+			o.methods[m.ID] = m
+		}
+		o.order = append(o.order, m)
+		if strings.Contains(m.ID, "/") {
+			o.slashed = append(o.slashed, m)
+		}
+	}
+	return o
 }
 
 // readingOf is that of the same method before, or a new one. A nil snapshot has none.

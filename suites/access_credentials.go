@@ -295,7 +295,7 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 // revoke gives an account of NewUser another password, ends its sessions and takes its tokens back.
 func (d *Drupal) revoke(who Identity) {
 	d.mock.EndSessions(string(who))
-	d.change(func(site *fixtures.Site) {
+	d.changePeople(func(site *fixtures.Site) {
 		for i := range site.Users {
 			u := &site.Users[i]
 			if u.Name != string(who) {
@@ -313,7 +313,7 @@ func (d *Drupal) revoke(who Identity) {
 func (d *Drupal) newTokens(all, few []string) (wide, narrow string) {
 	who := string(d.NewUser(all...))
 	wide, narrow = who+"-wide-token", who+"-narrow-token"
-	d.change(func(site *fixtures.Site) {
+	d.changePeople(func(site *fixtures.Site) {
 		site.Roles = append(site.Roles, fixtures.Role{ID: who + "-few", Permissions: few})
 		for i := range site.Users {
 			if site.Users[i].Name == who {

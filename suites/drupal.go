@@ -102,7 +102,7 @@ func (d *Drupal) NewUser(permissions ...string) Identity { return d.NewUsers(1, 
 // NewUsers creates n such accounts.
 func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
 	created := make([]Identity, n)
-	d.change(func(site *fixtures.Site) {
+	d.changePeople(func(site *fixtures.Site) {
 		uid := 0
 		for _, u := range site.Users {
 			uid = max(uid, u.UID)
@@ -127,7 +127,7 @@ func (d *Drupal) made(who Identity) bool {
 
 // Permit changes what an account of NewUser holds.
 func (d *Drupal) Permit(who Identity, permissions ...string) {
-	d.change(func(site *fixtures.Site) {
+	d.changePeople(func(site *fixtures.Site) {
 		for i := range site.Roles {
 			if site.Roles[i].ID == string(who) {
 				site.Roles[i].Permissions = permissions
@@ -139,6 +139,13 @@ func (d *Drupal) Permit(who Identity, permissions ...string) {
 // change alters the site under the bridge's feet. New accounts stay: bridges may remember them, and nobody else does.
 func (d *Drupal) change(alter func(*fixtures.Site)) {
 	site := d.Site().Clone()
+	alter(site)
+	d.mock.SetSite(site)
+}
+
+// changePeople is change for the site's roles and users alone.
+func (d *Drupal) changePeople(alter func(*fixtures.Site)) {
+	site := d.Site().ClonePeople()
 	alter(site)
 	d.mock.SetSite(site)
 }
