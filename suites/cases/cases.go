@@ -100,9 +100,8 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 	if m.plain = m.example(); m.plain == nil || !consensus.Takes(m.plain) {
 		return nil, fmt.Errorf("no value that fits could be made up")
 	}
-	plain := m.plain
-	m.edges = sync.OnceValue(func() []Case { return keep(m.variations(plain, picker{"nothing", edges}), consensus.Takes) })
-	m.broken = sync.OnceValue(func() []Case { return m.BrokenFrom(plain) })
+	m.edges = sync.OnceValue(func() []Case { return keep(m.variations(m.plain, picker{"nothing", edges}), consensus.Takes) })
+	m.broken = sync.OnceValue(func() []Case { return m.BrokenFrom(m.plain) })
 	return m, nil
 }
 
@@ -140,14 +139,10 @@ func (m *Maker) Breaks(value any) bool { return m.consensus.Refuses(value) }
 func (m *Maker) Fault(value any) string { return m.consensus.Fault(value) }
 
 // Edges are values that just fit: each at one edge in one place.
-func (m *Maker) Edges() []Case {
-	return keep(m.variations(m.plain, picker{"nothing", edges}), m.consensus.Takes)
-}
+func (m *Maker) Edges() []Case { return slices.Clone(m.edges()) }
 
 // Broken are values that break one keyword in one place, for each that the schema has.
-func (m *Maker) Broken() []Case {
-	return keep(m.variations(m.plain, picker{"required", faults}), m.consensus.Refuses)
-}
+func (m *Maker) Broken() []Case { return slices.Clone(m.broken()) }
 
 // BrokenFrom are values that break one keyword in one place of a value that fits.
 func (m *Maker) BrokenFrom(value any) []Case {

@@ -67,6 +67,9 @@ const UpstreamTimeout = 500 * time.Millisecond
 // maxAnswer is the longest answer of the site that a bridge on a stand reads, in bytes: more than any but the endless one.
 const maxAnswer = 2 << 20
 
+// maxBody is the longest request that a bridge on a stand reads, in bytes: more than any but the endless one.
+const maxBody = 2 << 20
+
 // Stand is a mock Drupal with a bridge in front of it, on this machine, both on one clock that only Advance moves on
 // beyond real time.
 type Stand struct {
@@ -102,7 +105,7 @@ func Serve(m Mutant) (*Stand, error) {
 		return nil, err
 	}
 	options := bridge.Options{Drupal: s.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL,
-		MaxAnswer:       maxAnswer,
+		MaxAnswer: maxAnswer, MaxBody: maxBody,
 		UpstreamTimeout: UpstreamTimeout, Now: s.Now, Logger: slog.New(slog.DiscardHandler)}
 	setup.Bridge(&options)
 	if m.Upstream != nil {
