@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 
@@ -49,7 +51,9 @@ at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the 
 func selftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
 	case f.judge:
-		return judgeAsAsked(cmd)
+		return mutants.JudgeAsAsked(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) mutants.Row {
+			return mutants.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
+		})
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown:
@@ -57,9 +61,15 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 	}
 	all := mutants.All()
 	tell, end := counter(cmd.ErrOrStderr(), len(all))
-	judges := newJudges(cmd.Context(), workers())
-	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judges.judge, tell)
-	judges.close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	judges := mutants.NewJudges(cmd.Context(), workers(), func(ctx context.Context) *exec.Cmd {
+		return exec.CommandContext(ctx, self, "selftest", "--judge")
+	})
+	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judges.Judge, tell)
+	judges.Close()
 	end()
 	if err != nil {
 		return err

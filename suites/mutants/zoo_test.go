@@ -2,8 +2,8 @@ package mutants
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"bridgecheck/reports"
 	"bridgecheck/suites"
@@ -22,22 +24,49 @@ var (
 	update = flag.Bool("update", false, "with -full: write the golden sets anew")
 )
 
-// What a process that a test started has to judge: the mutant's name, and the clauses where not all.
+// In the environment of a judge that a test started: the clauses to judge by, or that it is the meant ones.
 const (
-	workerFor  = "BRIDGECHECK_TEST_MUTANT"
-	workerOnly = "BRIDGECHECK_TEST_ONLY"
+	judgesBy  = "BRIDGECHECK_TEST_JUDGES_BY"
+	meantOnes = "meant"
+	allOfThem = "all"
 )
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(workerFor); name != "" {
-		mutant, _ := Find(name)
-		if err := json.NewEncoder(os.Stdout).Encode(JudgeRow(context.Background(), mutant, suites.Options{Only: strings.Fields(os.Getenv(workerOnly))})); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
+	by := os.Getenv(judgesBy)
+	if by == "" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err := JudgeAsAsked(os.Stdin, os.Stdout, func(m Mutant) Row {
+		var o suites.Options
+		switch by {
+		case allOfThem:
+		case meantOnes:
+			o.Only = m.Breaks
+		default:
+			o.Only = strings.Fields(by)
+		}
+		return JudgeRow(context.Background(), m, o)
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
+
+// judges are processes of this test that judge mutants.
+func judges(t *testing.T, by string) *Judges {
+	t.Helper()
+	j := NewJudges(t.Context(), side, func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), judgesBy+"="+by)
+		return cmd
+	})
+	t.Cleanup(j.Close)
+	return j
+}
+
+// side is how many judges work side by side: many checks wait, so there are more than processors.
+var side = 4 * runtime.NumCPU()
 
 func contract(t *testing.T) *ledger.Ledger {
 	t.Helper()
@@ -99,31 +128,41 @@ func TestEveryBindingClauseHasAMutant(t *testing.T) {
 	}
 }
 
-// TestMeantClausesFall judges each mutant by the clauses that it is meant to break.
-func TestMeantClausesFall(t *testing.T) {
-	for _, m := range Zoo() {
-		t.Run(m.Name, func(t *testing.T) {
-			row := JudgeRow(t.Context(), m, suites.Options{Only: m.Breaks})
-			if row.Problem != "" {
-				t.Fatal(row.Problem)
-			}
-			for _, id := range row.Missed() {
-				t.Errorf("%s did not fall", id)
-			}
+// judgeAll has mutants judged side by side. What is not as it should be on the busy machine is judged once more, alone.
+func judgeAll(t *testing.T, all []Mutant, by string, asItShould func(Row) bool) []Row {
+	t.Helper()
+	judge := judges(t, by).Judge
+	rows := make([]Row, len(all))
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(side)
+	for i, m := range all {
+		group.Go(func() (err error) {
+			rows[i], err = judge(ctx, m)
+			return err
 		})
 	}
+	err := group.Wait()
+	for i := 0; err == nil && i < len(rows); i++ {
+		if !asItShould(rows[i]) {
+			rows[i], err = judge(t.Context(), all[i])
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
-// judgeElsewhere judges a mutant in a process of its own: Ginkgo runs one tree at a time in a process.
-func judgeElsewhere(ctx context.Context, m Mutant, only ...string) (Row, error) {
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), workerFor+"="+m.Name, workerOnly+"="+strings.Join(only, " "), "GOGC=400")
-	out, err := cmd.Output()
-	if err != nil {
-		return Row{}, err
+// TestMeantClausesFall judges each mutant by the clauses that it is meant to break.
+func TestMeantClausesFall(t *testing.T) {
+	for _, row := range judgeAll(t, Zoo(), meantOnes, func(r Row) bool { return r.Problem == "" && len(r.Missed()) == 0 }) {
+		if row.Problem != "" {
+			t.Errorf("%s: %s", row.Name, row.Problem)
+		}
+		for _, id := range row.Missed() {
+			t.Errorf("%s: %s did not fall", row.Name, id)
+		}
 	}
-	var row Row
-	return row, json.Unmarshal(out, &row)
 }
 
 // TestMatrix judges everything by everything.
@@ -131,8 +170,7 @@ func TestMatrix(t *testing.T) {
 	if !*full {
 		t.Skip("the full kill matrix takes minutes: go test ./suites/mutants -run TestMatrix -args -full, or make selftest")
 	}
-	worker := func(ctx context.Context, m Mutant) (Row, error) { return judgeElsewhere(ctx, m) }
-	matrix, err := Selftest(t.Context(), All(), 2*runtime.NumCPU(), worker, nil)
+	matrix, err := Selftest(t.Context(), All(), side, judges(t, allOfThem).Judge, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,16 +204,12 @@ func TestVariantsFailNothing(t *testing.T) {
 	for _, area := range areas {
 		only = append(only, area+"/*")
 	}
-	for _, m := range Variants() {
-		t.Run(m.Name, func(t *testing.T) {
-			t.Parallel()
-			row, err := judgeElsewhere(t.Context(), m, only...)
-			if err != nil || row.Problem != "" {
-				t.Fatal(err, row.Problem)
-			}
-			for _, id := range row.Stray() {
-				t.Errorf("%s was not kept, or could not be judged", id)
-			}
-		})
+	for _, row := range judgeAll(t, Variants(), strings.Join(only, " "), func(r Row) bool { return r.Problem == "" && len(r.Stray()) == 0 }) {
+		if row.Problem != "" {
+			t.Errorf("%s: %s", row.Name, row.Problem)
+		}
+		for _, id := range row.Stray() {
+			t.Errorf("%s: %s was not kept, or could not be judged", row.Name, id)
+		}
 	}
 }
