@@ -78,7 +78,7 @@ func Selftest(ctx context.Context, all []Mutant, parallel int, judge Worker, pro
 			}
 		}
 	}()
-	for i, m := range all {
+	for i, m := range slices.Backward(all) { // the correct ones come last, and take longest
 		group.Go(func() error {
 			row, err := judge(together, m)
 			if err != nil {
