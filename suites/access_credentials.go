@@ -96,7 +96,7 @@ var _ = Area("access", func(b *Bridge) {
 			}
 		}
 
-		who := actors{callers: callers, shown: []string{me.Name}, runs: []Invocation{
+		who := actors{callers: callers, shown: []string{me.Name}, steps: b.steps(), runs: []Invocation{
 			{Tool: me.Name, Arguments: encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
 		wrong := b.walk(who.sequence(b.dice("access/no-cross-talk")), func() func(step) *mismade {
 			return func(s step) *mismade {

@@ -37,8 +37,9 @@ type Bridge struct {
 	patterns    Patterns
 	rateLimit   int
 	seed        int64
-	cases       int                     // made up for one check at most
-	makers      map[string]*cases.Maker // by the inputSchema
+	cases       int                      // made up for one check at most
+	makers      map[string]*cases.Maker  // by the inputSchema
+	taken       map[takenBy]*cases.Maker // of what was made up that which the tool takes; nil: nothing
 	stdio       func(context.Context) (io.ReadWriteCloser, error)
 	advance     func(time.Duration)
 	timeout     time.Duration
@@ -263,9 +264,9 @@ func (b *Bridge) Replace(ctx context.Context, site *fixtures.Site) {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
 	before, first := b.Drupal.Site(), b.As(Agent).List(ctx)
-	site = site.Clone()
-	site.Auth = before.Auth // callers sign in as before
-	b.Drupal.mock.SetSite(site)
+	other := *site
+	other.Auth = before.Auth // callers sign in as before
+	b.Drupal.mock.SetSite(&other)
 	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 		b.Drupal.mock.SetSite(before)
 		b.Await(ctx, func() bool { return first.Status != http.StatusOK || sameTools(b.As(Agent).List(ctx), first) })

@@ -136,16 +136,18 @@ func (d *Drupal) Permit(who Identity, permissions ...string) {
 	})
 }
 
-// change alters the site under the bridge's feet. New accounts stay: bridges may remember them, and nobody else does.
-func (d *Drupal) change(alter func(*fixtures.Site)) {
-	site := d.Site().Clone()
-	alter(site)
-	d.mock.SetSite(site)
-}
-
-// changePeople is change for the site's roles and users alone.
+// changePeople alters the site's roles and users under the bridge's feet. New accounts stay: bridges may remember them,
+// and nobody else does.
 func (d *Drupal) changePeople(alter func(*fixtures.Site)) {
 	site := d.Site().ClonePeople()
 	alter(site)
 	d.mock.SetSite(site)
+}
+
+// changeBehaviours alters what the site's methods do, each as a whole.
+func (d *Drupal) changeBehaviours(alter func(*fixtures.Site)) {
+	site := *d.Site()
+	site.Methods = slices.Clone(site.Methods)
+	alter(&site)
+	d.mock.SetSite(&site)
 }

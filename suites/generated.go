@@ -48,6 +48,12 @@ func (b *Bridge) maker(shown Tool) *cases.Maker {
 	return made
 }
 
+// takenBy is the tool that was asked to take what was made up for the inputSchema that it shows.
+type takenBy struct {
+	tool string
+	made *cases.Maker
+}
+
 // toolCase is a case made up for one of the tools.
 type toolCase struct {
 	strictTool
@@ -55,7 +61,8 @@ type toolCase struct {
 }
 
 // strictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
-// the twins of all that break it.
+// the twins of all that break it. What a tool takes is asked once a run, and of the first one each time anew, for it
+// shows that the bridge still takes any.
 func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []strictTool {
 	listed := b.As(Agent).MustListAll(ctx)
 	var tools []strictTool
@@ -68,9 +75,14 @@ func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []stri
 		if made == nil {
 			continue
 		}
-		takes := func(arguments any) bool { return !b.As(Agent).Invoke(ctx, s.Name, arguments).IsError() }
-		if made = made.Taken(takes); made != nil {
-			tools = append(tools, strictTool{s, made.With(b.dice(s.Name))})
+		key := takenBy{s.Name, made}
+		taken, asked := b.taken[key]
+		if !asked || len(tools) == 0 {
+			taken = made.Taken(func(arguments any) bool { return !b.As(Agent).Invoke(ctx, s.Name, arguments).IsError() })
+			b.taken[key] = taken
+		}
+		if taken != nil {
+			tools = append(tools, strictTool{s, taken.With(b.dice(s.Name))})
 		}
 	}
 	if len(tools) == 0 {
@@ -195,7 +207,7 @@ func (b *Bridge) putResult(ctx context.Context, t resultTool) func(any) *Answer 
 func (d *Drupal) restoring() {
 	before := d.Site()
 	ginkgo.DeferCleanup(func() {
-		d.change(func(site *fixtures.Site) {
+		d.changeBehaviours(func(site *fixtures.Site) {
 			for i := range site.Methods {
 				if m, ok := before.Method(site.Methods[i].ID); ok {
 					site.Methods[i].Behaviour = m.Behaviour
@@ -207,7 +219,7 @@ func (d *Drupal) restoring() {
 
 // behave has methods give these values, by their id: nothing changes that the site shows of them.
 func (d *Drupal) behave(values map[string]any) {
-	d.change(func(site *fixtures.Site) {
+	d.changeBehaviours(func(site *fixtures.Site) {
 		for i := range site.Methods {
 			if v, ok := values[site.Methods[i].ID]; ok {
 				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: encode(v)}

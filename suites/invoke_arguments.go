@@ -33,24 +33,29 @@ var _ = Area("invoke", func(b *Bridge) {
 	})
 
 	b.Check("invoke/invalid-arguments-named", func(ctx SpecContext) {
-		judged := 0
+		var single, several []toolCase
 		for _, tool := range b.strictTools(ctx, well...) {
 			wrong := tool.wrongTypes()
-			b.For(Agent, tool.Name, func() {
-				for _, broken := range wrong {
-					r := b.As(Agent).Invoke(ctx, tool.Name, broken.Value)
-					if r.Status != 400 {
-						continue // invoke/invalid-arguments-400 judges that
-					}
-					judged++
-					Expect(r).To(NameParameter(broken.Parameter()), broken.What)
+			for _, c := range wrong {
+				single = append(single, toolCase{tool, c})
+			}
+			if len(wrong) > 1 {
+				several = append(several, toolCase{tool, cases.Case{What: severalAtOnce, Value: tool.allBroken(wrong)}})
+			}
+		}
+		judged := 0
+		for _, c := range slices.Concat(b.fairly(single, b.cases*4/5), b.fairly(several, b.cases/5)) {
+			b.For(Agent, c.Name, func() {
+				r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
+				if r.Status != 400 {
+					return // invoke/invalid-arguments-400 judges that
 				}
-				if all, names := tool.allBroken(wrong); len(names) > 1 {
-					if r := b.As(Agent).Invoke(ctx, tool.Name, all); r.Status == 400 {
-						judged++
-						Expect(r).To(NameAll(names), "several at once")
-					}
+				judged++
+				told := NameParameter(c.Parameter())
+				if c.What == severalAtOnce {
+					told = NameAll(c.wrongNames())
 				}
+				Expect(r).To(told, c.What)
 			})
 		}
 		if judged == 0 {
@@ -58,6 +63,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 	})
 })
+
+// severalAtOnce is what is wrong with arguments of which several parameters are.
+const severalAtOnce = "several at once"
 
 // wrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
 func (t strictTool) wrongTypes() []cases.Case {
@@ -71,13 +79,21 @@ func (t strictTool) wrongTypes() []cases.Case {
 }
 
 // allBroken are arguments in which every parameter that can have a wrong type has one.
-func (t strictTool) allBroken(wrong []cases.Case) (arguments map[string]any, names []string) {
-	arguments = maps.Clone(t.Plain().(map[string]any))
+func (t strictTool) allBroken(wrong []cases.Case) map[string]any {
+	arguments := maps.Clone(t.Plain().(map[string]any))
 	for _, c := range wrong {
 		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]
+	}
+	return arguments
+}
+
+// wrongNames are the parameters that can have a wrong type.
+func (t strictTool) wrongNames() []string {
+	var names []string
+	for _, c := range t.wrongTypes() {
 		names = append(names, c.Parameter())
 	}
-	return arguments, names
+	return names
 }
 
 // NameParameter matches a refusal whose error.data says which parameter was wrong, what was expected and what was

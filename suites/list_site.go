@@ -110,7 +110,7 @@ func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
 func (b *Bridge) present(ctx context.Context, methods []fixtures.Method) Client {
 	caller := b.newcomer()
 	old := b.Visible(caller.who)
-	site := b.Drupal.Site().Clone()
+	site := b.Drupal.Site().ClonePeople()
 	site.Methods = methods
 	b.Drupal.mock.SetSite(site)
 	b.awaitShown(ctx, "that methods went", func() bool { return !showsAny(caller.List(ctx), old) })

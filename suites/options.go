@@ -186,7 +186,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
-		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: map[string]*cases.Maker{},
+		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: map[string]*cases.Maker{}, taken: map[takenBy]*cases.Maker{},
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
 		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// stepsDrawn is how many steps a drawn sequence has.
+// stepsDrawn is how many steps a drawn sequence has at most.
 const stepsDrawn = 80
 
 // deed is what a step does.
@@ -48,11 +48,12 @@ type actors struct {
 	shown   []string // tools to describe
 	runs    []Invocation
 	changes int // of the site, at most
+	steps   int // of a sequence
 }
 
 // agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
 func (b *Bridge) agents(ctx context.Context) actors {
-	a := actors{callers: []Identity{Agent}, shown: b.As(Agent).MustListAll(ctx).Names()}
+	a := actors{callers: []Identity{Agent}, shown: b.As(Agent).MustListAll(ctx).Names(), steps: b.steps()}
 	if b.Drupal == nil {
 		a.runs = b.invocable
 		if b.Knows(Agent2) {
@@ -76,6 +77,9 @@ func (b *Bridge) agents(ctx context.Context) actors {
 	return a
 }
 
+// steps is how many steps a drawn sequence has: no more than there may be cases.
+func (b *Bridge) steps() int { return min(stepsDrawn, b.cases) }
+
 // sequence draws the steps of a sequence.
 func (a actors) sequence(dice *rand.Rand) []step {
 	focus := some(dice, a.shown, 3)
@@ -83,7 +87,7 @@ func (a actors) sequence(dice *rand.Rand) []step {
 	for _, call := range runs { // what was run is what is looked at
 		focus = append(focus, call.Tool)
 	}
-	steps := make([]step, stepsDrawn)
+	steps := make([]step, a.steps)
 	for i := range steps {
 		s := step{who: a.callers[dice.IntN(len(a.callers))], tool: focus[dice.IntN(len(focus))]}
 		switch n := dice.IntN(10); {
