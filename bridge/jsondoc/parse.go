@@ -80,6 +80,9 @@ type parser struct {
 	doc   []byte
 	at    int
 	loose bool // what is not built is not looked into
+
+	names [][]byte // of the members of all objects that are open
+	scrap Value    // takes what is not kept
 }
 
 // whole reads the one value of a document.
@@ -88,8 +91,8 @@ func (p *parser) whole(build int) (Value, error) {
 	if p.at == len(p.doc) {
 		return Value{}, fmt.Errorf("it is empty")
 	}
-	v, err := p.value(1, build)
-	if err != nil {
+	var v Value
+	if err := p.value(&v, 1, build); err != nil {
 		return Value{}, err
 	}
 	if p.space(); p.at != len(p.doc) {
@@ -152,28 +155,22 @@ func (p *parser) space() {
 
 // next skips blanks and gives the byte that follows, 0 at the end.
 func (p *parser) next() byte {
-	p.space()
-	if p.at == len(p.doc) {
-		return 0
+	if c := p.peek(); c > ' ' {
+		return c
 	}
-	return p.doc[p.at]
+	p.space()
+	return p.peek()
 }
 
-// value reads one value at depth; it keeps members and items for the outermost build levels only.
-func (p *parser) value(depth, build int) (Value, error) {
+// value reads one value at depth into v; it keeps members and items for the outermost build levels only.
+func (p *parser) value(v *Value, depth, build int) (err error) {
 	if depth > MaxDepth {
-		return Value{}, p.errorf("it is nested deeper than %d levels", MaxDepth)
+		return p.errorf("it is nested deeper than %d levels", MaxDepth)
 	}
 	start := p.at
-	v := Value{}
-	if p.loose && build < 1 {
-		v.Kind = kinds[p.peek()]
-		err := p.skip()
-		v.Raw = p.doc[start:p.at]
-		return v, err
-	}
-	var err error
-	switch c := p.next(); {
+	switch c := p.peek(); {
+	case p.loose && build < 1:
+		v.Kind, err = kinds[c], p.skip()
 	case c == '{':
 		v.Kind = Object
 		v.Members, err = p.members(depth, build)
@@ -197,7 +194,7 @@ func (p *parser) value(depth, build int) (Value, error) {
 		err = p.errorf("%q cannot start a value", c)
 	}
 	v.Raw = p.doc[start:p.at]
-	return v, err
+	return err
 }
 
 func (p *parser) members(depth, build int) ([]Member, error) {
@@ -207,7 +204,10 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 		return nil, nil
 	}
 	var kept []Member
-	var seen names
+	if depth == 1 {
+		kept = make([]Member, 0, 3) // as many as an answer has
+	}
+	seen := names{from: len(p.names)}
 	for {
 		if p.next() != '"' {
 			return nil, p.errorf("a member's name must be a string")
@@ -216,7 +216,7 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !seen.add(name) {
+		if !p.add(&seen, name) {
 			return nil, p.errorf("the member %s stands twice in one object", quoted(name))
 		}
 		if p.next() != ':' {
@@ -224,18 +224,20 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 		}
 		p.at++
 		p.space()
-		v, err := p.value(depth+1, build-1)
-		if err != nil {
-			return nil, err
-		}
+		into := &p.scrap
 		if build > 0 {
-			kept = append(kept, Member{string(name), v})
+			kept = append(kept, Member{Name: string(name)})
+			into = &kept[len(kept)-1].Value
+		}
+		if err := p.value(into, depth+1, build-1); err != nil {
+			return nil, err
 		}
 		switch p.next() {
 		case ',':
 			p.at++
 		case '}':
 			p.at++
+			p.names = p.names[:seen.from]
 			return kept, nil
 		default:
 			return nil, p.errorf("a comma or } must follow a member")
@@ -252,12 +254,13 @@ func (p *parser) items(depth, build int) ([]Value, error) {
 	var kept []Value
 	for {
 		p.space()
-		v, err := p.value(depth+1, build-1)
-		if err != nil {
-			return nil, err
-		}
+		into := &p.scrap
 		if build > 0 {
-			kept = append(kept, v)
+			kept = append(kept, Value{})
+			into = &kept[len(kept)-1]
+		}
+		if err := p.value(into, depth+1, build-1); err != nil {
+			return nil, err
 		}
 		switch p.next() {
 		case ',':
@@ -275,7 +278,11 @@ func (p *parser) items(depth, build int) ([]Value, error) {
 func (p *parser) str() ([]byte, error) {
 	p.at++ // the opening quote
 	start, escaped := p.at, false
-	for p.at < len(p.doc) {
+	for {
+		p.at += leadingPlain(p.doc[p.at:])
+		if p.at == len(p.doc) {
+			return nil, p.errorf("a string is not closed")
+		}
 		switch c := p.doc[p.at]; {
 		case c == '"':
 			text := p.doc[start:p.at]
@@ -291,8 +298,6 @@ func (p *parser) str() ([]byte, error) {
 			}
 		case c < ' ':
 			return nil, p.errorf("a control character stands in a string")
-		case c < utf8.RuneSelf:
-			p.at++
 		default:
 			r, size := utf8.DecodeRune(p.doc[p.at:])
 			if r == utf8.RuneError && size == 1 {
@@ -301,8 +306,25 @@ func (p *parser) str() ([]byte, error) {
 			p.at += size
 		}
 	}
-	return nil, p.errorf("a string is not closed")
 }
+
+// leadingPlain counts the bytes before the first that is not plain.
+func leadingPlain(text []byte) int {
+	for i, c := range text {
+		if !plain[c] {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// plain are the bytes that stand for themselves in a string.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
 
 // escape checks one escape sequence; a surrogate must come with its other half.
 func (p *parser) escape() error {
@@ -432,36 +454,37 @@ func (p *parser) word(w string) error {
 	return nil
 }
 
-// names is a set of member names: a short list to begin with, for most objects are small.
+// names is the set of an object's members: the parser's list from a place on, for most objects are small.
 type names struct {
-	few  [12][]byte
-	n    int
-	many map[string]struct{}
+	from int
+	many map[string]struct{} // of a large one
 }
 
-func (n *names) add(name []byte) bool {
-	if n.many != nil {
-		if _, have := n.many[string(name)]; have {
+// add takes a name into an open object's set, the innermost; false where it is there already.
+func (p *parser) add(set *names, name []byte) bool {
+	const few = 12
+	if set.many != nil {
+		if _, have := set.many[string(name)]; have {
 			return false
 		}
-		n.many[string(name)] = struct{}{}
+		set.many[string(name)] = struct{}{}
 		return true
 	}
-	for _, have := range n.few[:n.n] {
+	for _, have := range p.names[set.from:] {
 		if bytes.Equal(have, name) {
 			return false
 		}
 	}
-	if n.n < len(n.few) {
-		n.few[n.n] = name
-		n.n++
+	if p.names == nil {
+		p.names = make([][]byte, 0, few/2)
+	}
+	if p.names = append(p.names, name); len(p.names)-set.from <= few {
 		return true
 	}
-	n.many = make(map[string]struct{}, 4*len(n.few))
-	for _, have := range n.few {
-		n.many[string(have)] = struct{}{}
+	set.many = make(map[string]struct{}, 4*few)
+	for _, have := range p.names[set.from:] {
+		set.many[string(have)] = struct{}{}
 	}
-	n.many[string(name)] = struct{}{}
 	return true
 }
 

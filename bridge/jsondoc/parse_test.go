@@ -23,6 +23,10 @@ func TestParseRefusesWhatACarelessReaderMends(t *testing.T) {
 		"duplicate by escape":  {`{"a":1,"\u0061":3}`, `"a" stands twice`},
 		"duplicate when many":  {`{"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"10":0,"11":0,"12":0,"13":0,"14":0,"14":0}`, "twice"},
 		"nested duplicate":     {`[{"x":{"a":1,"a":1}}]`, "twice"},
+		"around an object":     {`{"a":{"b":1,"c":[{"a":2}]},"b":{},"a":3}`, `"a" stands twice`},
+		"around a large one":   {`{"a":{` + sixteen + `},"b":1,"a":3}`, `"a" stands twice`},
+		"within a large one":   {`{` + sixteen + `,"x":{"1":0,"1":1}}`, `"1" stands twice`},
+		"large, far apart":     {`{` + sixteen + `,"x":{` + sixteen + `},"3":0}`, `"3" stands twice`},
 		"lone surrogate":       {`"\ud800"`, "other half"},
 		"reversed surrogates":  {`"\udc00\ud800"`, "other half"},
 		"control character":    {"\"a\x01\"", "control character"},
@@ -48,6 +52,24 @@ func TestParseRefusesWhatACarelessReaderMends(t *testing.T) {
 		})
 	}
 }
+
+// The same name may stand once in each object, however they lie in each other.
+func TestNamesBelongToTheirObject(t *testing.T) {
+	for _, doc := range []string{
+		`{"a":{"a":{"a":1},"b":2},"b":{"a":3}}`,
+		`[{"a":1},{"a":2,"b":{"a":3}},{"a":4}]`,
+		`{` + sixteen + `,"x":{` + sixteen + `,"x":{"1":0}},"y":[{` + sixteen + `},{` + sixteen + `}]}`,
+	} {
+		for how, read := range map[string]func([]byte) (Value, error){"Parse": Parse, "Split": Split} {
+			if _, err := read([]byte(doc)); err != nil {
+				t.Errorf("%s(%s): %v", how, doc, err)
+			}
+		}
+	}
+}
+
+// sixteen members are more than the parser looks through one by one.
+const sixteen = `"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"10":0,"11":0,"12":0,"13":0,"14":0,"15":0,"16":0`
 
 func TestSplitKeepsTheBytesOfEachMember(t *testing.T) {
 	v, err := Split([]byte(` { "id" : 9007199254740993, "na\u00efve": [1.0, {"b":-0}] , "s":"\ud83d\ude80"} `))

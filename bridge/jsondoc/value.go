@@ -20,6 +20,9 @@ func (v Value) Text() (string, bool) {
 	if v.Kind != String {
 		return "", false
 	}
+	if text := v.Raw[1 : len(v.Raw)-1]; leadingPlain(text) == len(text) {
+		return string(text), true
+	}
 	var s string
 	err := json.Unmarshal(v.Raw, &s)
 	return s, err == nil
