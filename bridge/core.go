@@ -53,10 +53,13 @@ func newCore(o Options) (*core, error) {
 	}
 	callers := o.callers(guard)
 	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
-	c.site = upstream.New(upstream.Options{
+	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
 		Transport: transport, Now: o.Now, Observe: m.Upstream,
 	})
+	if err != nil {
+		return nil, err
+	}
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,

@@ -1,10 +1,10 @@
-// Package body reads a request's body in bounded size and time, for both fronts. A connection whose body did not arrive
-// whole is closed after the answer: nobody knows where its next request would begin.
+// Package body reads bodies in bounded size: a request's also in bounded time, for both fronts. A connection whose body
+// did not arrive whole is closed after the answer: nobody knows where its next request would begin.
 package body
 
 import (
-	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -21,13 +21,12 @@ func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Dur
 		w.Header().Set("Connection", "close") // rather than read it all to get at the next request
 		return nil, &http.MaxBytesError{Limit: longest}
 	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	late := &cutOff{w: w}
+	timer := time.AfterFunc(within, late.fire)
+	read, err := All(http.MaxBytesReader(w, r.Body, longest), r.ContentLength)
+	if !timer.Stop() {
+		late.undo()
 	}
-	stop := cutOff(http.NewResponseController(w), within)
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, longest))
-	stop()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrTooLate
 	}
@@ -35,28 +34,41 @@ func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Dur
 	if err != nil && !errors.As(err, &over) { // net/http closes by itself after too much
 		w.Header().Set("Connection", "close")
 	}
-	return buf.Bytes(), err
+	return read, err
 }
 
-// cutOff makes reading fail when a time is over, unless stop is called before. Nearly every body is there already: a
-// timer that never fires costs less than a deadline on the connection.
-func cutOff(rc *http.ResponseController, within time.Duration) (stop func()) {
-	var mu sync.Mutex
-	stopped := false
-	timer := time.AfterFunc(within, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
-			rc.SetReadDeadline(time.Now()) //nolint:errcheck // without deadlines there is no cutting off
-		}
-	})
-	return func() {
-		if timer.Stop() {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		rc.SetReadDeadline(time.Time{}) //nolint:errcheck // see above
+// All reads a body to its end. announced is its Content-Length, not positive where it has none to go by: with it
+// no more is read than that, into no more memory. With an error it gives what came before.
+func All(r io.Reader, announced int64) ([]byte, error) {
+	if announced <= 0 {
+		return io.ReadAll(r)
 	}
+	read := make([]byte, announced)
+	n, err := io.ReadFull(r, read)
+	return read[:n], err
+}
+
+// cutOff makes reading a request fail when a time is over. Nearly every body is there already: a timer that never fires
+// costs less than a deadline on the connection.
+type cutOff struct {
+	w http.ResponseWriter
+
+	mu     sync.Mutex
+	undone bool
+}
+
+func (c *cutOff) fire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.undone {
+		http.NewResponseController(c.w).SetReadDeadline(time.Now()) //nolint:errcheck // without deadlines there is no cutting off
+	}
+}
+
+// undo is for a timer that fired, or is about to, when reading has ended.
+func (c *cutOff) undo() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.undone = true
+	http.NewResponseController(c.w).SetReadDeadline(time.Time{}) //nolint:errcheck // see above
 }

@@ -95,14 +95,13 @@ func newGate(places, waiting int) *gate {
 }
 
 // enter takes a place, waiting for one if the queue has room; leave gives it back.
-func (g *gate) enter(ctx context.Context) (leave func(), err error) {
+func (g *gate) enter(ctx context.Context) error {
 	if g.places == nil {
-		return func() {}, nil
+		return nil
 	}
-	leave = func() { <-g.places }
 	select {
 	case g.places <- struct{}{}:
-		return leave, nil
+		return nil
 	default:
 	}
 	select {
@@ -111,12 +110,18 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	default:
 		e := fault.New(fault.Overloaded, crowded)
 		e.RetryAfter = time.Second
-		return nil, e
+		return e
 	}
 	select {
 	case g.places <- struct{}{}:
-		return leave, nil
+		return nil
 	case <-ctx.Done():
-		return nil, fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(ctx.Err())
+		return fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(ctx.Err())
+	}
+}
+
+func (g *gate) leave() {
+	if g.places != nil {
+		<-g.places
 	}
 }

@@ -156,7 +156,7 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 	case 0:
 	case 1:
 		scheme, _, _ := strings.Cut(values[0], " ")
-		if !cs.takes(Scheme(strings.ToLower(scheme))) {
+		if !cs.takes(Scheme(scheme)) {
 			return cs.unauthorized("This bridge takes no credentials of that kind.")
 		}
 		c.credentials = append(c.credentials, credential{"Authorization", values[0]})
@@ -175,9 +175,10 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 // BySession tells whether the request would be signed in by a cookie that a browser sends unasked.
 func (cs Callers) BySession(h http.Header) bool { return cs.takes(Cookie) && sessionCookies(h) != "" }
 
+// takes tells whether a scheme goes on to the site; headers may spell it in any case.
 func (cs Callers) takes(s Scheme) bool {
 	for _, have := range cs.Schemes {
-		if have == s && s != "" {
+		if s != "" && strings.EqualFold(string(have), string(s)) {
 			return true
 		}
 	}
@@ -219,7 +220,7 @@ func traceOf(h http.Header) Trace {
 		}
 		return ""
 	}
-	return Trace{RequestID: read("X-Request-ID"), Parent: read("Traceparent"), State: read("Tracestate")}
+	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
 // digest folds what tells callers apart into one key: language, credentials, and as what they use those. The zero byte,

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bridgecheck/bridge/body"
 	"bridgecheck/bridge/fault"
 )
 
@@ -44,7 +45,7 @@ type Observer func(purpose, outcome string, took time.Duration)
 type Client struct {
 	o       Options
 	rt      http.RoundTripper
-	rpc     string
+	rpc     *http.Request // what all calls have in common
 	lastID  atomic.Int64
 	breaker *breaker
 	gate    *gate
@@ -66,13 +67,17 @@ func NewTransport(tlsConfig *tls.Config) *http.Transport {
 	}
 }
 
-// New makes a client of the site.
-func New(o Options) *Client {
-	c := &Client{o: o, rt: o.Transport, rpc: join(o.Site, "/jsonrpc"), breaker: newBreaker(o.Now), gate: newGate(o.MaxInFlight, o.MaxWaiting)}
+// New makes a client of the site. An error says that the site's address is none.
+func New(o Options) (*Client, error) {
+	rpc, err := http.NewRequest(http.MethodPost, join(o.Site, "/jsonrpc"), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the site's address: %w", err)
+	}
+	c := &Client{o: o, rt: o.Transport, rpc: rpc, breaker: newBreaker(o.Now), gate: newGate(o.MaxInFlight, o.MaxWaiting)}
 	if c.rt == nil {
 		c.rt = NewTransport(nil)
 	}
-	return c
+	return c, nil
 }
 
 // Close lets idle connections go.
@@ -99,14 +104,13 @@ func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) 
 	if query != "" {
 		target += "?" + query
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return Document{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
-	}
-	if etag != "" {
-		req.Header.Set("If-None-Match", etag)
-	}
-	res, err := c.do(req, who, "discovery", listFactor*c.o.MaxAnswer)
+	res, err := c.do(ctx, who, "discovery", listFactor*c.o.MaxAnswer, func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+		if err == nil && etag != "" {
+			req.Header.Set("If-None-Match", etag)
+		}
+		return req, err
+	})
 	if err != nil {
 		return Document{}, err
 	}
@@ -123,13 +127,10 @@ func (c *Client) Get(ctx context.Context, who Caller, path, query, etag string) 
 // A JSON-RPC error comes back as *RPCError, all else as a fault.
 func (c *Client) Call(ctx context.Context, who Caller, method string, params []byte) ([]byte, error) {
 	id := strconv.FormatInt(c.lastID.Add(1), 10)
-	body := encodeRequest(method, params, id)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.rpc, bytes.NewReader(body))
-	if err != nil {
-		return nil, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := c.do(req, who, "call", c.o.MaxAnswer)
+	sent := encodeRequest(method, params, id)
+	res, err := c.do(ctx, who, "call", c.o.MaxAnswer, func(ctx context.Context) (*http.Request, error) {
+		return c.post(ctx, sent), nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,20 @@ func (c *Client) Call(ctx context.Context, who Caller, method string, params []b
 	return nil, err
 }
 
+// post is a JSON-RPC request. Its body can be had again, for a connection that turns out to be closed before anything
+// was sent.
+func (c *Client) post(ctx context.Context, body []byte) *http.Request {
+	req := c.rpc.WithContext(ctx)
+	req.Header = http.Header{"Content-Type": jsonType}
+	req.ContentLength = int64(len(body))
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return req
+}
+
+// jsonType is a header's value, shared by all requests.
+var jsonType = []string{"application/json"}
+
 // answer is the site's answer, read to its end.
 type answer struct {
 	status int
@@ -160,29 +175,34 @@ type answer struct {
 	body   []byte
 }
 
-// do sends one request as the caller and reads the whole answer, within the time, the size and the site's capacity.
-func (c *Client) do(req *http.Request, who Caller, purpose string, longest int64) (res answer, err error) {
+// do sends one request as the caller and reads the whole answer, within the time, the size and the site's capacity. The
+// request is made when its turn has come, of the context that limits it.
+func (c *Client) do(
+	ctx context.Context, who Caller, purpose string, longest int64, request func(context.Context) (*http.Request, error),
+) (res answer, err error) {
 	start := time.Now()
 	if c.o.Observe != nil {
 		defer func() { c.o.Observe(purpose, outcome(res, err), time.Since(start)) }()
 	}
-	caller := req.Context()
-	leave, err := c.gate.enter(caller)
-	if err != nil {
+	if err := c.gate.enter(ctx); err != nil {
 		return answer{}, err
 	}
-	defer leave()
+	defer c.gate.leave()
 	if err := c.breaker.allow(); err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(caller, c.o.Timeout)
+	limited, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	req.Header.Set("Accept", "application/json")
-	who.sign(req.Header)
-	res, err = c.roundTrip(req.WithContext(ctx), longest)
-	c.breaker.report(start, err, caller.Err() != nil)
+	req, err := request(limited)
 	if err != nil {
-		return answer{}, explain(silence{err, caller, ctx})
+		return answer{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
+	}
+	req.Header["Accept"] = jsonType
+	who.sign(req.Header)
+	res, err = c.roundTrip(req, longest)
+	c.breaker.report(start, err, ctx.Err() != nil)
+	if err != nil {
+		return answer{}, explain(silence{err, ctx, limited})
 	}
 	return res, nil
 }
@@ -197,20 +217,16 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
 	if res.ContentLength > longest {
 		return answer{}, errTooLong
 	}
-	var buf bytes.Buffer
-	if res.ContentLength > 0 {
-		buf.Grow(int(res.ContentLength) + bytes.MinRead)
-	}
-	if _, err := buf.ReadFrom(io.LimitReader(res.Body, longest+1)); err != nil {
-		if buf.Len() > long {
-			err = fmt.Errorf("%w: %d bytes came, then %w", errTooLong, buf.Len(), err)
-		}
+	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength)
+	switch {
+	case err != nil && len(read) > long:
+		return answer{}, fmt.Errorf("%w: %d bytes came, then %w", errTooLong, len(read), err)
+	case err != nil:
 		return answer{}, err
-	}
-	if int64(buf.Len()) > longest {
+	case int64(len(read)) > longest:
 		return answer{}, errTooLong
 	}
-	return answer{res.StatusCode, res.Header, buf.Bytes()}, nil
+	return answer{res.StatusCode, res.Header, read}, nil
 }
 
 // long is where an answer that does not end in time is too much rather than too slow.
