@@ -48,23 +48,21 @@ type methods map[string]endpoint
 func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	// Paths are matched as they are: the router's own cleaning answers with redirects.
 	r := mux.NewRouter().SkipClean(true)
-	for path, m := range map[string]methods{
-		"/mcp/tools/list":        {http.MethodGet: a.list},
-		"/mcp/tools/describe":    {http.MethodGet: a.describe},
-		"/mcp/tools/invoke":      {http.MethodPost: a.invoke},
-		"/mcp/admin/invalidate":  {http.MethodPost: a.invalidate},
-		"/mcp/admin/diagnostics": {http.MethodGet: a.diagnostics},
-		"/healthz":               {http.MethodGet: a.healthz},
-		"/readyz":                {http.MethodGet: a.readyz},
-	} {
-		r.Handle(path, a.serve(path, m))
-	}
-	if metrics != nil {
-		r.Handle("/metrics", metrics)
-	}
+	handle := func(path string, m methods) { r.Handle(path, a.serve(path, m)) }
+	// The router tries them in this order, each by a regular expression: what is asked for most comes first.
+	handle("/mcp/tools/invoke", methods{http.MethodPost: a.invoke})
 	if mcp != nil {
 		r.Handle("/mcp", mcp)
 	}
+	handle("/mcp/tools/list", methods{http.MethodGet: a.list})
+	handle("/mcp/tools/describe", methods{http.MethodGet: a.describe})
+	handle("/healthz", methods{http.MethodGet: a.healthz})
+	handle("/readyz", methods{http.MethodGet: a.readyz})
+	if metrics != nil {
+		r.Handle("/metrics", metrics)
+	}
+	handle("/mcp/admin/invalidate", methods{http.MethodPost: a.invalidate})
+	handle("/mcp/admin/diagnostics", methods{http.MethodGet: a.diagnostics})
 	if a.Guard != nil {
 		for _, path := range a.Guard.Paths() {
 			r.Handle(path, a.Guard)
@@ -114,7 +112,7 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
 // one that the bridge made up stays out of the answer, where it would make equal refusals differ.
 func identify(answer, request http.Header) {
 	const name = "X-Request-Id"
-	if id := request.Get(name); requestID.MatchString(id) {
+	if id := request.Get(name); id != "" && requestID.MatchString(id) {
 		answer[name] = []string{id}
 		return
 	}

@@ -35,11 +35,12 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := make([]byte, 0, len(result)+16)
-	answer = append(append(append(answer, `{"result":`...), result...), '}')
-	writeJSON(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, resultOpens, result, resultCloses)
 	return nil
 }
+
+// What an answer puts around the site's own bytes.
+var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
 
 // call takes a request's body apart. PHP's [] is taken for empty arguments.
 func call(body []byte) (name string, arguments []byte, err error) {
@@ -88,16 +89,24 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // sameSite keeps other web sites from calling tools through a caller's browser. A browser sends cookies and remembered
 // passwords unasked, but application/json only after it has asked the bridge, which never agrees.
 func (a *API) sameSite(r *http.Request) error {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	isJSON := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 	bySession, elsewhere := a.Callers.BySession(r.Header), foreign(r)
-	if !isJSON && (bySession || elsewhere || formTypes[kind]) {
+	if kind, isJSON := mediaType(r.Header); !isJSON && (bySession || elsewhere || formTypes[kind]) {
 		return fault.New(fault.UnsupportedMedia, "The body must be sent as application/json.")
 	}
 	if bySession && elsewhere && r.Header.Get("X-CSRF-Token") == "" {
 		return fault.New(fault.AccessDenied, "A call with a session cookie from another origin needs an X-CSRF-Token.")
 	}
 	return nil
+}
+
+// mediaType is what a request says that its body is, without parameters.
+func mediaType(h http.Header) (kind string, isJSON bool) {
+	kind = h.Get("Content-Type")
+	if kind == "application/json" { // as nearly all say it
+		return kind, true
+	}
+	kind, _, err := mime.ParseMediaType(kind)
+	return kind, err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 }
 
 // formTypes are what any web page may send anywhere.

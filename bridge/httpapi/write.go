@@ -21,16 +21,23 @@ var (
 	staleMarker = []string{`110 - "Response is Stale"`}
 )
 
-// writeJSON sends a whole document. HEAD gets the same headers; net/http leaves the body out.
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
+// writeJSON sends a whole document, in parts that nobody has to copy together. HEAD gets the same headers; net/http
+// leaves the body out.
+func writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = []string{strconv.Itoa(length)}
 	if _, ok := h["Cache-Control"]; !ok {
 		h["Cache-Control"] = noStore
 	}
 	w.WriteHeader(status)
-	w.Write(body) //nolint:errcheck // the client went away, and nobody is left to tell
+	for _, part := range parts {
+		w.Write(part) //nolint:errcheck // the client went away, and nobody is left to tell
+	}
 }
 
 // refuse sends the envelope and gives the status that went out.

@@ -67,6 +67,9 @@ func (s *Schema) checkDraft7(value any) []Violation {
 	if err != nil {
 		return []Violation{{Expected: "a value that can be checked", Received: oneLine(err.Error())}}
 	}
+	if result.Valid() {
+		return nil
+	}
 	var found []Violation
 	for _, e := range result.Errors() {
 		path := strings.Split(e.Context().String("\x00"), "\x00")[1:] // without gojsonschema's (root)
