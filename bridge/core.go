@@ -77,7 +77,7 @@ func newCore(o Options) (*core, error) {
 	}
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
-		SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
+		WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func newCore(o Options) (*core, error) {
 		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
-		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
 		Logger: o.Logger, Observe: m.Request,
 	}

@@ -69,6 +69,7 @@ type Options struct {
 	MaxBody       int64
 	BodyTimeout   time.Duration
 	HeaderTimeout time.Duration
+	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
 	TLSCert       string
 	TLSKey        string

@@ -1,5 +1,6 @@
-// Package body reads bodies in bounded size: a request's also in bounded time, for both fronts. A connection whose body
-// did not arrive whole is closed after the answer: nobody knows where its next request would begin.
+// Package body reads bodies in bounded size, a request's also in bounded time, and writes answers to callers who read
+// them in time, for both fronts. A connection whose body did not arrive whole is closed after the answer: nobody knows
+// where its next request would begin.
 package body
 
 import (
@@ -71,4 +72,27 @@ func (c *cutOff) undo() {
 	defer c.mu.Unlock()
 	c.undone = true
 	http.NewResponseController(c.w).SetReadDeadline(time.Time{}) //nolint:errcheck // see above
+}
+
+// chunk is how much of an answer a caller has to accept at a time.
+const chunk = 64 << 10
+
+// Write sends the parts of an answer one after the other. A caller who does not accept the next 64 KiB within a time is
+// cut off: writing fails, and the request's context ends. What is left in the server's buffer at the end has as long.
+func Write(w http.ResponseWriter, within time.Duration, parts ...[]byte) error {
+	conn := http.NewResponseController(w)
+	extend := func() { conn.SetWriteDeadline(time.Now().Add(within)) } //nolint:errcheck // see cutOff
+	extend()
+	for _, part := range parts {
+		for len(part) > 0 {
+			n, err := w.Write(part[:min(len(part), chunk)])
+			if err != nil {
+				return err
+			}
+			if part = part[n:]; n == chunk {
+				extend()
+			}
+		}
+	}
+	return nil
 }

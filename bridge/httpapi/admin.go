@@ -36,7 +36,7 @@ func (a *API) invalidate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.Discovery.Invalidate()
-	writeJSON(w, http.StatusOK, []byte(`{"invalidated":true}`))
+	a.writeJSON(w, http.StatusOK, []byte(`{"invalidated":true}`))
 	return nil
 }
 
@@ -49,13 +49,13 @@ func (a *API) diagnostics(w http.ResponseWriter, r *http.Request) error {
 	if found == nil {
 		found = []translate.Diagnostic{}
 	}
-	writeJSON(w, http.StatusOK, encoded(map[string]any{"diagnostics": found}))
+	a.writeJSON(w, http.StatusOK, encoded(map[string]any{"diagnostics": found}))
 	return nil
 }
 
 // healthz answers as long as the process does.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
+	a.writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
 }
 
@@ -64,6 +64,6 @@ func (a *API) readyz(w http.ResponseWriter, _ *http.Request) error {
 	if !a.Ready() {
 		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")
 	}
-	writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
+	a.writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
 	return nil
 }

@@ -33,6 +33,7 @@ type API struct {
 	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
+	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write
 	Guard       *oauth.Guard      // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody

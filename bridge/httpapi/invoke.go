@@ -35,7 +35,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, resultOpens, result, resultCloses)
+	a.writeJSON(w, http.StatusOK, resultOpens, result, resultCloses)
 	return nil
 }
 

@@ -49,12 +49,12 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writePage(w, r, v, page)
+	a.writePage(w, r, v, page)
 	return nil
 }
 
 // writePage sends a page: not at all to those who have it, compressed to those who take it so.
-func writePage(w http.ResponseWriter, r *http.Request, v discovery.View, page *catalog.Page) {
+func (a *API) writePage(w http.ResponseWriter, r *http.Request, v discovery.View, page *catalog.Page) {
 	h := w.Header()
 	h["Cache-Control"] = revalidate
 	h["Vary"] = varyCaller
@@ -74,7 +74,7 @@ func writePage(w http.ResponseWriter, r *http.Request, v discovery.View, page *c
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	writeJSON(w, http.StatusOK, body)
+	a.writeJSON(w, http.StatusOK, body)
 }
 
 // describe answers GET /mcp/tools/describe?name=N.
@@ -100,7 +100,7 @@ func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
 	h["Cache-Control"] = revalidate
 	h["Vary"] = varyCaller
 	markStale(h, v)
-	writeJSON(w, http.StatusOK, tool.Described())
+	a.writeJSON(w, http.StatusOK, tool.Described())
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bridgecheck/bridge/body"
 	"bridgecheck/bridge/discovery"
 	"bridgecheck/bridge/fault"
 	"bridgecheck/bridge/jsondoc"
@@ -23,7 +24,7 @@ var (
 
 // writeJSON sends a whole document, in parts that nobody has to copy together. HEAD gets the same headers; net/http
 // leaves the body out.
-func writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
+func (a *API) writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
 	length := 0
 	for _, part := range parts {
 		length += len(part)
@@ -35,9 +36,7 @@ func writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
 		h["Cache-Control"] = noStore
 	}
 	w.WriteHeader(status)
-	for _, part := range parts {
-		w.Write(part) //nolint:errcheck // the client went away, and nobody is left to tell
-	}
+	body.Write(w, a.WriteTime, parts...) //nolint:errcheck // the client went away, and nobody is left to tell
 }
 
 // refuse sends the envelope and gives the status that went out.
@@ -58,7 +57,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	if f.Data != nil {
 		b = append(append(b, `,"data":`...), f.Data...)
 	}
-	writeJSON(w, status, append(b, '}', '}'))
+	a.writeJSON(w, status, append(b, '}', '}'))
 	return status
 }
 

@@ -159,7 +159,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 		if wrong != nil {
 			return x.stateless(m.id, wrong)
 		}
-		st := &stream{w: x.w}
+		st := x.stream()
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK
 	}
@@ -213,7 +213,7 @@ func (s *Server) manage(x *exchange, sess *session) int {
 	if !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept text/event-stream."))
 	}
-	s.listen(x.r.Context(), x.w, sess, x.who)
+	s.listen(x, sess)
 	return http.StatusOK
 }
 
@@ -233,7 +233,7 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 // respond runs a request and sends its response: as JSON, or as an event after others where there was something to tell
 // before.
 func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
-	st := &stream{w: x.w}
+	st := x.stream()
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
@@ -260,7 +260,7 @@ func (x *exchange) result(st *stream, response []byte) int {
 	case x.accepts("application/json"):
 		x.json(http.StatusOK, response)
 	default:
-		(&stream{w: x.w}).send(response)
+		x.stream().send(response)
 	}
 	return http.StatusOK
 }
@@ -302,13 +302,16 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 	return status
 }
 
-func (x *exchange) json(status int, body []byte) {
+func (x *exchange) json(status int, message []byte) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Length", strconv.Itoa(len(message)))
 	x.w.WriteHeader(status)
-	x.w.Write(body) //nolint:errcheck // the client went away, and nobody is left to tell
+	body.Write(x.w, x.s.o.WriteTime, message) //nolint:errcheck // the client went away, and nobody is left to tell
 }
+
+// stream is the answer as server-sent events; nothing is sent yet.
+func (x *exchange) stream() *stream { return &stream{w: x.w, within: x.s.o.WriteTime} }
 
 func (x *exchange) accept() int {
 	x.w.WriteHeader(http.StatusAccepted)

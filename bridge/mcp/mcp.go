@@ -40,6 +40,7 @@ type Options struct {
 	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
+	WriteTime   time.Duration // how long a client may take to accept each part of an answer, see body.Write
 	SessionIdle time.Duration // how long a session may go unused
 	Fresh       time.Duration // how long a client may take a list to be the same
 	Now         func() time.Time

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"bridgecheck/bridge/body"
 	"bridgecheck/bridge/catalog"
 	"bridgecheck/bridge/upstream"
 )
@@ -15,9 +16,10 @@ const keepAlive = 25 * time.Second
 
 // stream writes messages as server-sent events.
 type stream struct {
-	mu   sync.Mutex
-	w    http.ResponseWriter
-	open bool // the headers are out
+	mu     sync.Mutex
+	w      http.ResponseWriter
+	within time.Duration // how long the client may take to accept a part of a message
+	open   bool          // the headers are out
 }
 
 // send writes one message. A client that is gone is noticed by its context, not here.
@@ -39,10 +41,10 @@ func (s *stream) write(before string, message []byte, after string) {
 		h.Set("X-Accel-Buffering", "no") // or a proxy would hold messages back
 		s.w.WriteHeader(http.StatusOK)
 	}
-	b := make([]byte, 0, len(before)+len(message)+len(after))
-	b = append(append(append(b, before...), message...), after...)
-	s.w.Write(b)                            //nolint:errcheck // see send
-	http.NewResponseController(s.w).Flush() //nolint:errcheck // a writer that cannot flush has nothing to hold back
+	body.Write(s.w, s.within, []byte(before), message, []byte(after)) //nolint:errcheck // see send
+	conn := http.NewResponseController(s.w)
+	conn.Flush()                       //nolint:errcheck // a writer that cannot flush has nothing to hold back
+	conn.SetWriteDeadline(time.Time{}) //nolint:errcheck // nor one that has no deadlines; a stream may be silent for long
 }
 
 // hold waits until ctx ends or the server is drained. It calls tell after each change of the caller's tools, and ping
@@ -83,15 +85,15 @@ func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.V
 const listChanged = "notifications/tools/list_changed"
 
 // listen serves the notifications of a session.
-func (s *Server) listen(ctx context.Context, w http.ResponseWriter, sess *session, who upstream.Caller) {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *Server) listen(x *exchange, sess *session) {
+	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	defer context.AfterFunc(sess.ctx, cancel)()
-	st := &stream{w: w}
+	st := x.stream()
 	defer sess.enter(st)()
 	defer func() { sess.used.Store(s.o.Now().UnixNano()) }()
 	st.ping() // the client learns that the stream stands
-	s.hold(ctx, who, sess.listed.Load(), func() {
+	s.hold(ctx, x.who, sess.listed.Load(), func() {
 		if sess.newest(st) {
 			st.send(notification(listChanged, nil))
 		}
