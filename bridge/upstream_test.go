@@ -248,6 +248,9 @@ func TestRateLimit(t *testing.T) {
 	if r := call(t, front, "ann", "content.echo", "{}"); r.Code() != "rate_limited" || r.Header.Get("Retry-After") != "1" {
 		t.Errorf("%s %v", r.Body, r.Header)
 	}
+	if r := send(t, front, "ann", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`, "Accept-Language", "de"); r.Status != 429 {
+		t.Errorf("the same caller in another language: %d", r.Status)
+	}
 	if got := status("bob"); got != 200 {
 		t.Errorf("another caller: %d", got)
 	}

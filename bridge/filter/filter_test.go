@@ -91,8 +91,7 @@ func TestLimitsForgetNoCallerTooEarly(t *testing.T) {
 	if l.Allow(ann, "x") != nil || l.Allow(ann, "x") == nil {
 		t.Error("after half a second there is one call, not none or two")
 	}
-	var none *Limits
-	if none.Allow(ann, "x") != nil {
+	if none, err := NewLimits(0, 3, nil); none != nil || err != nil {
 		t.Error("no limit limits")
 	}
 }

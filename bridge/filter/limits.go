@@ -10,7 +10,7 @@ import (
 	"bridgecheck/bridge/fault"
 )
 
-// Limits bounds how often one caller may call one tool. The nil *Limits bounds nothing.
+// Limits bounds how often one caller may call one tool.
 type Limits struct {
 	perSecond rate.Limit
 	burst     int
@@ -41,9 +41,6 @@ func NewLimits(perSecond float64, burst int, now func() time.Time) (*Limits, err
 
 // Allow takes one call out of the caller's bucket, or gives a RateLimited fault that says when to come again.
 func (l *Limits) Allow(caller [32]byte, tool string) error {
-	if l == nil {
-		return nil
-	}
 	key := bucketKey{caller, tool}
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {

@@ -29,12 +29,12 @@ const (
 	OutputRefuse OutputCheck = "refuse"
 )
 
-// Invoker runs tools. All fields but Guard and Observe are needed.
+// Invoker runs tools. All fields but Limits, Guard and Observe are needed.
 type Invoker struct {
 	Discovery *discovery.Engine
 	Site      *upstream.Client
-	Limits    *filter.Limits
-	Guard     *oauth.Guard // of tokens; nil: the site alone says what a token may
+	Limits    *filter.Limits // of calls; nil: none
+	Guard     *oauth.Guard   // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
 	Logger    *slog.Logger
 	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
@@ -50,8 +50,10 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 	if err := in.Permit(who, tool); err != nil {
 		return nil, err
 	}
-	if err := in.Limits.Allow(who.Identity, name); err != nil {
-		return nil, err
+	if in.Limits != nil {
+		if err := in.Limits.Allow(who.Owner(), name); err != nil {
+			return nil, err
+		}
 	}
 	if err := in.check(tool, arguments); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type Caller struct {
 	Trace       Trace
 	Grant       Grant // of a token that was checked
 	language    string
+	as          string // the front-end token by which the caller uses the service account; never logged
 	credentials []credential
 }
 
@@ -40,12 +41,13 @@ type Grant struct {
 	Expires time.Time // zero: never
 }
 
-// Owner tells callers apart who hold something over several requests: a caller may come with a newer token.
+// Owner tells callers apart over several requests, to whom something belongs or is counted: a caller may come with a
+// newer token, and in another language.
 func (c Caller) Owner() Identity {
 	if c.Grant.Holder != "" {
 		return sha256.Sum256([]byte(c.Grant.Holder))
 	}
-	return c.Identity
+	return c.digest("")
 }
 
 // Trace is what a request carries from front to site so that both logs can be joined.
@@ -111,7 +113,6 @@ func (cs Callers) From(ctx context.Context, h http.Header) (Caller, error) {
 	if l := h.Get("Accept-Language"); len(l) <= maxLanguage {
 		c.language = l
 	}
-	token := ""
 	if cs.Verify != nil {
 		if err := cs.verified(ctx, h, &c); err != nil {
 			return Caller{}, err
@@ -119,14 +120,14 @@ func (cs Callers) From(ctx context.Context, h http.Header) (Caller, error) {
 	} else if cs.Service != nil {
 		var cred credential
 		var err error
-		if cred, token, err = cs.Service.exchange(h); err != nil {
+		if cred, c.as, err = cs.Service.exchange(h); err != nil {
 			return Caller{}, err
 		}
 		c.credentials = []credential{cred}
 	} else if err := cs.passThrough(h, &c); err != nil {
 		return Caller{}, err
 	}
-	c.Identity = digest(c, token)
+	c.Identity = c.digest(c.language)
 	return c, nil
 }
 
@@ -223,11 +224,11 @@ func traceOf(h http.Header) Trace {
 	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
-// digest folds what tells callers apart into one key: language, credentials, and as what they use those. The zero byte,
-// which no header holds, keeps two different lists from running together.
-func digest(c Caller, as string) Identity {
+// digest folds what tells callers apart into one key: credentials, as what they use those, and a language. The zero
+// byte, which no header holds, keeps two different lists from running together.
+func (c Caller) digest(language string) Identity {
 	b := make([]byte, 0, 256)
-	b = append(append(append(append(b, as...), 0), c.language...), 0)
+	b = append(append(append(append(b, c.as...), 0), language...), 0)
 	for _, cred := range c.credentials {
 		if cred.name == "X-CSRF-Token" {
 			continue // belongs to the session, and changes nothing about who asks

@@ -49,8 +49,8 @@ func (a *ServiceAccount) exchange(h http.Header) (cred credential, token string,
 // For gives the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody
 // who signs in at the front has its identity.
 func (a *ServiceAccount) For(c Caller) Caller {
-	account := Caller{Trace: c.Trace, language: c.language, credentials: []credential{a.credential()}}
-	account.Identity = digest(account, "the bridge's own account")
+	account := Caller{Trace: c.Trace, language: c.language, as: "the bridge's own account", credentials: []credential{a.credential()}}
+	account.Identity = account.digest(c.language)
 	return account
 }
 

@@ -65,6 +65,24 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 	}
 }
 
+// What belongs to a caller does so in any language.
+func TestTheOwnerIsWhoSignsIn(t *testing.T) {
+	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
+	for _, cs := range []Callers{{Schemes: []Scheme{Bearer}}, {Service: account}} {
+		read := func(token, language string) Caller {
+			c, err := cs.From(t.Context(), http.Header{"Authorization": {"Bearer " + token}, "Accept-Language": {language}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		a, german, b := read("a", "en"), read("a", "de"), read("b", "en")
+		if a.Identity == german.Identity || a.Owner() != german.Owner() || a.Owner() == b.Owner() {
+			t.Errorf("%v: the same token in two languages, and another, are owners %s, %s and %s", cs.Service != nil, a.Owner(), german.Owner(), b.Owner())
+		}
+	}
+}
+
 func TestTwoCredentialsAreNone(t *testing.T) {
 	h := http.Header{"Authorization": {"Basic a", "Basic b"}}
 	if _, err := (Callers{Schemes: []Scheme{Basic}}).From(t.Context(), h); !fault.Is(err, fault.AuthRequired) {
