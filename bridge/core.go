@@ -63,7 +63,7 @@ func newCore(o Options) (*core, error) {
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
-		Background: o.Background, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
+		Background: o.Background, Unasked: o.MaxInFlight / 4, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
 	})
 	if err != nil {
 		return nil, err

@@ -309,3 +309,52 @@ func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
 		}
 	}
 }
+
+// What the bridge does unasked leaves room for those who ask.
+func TestBackgroundRefreshLeavesRoomForCalls(t *testing.T) {
+	s := newSite(t, echo)
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) {
+		o.Now, o.Background, o.MaxInFlight, o.MaxWaiting = c.now, 5*time.Minute, 4, 4
+	})
+	const others = 20
+	for i := range others {
+		list(t, front, fmt.Sprint("other", i))
+	}
+	list(t, front, "agent")
+	release := make(chan struct{})
+	s.change(func() {
+		s.list = func(w http.ResponseWriter, r *http.Request) {
+			if user, _, _ := r.BasicAuth(); user != "agent" {
+				<-release
+			}
+			io.WriteString(w, `{"data":[`+echo+`],"meta":{"mcp":{"discovery":true}}}`)
+		}
+	})
+	before := s.discoveries.Load()
+	c.advance(61 * time.Second)
+	eventually(t, "nobody is refreshed", func() bool { return s.discoveries.Load() > before })
+	time.Sleep(50 * time.Millisecond) // for the others to crowd in
+	if r := call(t, front, "agent", "content.echo", `{}`); r.Status != 200 {
+		t.Errorf("a call while others are refreshed: %d %s", r.Status, r.Body)
+	}
+	close(release)
+	eventually(t, "not all are refreshed", func() bool { return s.discoveries.Load() >= before+others+1 })
+}
+
+// A site that fails is not asked by everyone who listens four times a second.
+func TestBackgroundRefreshWaitsAfterAFailure(t *testing.T) {
+	s := newSite(t, echo)
+	c := &clock{}
+	front := start(t, s, func(o *bridge.Options) { o.Now, o.Background = c.now, 5*time.Minute })
+	list(t, front, "agent")
+	s.change(func() { s.list = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) } })
+	c.advance(61 * time.Second)
+	time.Sleep(1500 * time.Millisecond) // the poller looks five times or six
+	if n := s.discoveries.Load() - 1; n < 1 || n > 2 {
+		t.Errorf("the site that fails was asked %d times in 1.5 s, want once a second", n)
+	}
+	s.change(func() { s.list = nil })
+	asked := s.discoveries.Load()
+	eventually(t, "nobody notices that the site is back", func() bool { return s.discoveries.Load() > asked })
+}

@@ -36,6 +36,7 @@ type Options struct {
 	MaxStale   time.Duration // how old an answer may be that stands in for a site that fails
 	StaleAfter time.Duration // how long a caller waits for the site while there is an older answer (machine's time)
 	Background time.Duration // callers seen within this time are kept fresh unasked; 0: only those who subscribed
+	Unasked    int           // how many callers are kept fresh at one time, at least 1
 	MaxCallers int           // how many callers are remembered
 	Now        func() time.Time
 	Logger     *slog.Logger
@@ -63,6 +64,7 @@ type entry struct {
 	account bool            // the account that discovers for all
 	known   atomic.Pointer[knowledge]
 	seen    atomic.Int64 // by the clock, Unix nanoseconds
+	failed  atomic.Int64 // when it could not be discovered last, by the machine's clock, Unix nanoseconds
 	listing catalog.Listing
 
 	mu      sync.Mutex
@@ -100,6 +102,7 @@ func New(o Options) (*Engine, error) {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
 	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers}
+	e.poller.places = make(chan struct{}, max(1, o.Unasked))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	if o.Background > 0 {
 		e.poller.start(e)
@@ -310,6 +313,7 @@ func (e *Engine) epoch() string {
 
 // failed words a failure for callers: whatever happened, what they asked for cannot be had.
 func (e *Engine) failed(en *entry, err error) error {
+	en.failed.Store(time.Now().UnixNano())
 	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
 	f := fault.From(err)
 	switch f.Code {

@@ -11,8 +11,13 @@ import (
 // pollEvery is how often the poller looks whether anything has run out, by the machine's clock: a given clock may jump.
 const pollEvery = 250 * time.Millisecond
 
+// retryEvery is how long the poller leaves a caller alone whose discovery failed, by the machine's clock.
+const retryEvery = time.Second
+
 // poller keeps the tools of watched callers fresh. It runs only once there is somebody to keep fresh.
 type poller struct {
+	places chan struct{} // taken by each discovery that it starts
+
 	mu       sync.Mutex
 	running  bool
 	finished sync.WaitGroup
@@ -89,7 +94,8 @@ func (p *poller) start(e *Engine) {
 
 func (p *poller) wait() { p.finished.Wait() }
 
-// poll starts a discovery for everyone to be kept fresh whose knowledge has run out.
+// poll starts a discovery for everyone to be kept fresh whose knowledge has run out. It waits while as many are under way
+// as it may start: those who ask for something come first.
 func (e *Engine) poll() {
 	due := map[*entry]bool{}
 	e.poller.mu.Lock()
@@ -106,10 +112,32 @@ func (e *Engine) poll() {
 		}
 	}
 	for en := range due {
-		en.mu.Lock()
-		if en.flight == nil && !e.fresh(en.known.Load()) {
-			e.launch(en, upstream.Trace{})
+		if e.fresh(en.known.Load()) || time.Since(time.Unix(0, en.failed.Load())) < retryEvery {
+			continue
 		}
-		en.mu.Unlock()
+		select {
+		case e.poller.places <- struct{}{}:
+			e.keepFresh(en)
+		case <-e.ctx.Done():
+			return
+		}
 	}
+}
+
+// keepFresh starts a discovery, unless one is under way, and gives the place back when it ends.
+func (e *Engine) keepFresh(en *entry) {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	f := en.flight
+	switch {
+	case f == nil && e.fresh(en.known.Load()): // somebody asked meanwhile
+		<-e.poller.places
+		return
+	case f == nil:
+		f = e.launch(en, upstream.Trace{})
+	}
+	e.flights.Go(func() {
+		<-f.done
+		<-e.poller.places
+	})
 }
