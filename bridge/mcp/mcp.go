@@ -59,12 +59,15 @@ type Server struct {
 	drain   context.CancelFunc
 }
 
-// maxSessions bounds what open sessions cost; those that were used least recently are ended for new ones.
+// maxSessions bounds what open sessions cost; those that were used least are ended for new ones.
 const maxSessions = 10_000
 
 // New makes a server.
 func New(o Options) (*Server, error) {
-	sessions, err := otter.New(&otter.Options[string, *session]{MaximumSize: maxSessions})
+	sessions, err := otter.New(&otter.Options[string, *session]{
+		MaximumSize: maxSessions,
+		OnDeletion:  func(e otter.DeletionEvent[string, *session]) { e.Value.end() },
+	})
 	if err != nil {
 		return nil, err
 	}
