@@ -1,0 +1,61 @@
+package suites
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega/types"
+
+	"bridgecheck/mockdrupal"
+)
+
+// reachesSite waits until so many requests have reached the site since the last Mark. One call must not wait for another.
+func (b *Bridge) reachesSite(n int) bool {
+	for until := time.Now().Add(b.UpstreamTimeout / 2); len(b.Upstream.Journal()) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// outlastsAll makes a call for each way in which the site may hang, all at one time, and tells whether each is refused
+// as it must be within the limit, and the bridge serves on.
+func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invocation, limit time.Duration) bool {
+	var calls sync.WaitGroup
+	answers := make([]*Answer, len(hangs))
+	var disarms []func()
+	b.Upstream.Mark()
+	for i, f := range hangs {
+		f.fault.Count = 1
+		disarm, err := b.Upstream.TryArm(f.fault)
+		if err != nil {
+			break
+		}
+		disarms = append(disarms, disarm)
+		calls.Go(func() {
+			defer ginkgo.GinkgoRecover()
+			answers[i] = b.make(ctx, call)
+		})
+		if f.fault.Kind != mockdrupal.FaultDeaf && !b.reachesSite(i+1) { // a deaf one is not reached
+			break
+		}
+	}
+	calls.Wait()
+	for _, disarm := range disarms {
+		disarm()
+	}
+	for _, a := range answers {
+		if a == nil || a.Took > limit {
+			return false
+		}
+		for _, must := range []types.GomegaMatcher{BeRefusedWith(504, 502, 500), BeEnvelope()} {
+			if ok, err := must.Match(a); !ok || err != nil {
+				return false
+			}
+		}
+	}
+	return b.comesBack(ctx, call) == ""
+}
