@@ -37,8 +37,8 @@ type Bridge struct {
 	patterns    Patterns
 	rateLimit   int
 	seed        int64
-	cases       int                      // made up for one check at most
-	makers      map[string]*cases.Maker  // by the inputSchema
+	cases       int // made up for one check at most
+	makers      *cases.Makers
 	taken       map[takenBy]*cases.Maker // of what was made up that which the tool takes; nil: nothing
 	stdio       func(context.Context) (io.ReadWriteCloser, error)
 	advance     func(time.Duration)

@@ -36,18 +36,6 @@ type strictTool struct {
 	*cases.Maker
 }
 
-// maker makes cases of the arguments that a tool shows; nil where none can be made up. It is the same for all checks, for
-// as long as the tool shows the same.
-func (b *Bridge) maker(shown Tool) *cases.Maker {
-	key := string(encode(shown.Input()))
-	made, known := b.makers[key]
-	if !known {
-		made, _ = cases.ForArguments(shown.Input(), b.dice(key)) // a schema that cannot be read is judged elsewhere
-		b.makers[key] = made
-	}
-	return made
-}
-
 // takenBy is the tool that was asked to take what was made up for the inputSchema that it shows.
 type takenBy struct {
 	tool string
@@ -71,7 +59,7 @@ func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []stri
 		if !ok || len(s.Params) == 0 {
 			continue
 		}
-		made := b.maker(shown)
+		made := b.makers.ForArguments(shown.Input())
 		if made == nil {
 			continue
 		}
@@ -188,8 +176,8 @@ func (b *Bridge) resultTools(ctx context.Context) []resultTool {
 		if !ok || !isObject || s.Output == nil || !exact.Equal(published(s.Output), schema) {
 			continue // mapping/output-schema judges another one
 		}
-		if made, err := cases.ForResult(schema, b.dice(s.Name)); err == nil {
-			tools = append(tools, resultTool{s, made})
+		if made := b.makers.ForResult(schema); made != nil {
+			tools = append(tools, resultTool{s, made.With(b.dice(s.Name))})
 		}
 	}
 	return tools

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -60,6 +61,7 @@ type Options struct {
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
 	Seed            int64                                             // of generated cases; 0: 1
 	Cases           int                                               // generated cases of one check at most; 0: 400
+	Makers          *cases.Makers                                     // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
 	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
 }
@@ -186,7 +188,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
-		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: map[string]*cases.Maker{}, taken: map[takenBy]*cases.Maker{},
+		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &cases.Makers{}), taken: map[takenBy]*cases.Maker{},
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
 		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
 	}

@@ -109,7 +109,7 @@ func (b *Bridge) refusesBrokenArguments(ctx SpecContext) {
 	judged := 0
 	for _, call := range b.allowed() {
 		shown, ok := b.As(call.Identity).MustListAll(ctx).Find(call.Tool)
-		made := b.maker(shown)
+		made := b.makers.ForArguments(shown.Input())
 		arguments := must(exact.Parse([]byte(cmp.Or(string(call.Arguments), "{}"))))
 		if !ok || made == nil || !made.Fits(arguments) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"bridgecheck/suites"
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/ledger"
 	"bridgecheck/suites/mutants"
 )
@@ -51,8 +52,9 @@ at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the 
 func selftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
 	case f.judge:
+		o := suites.Options{Tool: thisTool(), Makers: &cases.Makers{}}
 		return mutants.JudgeAsAsked(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) mutants.Row {
-			return mutants.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
+			return mutants.JudgeRow(cmd.Context(), m, o)
 		})
 	case f.mutant != "":
 		return selftestOne(cmd, f)

@@ -16,6 +16,7 @@ import (
 
 	"bridgecheck/reports"
 	"bridgecheck/suites"
+	"bridgecheck/suites/cases"
 	"bridgecheck/suites/ledger"
 )
 
@@ -36,8 +37,9 @@ func TestMain(m *testing.M) {
 	if by == "" {
 		os.Exit(m.Run())
 	}
+	makers := &cases.Makers{}
 	if err := JudgeAsAsked(os.Stdin, os.Stdout, func(m Mutant) Row {
-		var o suites.Options
+		o := suites.Options{Makers: makers}
 		switch by {
 		case allOfThem:
 		case meantOnes:
