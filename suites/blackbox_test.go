@@ -82,13 +82,14 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	query, _ := url.QueryUnescape(r.URL.RawQuery)
+	query, _ := url.QueryUnescape(r.URL.RawQuery)                   // one that cannot be read names nobody
+	text := string(bytes.ReplaceAll(body, []byte("xxxxxxxx"), nil)) // what fills large bodies, which would take long to look through
 	w.mu.Lock()
 	w.seen++
 	for _, tool := range w.tools {
 		quoted := fmt.Sprintf("%q", tool)
-		runs := strings.HasPrefix(r.URL.Path, "/mcp/tools/invoke") && (strings.Contains(string(body), quoted) || strings.Contains(query, tool)) ||
-			r.URL.Path == "/mcp" && strings.Contains(string(body), quoted) || r.URL.Path == "/mcp/tools/"+tool
+		runs := strings.HasPrefix(r.URL.Path, "/mcp/tools/invoke") && (strings.Contains(text, quoted) || strings.Contains(query, tool)) ||
+			r.URL.Path == "/mcp" && (strings.Contains(text, quoted) || strings.Contains(r.Header.Get("Mcp-Name"), tool)) || r.URL.Path == "/mcp/tools/"+tool
 		if runs && w.named[tool] == "" {
 			w.named[tool] = fmt.Sprintf("%s %s %.200s", r.Method, r.URL.RequestURI(), body)
 		}

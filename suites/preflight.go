@@ -51,8 +51,8 @@ func (b *Bridge) preflight(ctx context.Context) error {
 	return nil
 }
 
-// discoverers are the identities who may discover tools.
-var discoverers = []Identity{Discoverer, Agent, Agent2, NoRPC, Service, Admin}
+// discoverers are the identities who see a list of tools; one who may discover and not use JSON-RPC may be refused it.
+var discoverers = []Identity{Discoverer, Agent, Agent2, Service, Admin}
 
 // signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
 func (b *Bridge) signsIn(ctx context.Context) error {

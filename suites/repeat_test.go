@@ -100,7 +100,13 @@ func (q *quitter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func reference(t *testing.T, drupal http.Handler) *bridge.Bridge {
 	t.Helper()
-	b, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal)})
+	return referenceBefore(t, serveAt(t, drupal))
+}
+
+// referenceBefore is the reference bridge before the site at a URL.
+func referenceBefore(t *testing.T, site string) *bridge.Bridge {
+	t.Helper()
+	b, err := bridge.New(bridge.Options{Drupal: site})
 	if err != nil {
 		t.Fatal(err)
 	}

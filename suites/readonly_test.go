@@ -1,0 +1,135 @@
+package suites_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+)
+
+// overheard is a bridge on stdin and stdout; what is written to it is kept.
+type overheard struct {
+	*io.PipeReader
+	stdin *io.PipeWriter
+	mu    *sync.Mutex
+	said  *bytes.Buffer
+}
+
+func (o overheard) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	o.said.Write(p)
+	o.mu.Unlock()
+	return o.stdin.Write(p)
+}
+
+func (o overheard) Close() error { return errors.Join(o.stdin.Close(), o.PipeReader.Close()) }
+
+// TestWithoutAMockNoToolRunsByWhateverWay judges a bridge that has every way to run a tool (invoke, MCP, stdio), with all
+// capabilities claimed and with made-up cases and sequences, and counts what reaches the site.
+func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
+	takesArguments := []suites.Invocation{{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"w"}`)}}
+	for what, c := range map[string]struct {
+		allowed  []suites.Invocation
+		recorded bool
+	}{
+		"nothing allowed":                {},
+		"allowed, and a recording proxy": {allowed: takesArguments, recorded: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			drupal := defaultSite(t, mockdrupal.Options{}, nil)
+			o := suites.Options{
+				Capabilities: allCapabilities(t), Invocations: c.allowed, Patterns: &suites.Patterns{Include: []string{"*"}}, RateLimit: 5,
+				Cases: 20, Skip: []string{"upstream/huge-answer"}, // of what is allowed, and slow
+				Credentials: map[suites.Identity]suites.Credentials{
+					suites.Agent:      {User: "agent", Password: "agent-pass"},
+					suites.Agent2:     {User: "agent2", Password: "agent2-pass"},
+					suites.Discoverer: {User: "discoverer", Password: "discoverer-pass"},
+					suites.Outsider:   {User: "outsider", Password: "outsider-pass"},
+					suites.NoRPC:      {User: "norpc", Password: "norpc-pass"},
+					suites.Service:    {User: "service", Password: "service-pass"},
+					suites.Admin:      {User: "admin", Password: "admin-pass"},
+				},
+				Invalidate: &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin},
+			}
+			site := serveAt(t, drupal)
+			if c.recorded {
+				address, err := url.Parse(site)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o.Recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				proxy, err := o.Recorder.Listen("127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { proxy.Close() })
+				site = proxy.URL
+			}
+			b := referenceBefore(t, site)
+			var mu sync.Mutex
+			var said bytes.Buffer
+			o.Stdio = func(context.Context) (io.ReadWriteCloser, error) {
+				in, toBridge := io.Pipe()
+				fromBridge, out := io.Pipe()
+				go func() { out.CloseWithError(b.ServeStdio(context.Background(), in, out, "service", "service-pass")) }()
+				return overheard{fromBridge, toBridge, &mu, &said}, nil
+			}
+			seen := watch(drupal)
+			seen.Handler = b
+			report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, seen)}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			mayBeNamed := func(tool string) bool {
+				return slices.ContainsFunc(c.allowed, func(i suites.Invocation) bool { return i.Tool == tool })
+			}
+			for tool, request := range seen.named {
+				if !mayBeNamed(tool) {
+					t.Errorf("%s was named: %s", tool, request)
+				}
+			}
+			for _, tool := range seen.tools {
+				if strings.Contains(said.String(), `"`+tool+`"`) && !mayBeNamed(tool) {
+					t.Errorf("%s was named over stdio", tool)
+				}
+			}
+			called := 0
+			for _, entry := range drupal.Journal().Entries(0) {
+				for _, call := range entry.Calls {
+					if called++; !mayBeNamed(call.Method) {
+						t.Errorf("a call of %s reached the site: %s %s", call.Method, entry.HTTPMethod, entry.Path)
+					}
+				}
+			}
+			if len(c.allowed) > 0 && called < 10 {
+				t.Errorf("only %d calls reached the site: what is allowed was not made use of", called)
+			}
+			for _, r := range report.Results {
+				if r.DurationMS > 1500 {
+				}
+			}
+			results := verdicts(report)
+			for _, id := range []string{"mcp/stdio", "mcp/unknown-tool", "list/order-stable", "describe/equals-list"} {
+				if r := results[id]; r.Verdict != reports.Pass {
+					t.Errorf("%s is %s, so that this proves nothing of it: %s", id, r.Verdict, r.Message)
+				}
+			}
+			if r := results["invoke/invalid-arguments-400"]; len(c.allowed) > 0 && r.Verdict != reports.Pass {
+				t.Errorf("no case was made up for what is allowed: %s (%s)", r.Verdict, r.Message)
+			}
+		})
+	}
+}
