@@ -150,6 +150,7 @@ func (s *Session) openStream(ctx context.Context, wanted map[string]any) (*http.
 	for name, values := range h {
 		req.Header[name] = values
 	}
+	s.Client.bridge.keepPace()
 	return s.Client.bridge.transport.RoundTrip(req)
 }
 

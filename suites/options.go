@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -70,10 +71,23 @@ type Options struct {
 func (o Options) Redactor() *redact.Redactor {
 	r := &redact.Redactor{}
 	r.Add(o.Secrets...)
+	r.Add(proxySecrets(os.Getenv)...)
 	for _, creds := range o.Credentials {
 		r.Add(creds.secrets()...)
 	}
 	return r
+}
+
+// proxySecrets are the passwords of the proxies that the environment names.
+func proxySecrets(getenv func(string) string) []string {
+	var secrets []string
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		if proxy, err := url.Parse(getenv(name)); err == nil && proxy.User != nil {
+			password, _ := proxy.User.Password()
+			secrets = append(secrets, password, basic(proxy.User.Username(), password))
+		}
+	}
+	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
 // UsageError is a mistake in what the run was told.

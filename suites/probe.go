@@ -91,9 +91,7 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	if c.bridge.ctx.Err() != nil {
 		c.bridge.cutShort()
 	}
-	if c.bridge.pace != nil {
-		_ = c.bridge.pace.Wait(c.bridge.ctx) // an ended run is noticed below
-	}
+	c.bridge.keepPace()
 	since := c.bridge.Upstream.last()
 	a.At = time.Now()
 	if c.bridge.Drupal == nil && c.mayRun(r) {
@@ -101,6 +99,7 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 	}
 	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
 		a.Err, r.Fresh = nil, true
+		c.bridge.keepPace()
 		c.exchange(ctx, r, a)
 	}
 	a.Took = time.Since(a.At)
@@ -109,6 +108,13 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 		c.bridge.cutShort()
 	}
 	return a
+}
+
+// keepPace waits until the run may send its next request.
+func (b *Bridge) keepPace() {
+	if b.pace != nil {
+		_ = b.pace.Wait(b.ctx) // who sends notices that the run has ended
+	}
 }
 
 // answerTo makes the answer that is to be filled, with the request beside it.
@@ -221,7 +227,7 @@ func plainError(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("no such host: %s", dns.Name)
 	case errors.As(err, &cert):
-		return fmt.Errorf("the TLS certificate is not trusted: %w", cert.Err)
+		return fmt.Errorf("the TLS certificate is not trusted: %w (tls.ca in the configuration names a file of certificates to trust)", cert.Err)
 	case errors.As(err, &rec):
 		return fmt.Errorf("TLS failed: the server does not speak TLS on this port")
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -230,6 +236,10 @@ func plainError(ctx context.Context, err error) error {
 		return fmt.Errorf("the connection was closed without an answer")
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("cannot connect to %s: %w", op.Addr, op.Err)
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return fmt.Errorf("cannot connect to the proxy: %w", op.Err)
+	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
+		return fmt.Errorf("the server does not take our TLS certificate, or wants one: %w (tls.cert and tls.key in the configuration)", op.Err)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
 	}

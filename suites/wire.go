@@ -26,6 +26,9 @@ func (c Client) Dial(ctx context.Context) *wire {
 	if err != nil {
 		NotTestable("the URL cannot be dialled: " + err.Error())
 	}
+	if by, err := c.bridge.transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
+		NotTestable("it needs a connection of its own to the bridge, and the run goes by a proxy")
+	}
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -56,6 +59,7 @@ func (w *wire) Close() { w.conn.Close() }
 func (w *wire) Ask(ctx context.Context, r Request) *Answer {
 	a := w.client.answerTo(&r)
 	req, err := w.client.request(ctx, r, a)
+	w.client.bridge.keepPace()
 	since := w.client.bridge.Upstream.last()
 	a.At = time.Now()
 	if err == nil {
@@ -91,6 +95,7 @@ func (w *wire) Rest() ([]byte, error) { return io.ReadAll(io.LimitReader(w.from,
 
 // Write sends bytes as they are.
 func (w *wire) Write(text string) error {
+	w.client.bridge.keepPace()
 	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.bridge.timeout)); err != nil {
 		return fmt.Errorf("set a deadline: %w", err)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
+// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -53,7 +53,21 @@ var nulls = map[string]http.HandlerFunc{
 }
 
 // listings are servers that show the tools a and b and nothing else; properties [] are wrong.
-var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]")}
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied}
+
+// proxied is a proxy that takes a password and reaches a bridge where nobody else does, at bridge.invalid. It shows what
+// it was sent.
+func proxied(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Seen", r.Header.Get("Proxy-Authorization"))
+	switch {
+	case r.URL.Host != "bridge.invalid":
+		w.WriteHeader(http.StatusBadGateway)
+	case r.Header.Get("Proxy-Authorization") == "":
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	default:
+		listing("[]", "{}")(w, r)
+	}
+}
 
 func listing(propertiesOfA, propertiesOfB string) http.HandlerFunc {
 	const tool = `{"name":"%s","description":"does","inputSchema":{"type":"object","properties":%s}}`
@@ -75,6 +89,7 @@ func setup(env *testscript.Env) error {
 			server := httptest.NewServer(handler)
 			env.Defer(server.Close)
 			env.Setenv(name, server.URL)
+			env.Setenv(name+"_ADDR", strings.TrimPrefix(server.URL, "http://"))
 		}
 	}
 	busy, err := net.Listen("tcp", "127.0.0.1:0")

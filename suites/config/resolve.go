@@ -77,6 +77,9 @@ func (f *File) check() error {
 	case f.Settings.Invalidate != nil && !strings.HasPrefix(f.Settings.Invalidate.Path, "/"):
 		return f.fault("settings.invalidate.path", "settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
 	}
+	if err := f.noSecretInAddresses(); err != nil {
+		return err
+	}
 	for name, identity := range f.Identities {
 		if !slices.Contains(roles, name) {
 			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, ledger.Nearest(name, roles), strings.Join(roles, ", "))
@@ -91,6 +94,30 @@ func (f *File) check() error {
 		}
 		if call.Identity != "" && call.Identity != "anonymous" && !f.has(call.Identity) {
 			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is none of the identities", i+1, call.Identity)
+		}
+	}
+	return nil
+}
+
+// noSecretInAddresses refuses an address with a password in it.
+func (f *File) noSecretInAddresses() error {
+	type address struct{ key, value, instead string }
+	addresses := []address{
+		{"url", f.URL, "sign the agent in under identities"},
+		{"drupal", f.Drupal, "a proxy passes on what callers send, and signs in nobody itself"},
+		{"proxy", f.Proxy, "leave proxy out and set HTTP_PROXY or HTTPS_PROXY in the environment"},
+	}
+	for name, i := range f.Identities {
+		if i.Login != nil {
+			addresses = append(addresses, address{"identities." + name + ".login.url", i.Login.URL, "give user and password as login has them"})
+		}
+		if i.ClientCredentials != nil {
+			addresses = append(addresses, address{"identities." + name + ".client_credentials.token_url", i.ClientCredentials.TokenURL, "give client_id and client_secret"})
+		}
+	}
+	for _, a := range addresses {
+		if u, err := url.Parse(a.value); err == nil && u.User != nil {
+			return f.fault(a.key, "%s: a secret may not stand in this file, and there is a user in the address: %s", a.key, a.instead)
 		}
 	}
 	return nil
@@ -333,7 +360,7 @@ func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, er
 		return "", err
 	}
 	site := strings.TrimSuffix(cmp.Or(l.URL, f.URL), "/")
-	resp, err := f.post(ctx, site+"/user/login?_format=json", "application/json", "", body, o)
+	resp, err := f.post(ctx, site+"/user/login?_format=json", http.Header{"Content-Type": {"application/json"}}, body, o)
 	if err != nil {
 		return "", err
 	}
@@ -358,21 +385,42 @@ func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (stri
 	if err != nil {
 		return "", err
 	}
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret}}
+	form := url.Values{"grant_type": {"client_credentials"}}
 	if c.Scope != "" {
 		form.Set("scope", c.Scope)
 	}
-	resp, err := f.post(ctx, c.TokenURL, "application/x-www-form-urlencoded", "", []byte(form.Encode()), o)
-	if err != nil {
+	send := func(header http.Header, form url.Values) (token, error) {
+		header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := f.post(ctx, c.TokenURL, header, []byte(form.Encode()), o)
+		t := token{status: resp.status}
+		_ = json.Unmarshal(resp.body, &t) // no JSON gives no token
+		return t, err
+	}
+	// RFC 6749 §2.3.1: every server takes Basic, with both parts encoded as a form has them; some take the body alone.
+	basic := &http.Request{Header: http.Header{}}
+	basic.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(secret))
+	t, err := send(basic.Header, form)
+	if err == nil && t.Access == "" && (t.status == http.StatusBadRequest || t.status == http.StatusUnauthorized) {
+		form.Set("client_id", c.ID)
+		form.Set("client_secret", secret)
+		t, err = send(http.Header{}, form)
+	}
+	switch {
+	case err != nil:
 		return "", err
+	case t.Access == "" && t.Error != "":
+		return "", fmt.Errorf("%s answered the request for a token with %d %s", c.TokenURL, t.status, t.Error)
+	case t.Access == "":
+		return "", fmt.Errorf("%s answered the request for a token with %d and no access_token", c.TokenURL, t.status)
 	}
-	var token struct {
-		Access string `json:"access_token"`
-	}
-	if json.Unmarshal(resp.body, &token) != nil || token.Access == "" {
-		return "", fmt.Errorf("%s answered the request for a token with %d and no access_token", c.TokenURL, resp.status)
-	}
-	return token.Access, nil
+	return t.Access, nil
+}
+
+// token is a token endpoint's answer.
+type token struct {
+	status int
+	Access string `json:"access_token"`
+	Error  string `json:"error"` // a code of RFC 6749 §5.2
 }
 
 type reply struct {
@@ -381,17 +429,21 @@ type reply struct {
 	body    []byte
 }
 
-func (f *File) post(ctx context.Context, to, contentType, cookie string, body []byte, o suites.Options) (reply, error) {
+// post sends a request of our own, no faster than the configuration's rate.
+func (f *File) post(ctx context.Context, to string, header http.Header, body []byte, o suites.Options) (reply, error) {
+	if o.Rate > 0 {
+		select {
+		case <-time.After(time.Duration(float64(time.Second) / o.Rate)):
+		case <-ctx.Done():
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, 10*time.Second))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, fmt.Errorf("sign in: %w", err)
 	}
-	req.Header.Set("Content-Type", contentType)
-	if cookie != "" {
-		req.Header.Set("Cookie", cookie)
-	}
+	req.Header = header
 	transport := &http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment}
 	if o.Proxy != nil {
 		transport.Proxy = o.Proxy

@@ -33,7 +33,8 @@ func (f *File) End(ctx context.Context, sessions ...Session) error {
 	}
 	var failed []error
 	for _, s := range sessions {
-		resp, err := f.post(ctx, s.Site+"/user/logout?_format=json&token="+url.QueryEscape(s.Token), "application/json", s.Cookie, nil, suites.Options{TLS: settings, Proxy: proxy})
+		resp, err := f.post(ctx, s.Site+"/user/logout?_format=json&token="+url.QueryEscape(s.Token),
+			http.Header{"Content-Type": {"application/json"}, "Cookie": {s.Cookie}}, nil, suites.Options{TLS: settings, Proxy: proxy})
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("a session at %s could not be ended: %w", s.Site, err))

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+)
+
+// realSite is the reference bridge before a site, as a run meets them that knows nothing of either.
+type realSite struct {
+	drupal *mockdrupal.Drupal
+	site   string // URL
+	bridge http.Handler
+}
+
+func newRealSite(t *testing.T) *realSite {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
+	s := &realSite{}
+	if s.drupal, err = mockdrupal.New(site, mockdrupal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.drupal)
+	t.Cleanup(server.Close)
+	s.site = server.URL
+	b, err := bridge.New(bridge.Options{Drupal: s.site, Credentials: append(bridge.Options{}.Credentials, "basic", "bearer", "cookie")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	s.bridge = b
+	return s
+}
+
+// others are the accounts beside the agent that the site has shown its methods since its journal was cleared.
+func (s *realSite) others() []string {
+	var names []string
+	for _, e := range s.drupal.Journal().Entries(0) {
+		if e.Route == mockdrupal.RouteMethods && e.Status == http.StatusOK && e.User != "agent" {
+			names = append(names, e.User)
+		}
+	}
+	return names
+}
+
+func served(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// outcome is what a run ended with.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	report         *reports.Report // nil: there is none
+}
+
+func (o outcome) verdict(id string) reports.Verdict {
+	if o.report == nil {
+		return ""
+	}
+	for _, r := range o.report.Results {
+		if r.ID == id {
+			return r.Verdict
+		}
+	}
+	return ""
+}
+
+// runWith runs with a configuration in a folder of its own, which may hold other files.
+func runWith(t *testing.T, dir, config string, args ...string) outcome {
+	t.Helper()
+	file := filepath.Join(dir, "bridge.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	report := filepath.Join(dir, "report")
+	o := outcome{code: execute(t.Context(), append([]string{"run", "--config", file, "--report-dir", report}, args...), &stdout, &stderr)}
+	o.stdout, o.stderr = stdout.String(), stderr.String()
+	if r, err := reports.ReadFile(report); err == nil {
+		o.report = r
+	}
+	return o
+}
+
+func TestRealSitesAreSignedInto(t *testing.T) {
+	s := newRealSite(t)
+	key := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // takes a header of its own
+		r.Header.Del("Authorization")
+		if r.Header.Get("X-Api-Key") == "key-of-agent" {
+			r.SetBasicAuth("agent", "agent-pass")
+		}
+		s.bridge.ServeHTTP(w, r)
+	})
+	bodyAlone := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // takes no Basic
+		if r.Header.Get("Authorization") != "" {
+			w.WriteHeader(http.StatusUnauthorized)
+			w.Write([]byte(`{"error":"invalid_client"}`))
+			return
+		}
+		s.drupal.ServeHTTP(w, r)
+	}))
+	basicAlone := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ParseForm() == nil && r.PostForm.Has("client_secret") {
+			w.WriteHeader(http.StatusBadRequest)
+			w.Write([]byte(`{"error":"invalid_request"}`))
+			return
+		}
+		r.Body = http.NoBody
+		body := r.PostForm.Encode()
+		inner := httptest.NewRequestWithContext(r.Context(), http.MethodPost, "/oauth/token", strings.NewReader(body))
+		inner.Header = r.Header
+		s.drupal.ServeHTTP(w, inner)
+	}))
+	token := ""
+	for _, u := range s.drupal.Site().Users {
+		if u.Name == "agent" && len(u.Tokens) > 0 {
+			token = u.Tokens[0].Value
+		}
+	}
+	for name, c := range map[string]struct {
+		bridge   http.Handler
+		identity string
+		secret   string // in the variable SECRET and in the file secret
+		refused  string // what is said when the secret is wrong
+	}{
+		"basic":                          {s.bridge, "basic: {user: agent, password: {env: SECRET}}", "agent-pass", "agent"},
+		"basic from a file":              {s.bridge, "basic: {user: agent, password: {file: secret}}", "agent-pass", "agent"},
+		"bearer":                         {s.bridge, "bearer: {env: SECRET}", token, "agent"},
+		"a session":                      {s.bridge, "login: {url: " + s.site + ", user: agent, password: {env: SECRET}}", "agent-pass", "identities.agent: " + s.site + " answered the login of agent with 400 and no session cookie"},
+		"client credentials":             {s.bridge, "client_credentials: {token_url: " + s.site + "/oauth/token, client_id: agent, client_secret: {env: SECRET}}", "agent-pass", "identities.agent: " + s.site + "/oauth/token answered the request for a token with 401 invalid_client"},
+		"client credentials in the body": {s.bridge, "client_credentials: {token_url: " + bodyAlone + "/oauth/token, client_id: agent, client_secret: {env: SECRET}}", "agent-pass", "401 invalid_client"},
+		"client credentials by Basic":    {s.bridge, "client_credentials: {token_url: " + basicAlone + "/oauth/token, client_id: agent, client_secret: {env: SECRET}}", "agent-pass", "400 invalid_request"},
+		"a header":                       {key, "headers: {X-Api-Key: {env: SECRET}}", "key-of-agent", "agent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			config := "url: " + served(t, c.bridge) + "\nidentities:\n  agent: {" + c.identity + "}\nonly: [list/answers-json, describe/answers-tool]\n"
+			keep := func(secret string) {
+				t.Setenv("SECRET", secret)
+				if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(secret+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keep(c.secret)
+			s.drupal.Journal().Clear()
+			if o := runWith(t, dir, config); o.code != exitOK || o.report.Summary.Pass != 2 {
+				t.Fatalf("the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+			}
+			if names := s.others(); len(names) > 0 {
+				t.Errorf("the site has shown its methods to %v, want the agent alone", names)
+			}
+			keep("wrong-" + c.secret)
+			o := runWith(t, dir, config)
+			if o.code != exitUsage || !strings.Contains(o.stderr, c.refused) {
+				t.Errorf("with a wrong secret the run ended with %d: %s%s, want %q", o.code, o.stdout, o.stderr, c.refused)
+			}
+			if strings.Contains(o.stdout+o.stderr, "wrong-"+c.secret) {
+				t.Errorf("the secret is shown: %s%s", o.stdout, o.stderr)
+			}
+		})
+	}
+}
+
+// issued is a certificate with its key, as files.
+type issued struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pair        tls.Certificate
+}
+
+// issue makes a certificate for 127.0.0.1, signed by an issuer or by itself, and writes NAME.pem and NAME.key.
+func issue(t *testing.T, dir, name string, by *issued) *issued {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	parent, signer := template, key
+	if by != nil {
+		parent, signer = by.certificate, by.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM, keyPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
+	for file, data := range map[string][]byte{name + ".pem": certPEM, name + ".key": keyPEM} {
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &issued{certificate, key, pair}
+}
+
+func TestRealSitesBehindTLS(t *testing.T) {
+	dir := t.TempDir()
+	ca := issue(t, dir, "ca", nil)
+	own := issue(t, dir, "server", ca)
+	issue(t, dir, "client", ca)
+	issue(t, dir, "stranger", nil)
+	s := newRealSite(t)
+	clients := x509.NewCertPool()
+	clients.AddCert(ca.certificate)
+	serve := func(settings *tls.Config) string {
+		server := httptest.NewUnstartedServer(s.bridge)
+		server.TLS = settings
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		u, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "https://localhost:" + u.Port()
+	}
+	plain := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}})
+	mutual := serve(&tls.Config{Certificates: []tls.Certificate{own.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients})
+	t.Setenv("SECRET", "agent-pass")
+	for name, c := range map[string]struct {
+		url, tls string
+		code     int
+		says     string
+	}{
+		"a CA of its own":                {plain, "tls: {ca: ca.pem}", exitOK, ""},
+		"no CA":                          {plain, "", exitUnreachable, "the TLS certificate is not trusted"},
+		"another CA":                     {plain, "tls: {ca: stranger.pem}", exitUnreachable, "tls.ca in the configuration"},
+		"insecure":                       {plain, "tls: {insecure: true}", exitOK, "warning: the bridge's certificate is not checked (tls.insecure)"},
+		"a client certificate":           {mutual, "tls: {ca: ca.pem, cert: client.pem, key: client.key}", exitOK, ""},
+		"no client certificate":          {mutual, "tls: {ca: ca.pem}", exitUnreachable, "tls.cert and tls.key in the configuration"},
+		"a stranger's certificate":       {mutual, "tls: {ca: ca.pem, cert: stranger.pem, key: stranger.key}", exitUnreachable, "tls.cert and tls.key in the configuration"},
+		"a key that does not fit":        {mutual, "tls: {ca: ca.pem, cert: client.pem, key: ca.key}", exitUsage, "bridge.yaml:4: tls.cert and tls.key"},
+		"a CA file that is none":         {plain, "tls: {ca: bridge.yaml}", exitUsage, "bridge.yaml:4: tls.ca: bridge.yaml holds no certificate"},
+		"TLS where there is none spoken": {strings.Replace(served(t, s.bridge), "http://", "https://", 1), "", exitUnreachable, "the server does not speak TLS on this port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := runWith(t, dir, "url: "+c.url+"\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json]\n"+c.tls+"\n")
+			if o.code != c.code || !strings.Contains(o.stderr, c.says) {
+				t.Errorf("the run ended with %d, want %d: %s%s, want %q", o.code, c.code, o.stdout, o.stderr, c.says)
+			}
+		})
+	}
+}
+
+func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
+	s := newRealSite(t)
+	below := http.StripPrefix("/sub/path", s.bridge)
+	inner, err := url.Parse(served(t, below))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	asked := map[string]int{}
+	proxy := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[r.URL.Host]++
+		mu.Unlock()
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(inner) }}).ServeHTTP(w, r)
+	}))
+	t.Setenv("SECRET", "agent-pass")
+	only := "\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json, describe/answers-tool, list/cursor-opaque-roundtrip]\n"
+	if o := runWith(t, t.TempDir(), "url: "+inner.String()+"/sub/path/"+only); o.code != exitOK || o.verdict("describe/answers-tool") != reports.Pass {
+		t.Errorf("below a base path the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: "+proxy+"\n"); o.code != exitOK || o.verdict("describe/answers-tool") != reports.Pass {
+		t.Errorf("behind a proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if asked["bridge.invalid"] < 10 {
+		t.Errorf("the proxy was asked for %v", asked)
+	}
+	free, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: http://"+free+"\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "cannot connect to the proxy") {
+		t.Errorf("without its proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+func TestARunKeepsToItsRate(t *testing.T) {
+	s := newRealSite(t)
+	var mu sync.Mutex
+	var came []time.Time
+	at := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		came = append(came, time.Now())
+		mu.Unlock()
+		s.bridge.ServeHTTP(w, r)
+	}))
+	t.Setenv("SECRET", "agent-pass")
+	const rate = 50
+	o := runWith(t, t.TempDir(), "url: "+at+"\nrate: 50\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [describe/answers-tool, http/keep-alive-after-error, list/cursor-malformed]\n")
+	if o.code != exitOK || len(came) < rate {
+		t.Fatalf("the run ended with %d after %d requests: %s%s", o.code, len(came), o.stdout, o.stderr)
+	}
+	// In any second no more than twice the rate: requests may be late on a busy machine and then come close together.
+	for i := range came {
+		n := 0
+		for _, other := range came[i:] {
+			if other.Sub(came[i]) < time.Second {
+				n++
+			}
+		}
+		if n > 2*rate {
+			t.Fatalf("%d requests came within a second, at a rate of %d", n, rate)
+		}
+	}
+}
+
+func TestAConfiguredTimeoutHolds(t *testing.T) {
+	s := newRealSite(t)
+	slow := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(400 * time.Millisecond):
+			s.bridge.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Setenv("SECRET", "agent-pass")
+	config := "url: " + slow + "\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json]\n"
+	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "no answer within the time-out") {
+		t.Errorf("with a short time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if o := runWith(t, t.TempDir(), config+"timeout: 1m\n"); o.code != exitOK {
+		t.Errorf("with a long time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if o := runWith(t, t.TempDir(), config+"run_timeout: 100ms\n"); o.code != exitUnjudged || !strings.Contains(o.stdout, "run time-out") {
+		t.Errorf("with a short time-out of the run it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
