@@ -161,7 +161,7 @@ func Settings() []Setting {
 		duration("header_timeout", "", "5s",
 			"how long a request's header may take to arrive", func(o *Options) *time.Duration { return &o.HeaderTimeout }),
 		duration("write_timeout", "", "30s",
-			"how long a caller may take to accept the next 64 KiB of an answer",
+			"how long a caller may take to accept each 64 KiB of an answer that is longer than 16 KiB, or an event of a stream",
 			func(o *Options) *time.Duration { return &o.WriteTimeout }),
 		duration("session_idle", "", "1h",
 			"how long an MCP session may go unused", func(o *Options) *time.Duration { return &o.SessionIdle }),

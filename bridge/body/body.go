@@ -74,15 +74,24 @@ func (c *cutOff) undo() {
 	http.NewResponseController(c.w).SetReadDeadline(time.Time{}) //nolint:errcheck // see above
 }
 
-// chunk is how much of an answer a caller has to accept at a time.
-const chunk = 64 << 10
+const (
+	// chunk is how much of an answer a caller has to accept at a time.
+	chunk = 64 << 10
+	// small is what a connection takes whole, whether the caller reads or not: by Linux's default the first 16 KiB.
+	small = 16 << 10
+)
 
 // Write sends the parts of an answer one after the other. A caller who does not accept the next 64 KiB within a time is
 // cut off: writing fails, and the request's context ends. What is left in the server's buffer at the end has as long.
+// A small answer has no deadline, for that would cost more than sending it.
 func Write(w http.ResponseWriter, within time.Duration, parts ...[]byte) error {
-	conn := http.NewResponseController(w)
-	extend := func() { conn.SetWriteDeadline(time.Now().Add(within)) } //nolint:errcheck // see cutOff
-	extend()
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
+	if length > small {
+		Extend(w, within)
+	}
 	for _, part := range parts {
 		for len(part) > 0 {
 			n, err := w.Write(part[:min(len(part), chunk)])
@@ -90,9 +99,14 @@ func Write(w http.ResponseWriter, within time.Duration, parts ...[]byte) error {
 				return err
 			}
 			if part = part[n:]; n == chunk {
-				extend()
+				Extend(w, within)
 			}
 		}
 	}
 	return nil
+}
+
+// Extend gives a caller so much time from now on to accept what is written.
+func Extend(w http.ResponseWriter, within time.Duration) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(within)) //nolint:errcheck // see cutOff
 }

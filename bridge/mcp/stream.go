@@ -41,6 +41,7 @@ func (s *stream) write(before string, message []byte, after string) {
 		h.Set("X-Accel-Buffering", "no") // or a proxy would hold messages back
 		s.w.WriteHeader(http.StatusOK)
 	}
+	body.Extend(s.w, s.within)                                        // small as they are, they add up where nobody reads
 	body.Write(s.w, s.within, []byte(before), message, []byte(after)) //nolint:errcheck // see send
 	conn := http.NewResponseController(s.w)
 	conn.Flush()                       //nolint:errcheck // a writer that cannot flush has nothing to hold back
