@@ -3,6 +3,7 @@ package suites
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 
@@ -15,8 +16,13 @@ import (
 var _ = Area("describe", func(b *Bridge) {
 	b.Check("describe/answers-tool", func(ctx SpecContext) {
 		b.eachListed(ctx, func(caller Client, listed Tool) {
-			Expect(caller.Describe(ctx, listed.Name())).To(BeTheTool(listed.Name()))
+			r := caller.Describe(ctx, listed.Name())
+			Expect(r).To(BeTheTool(listed.Name()))
+			Expect(r).To(BeJSON())
 		})
+		known := b.KnownTool(ctx)
+		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known), "with every byte percent-encoded")
+		Expect(b.newcomer().Describe(ctx, known)).To(BeTheTool(known), "the first request of a caller")
 	})
 
 	b.Check("describe/equals-list", func(ctx SpecContext) {
@@ -102,6 +108,9 @@ var _ = Area("describe", func(b *Bridge) {
 			}
 			Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404), what)
 		}
+		for what, name := range uncleanSpellings(known) {
+			Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError(), what)
+		}
 	})
 
 	b.Check("describe/name-not-scalar", func(ctx SpecContext) {
@@ -143,7 +152,8 @@ var _ = Area("describe", func(b *Bridge) {
 			other.Describe(ctx, known).MustSucceed()
 		}
 
-		for what, query := range inOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name="}) {
+		for what, query := range inOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
+			"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
 			callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
 			for _, c := range callers {
 				Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
@@ -164,15 +174,21 @@ var _ = Area("describe", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
 		const hostile = `</script><script>alert(1)</script>"'&\`
-		r := b.As(Agent).Describe(ctx, hostile)
-		Expect(r).To(BeClientError())
-		Expect(r).To(BeJSON())
+		for what, query := range map[string]url.Values{
+			"markup":             {"name": {hostile}},
+			"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
+			"a callback":         {"name": {hostile}, "callback": {"alert"}},
+		} {
+			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
+			Expect(r).To(BeClientError(), what)
+			Expect(r).To(BeJSON(), what)
+		}
 	})
 })
 
 // oddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
-// of the language has.
-var oddNames = []string{"0", "null", "constructor", "__proto__", "toString"}
+// of the language has; and those that a careless message does not hold whole.
+var oddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
 
 // eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs.
 func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
@@ -194,7 +210,7 @@ func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, liste
 
 // otherSpellings are names close to a known one that must not find it, each with what it tries.
 func otherSpellings(name string) map[string]string {
-	return map[string]string{
+	spellings := map[string]string{
 		"upper case":     strings.ToUpper(name),
 		"lower case":     strings.ToLower(name),
 		"a blank before": " " + name,
@@ -207,7 +223,24 @@ func otherSpellings(name string) map[string]string {
 		"everything":     "*",
 		"SQL's wildcard": name[:1] + "%",
 		"a pattern":      ".*",
+
+		"SQL's wildcard for one character": name[:1] + "_" + name[min(2, len(name)):],
+		"a pattern of one character":       name[:1] + "." + name[min(2, len(name)):],
+		"a suffix":                         name[1:],
+		"a longer one by a dot":            name + ".",
+		"a longer one by a word":           name + ".x",
+		"percent-encoded twice":            percentEncoded(name),
+		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
+		"an accent":                        name[:1] + "\u0301" + name[1:],
+		"a blank of no width behind":       name + "\u200b",
 	}
+	maps.DeleteFunc(spellings, func(_, other string) bool { return other == "" || other == name })
+	return spellings
+}
+
+// uncleanSpellings must not find the name either, and may be refused for their control characters before it is looked up.
+func uncleanSpellings(name string) map[string]string {
+	return map[string]string{"a NUL behind": name + "\x00", "a NUL and more behind": name + "\x00x", "a line break behind": name + "\n", "a tab before": "\t" + name}
 }
 
 // HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.

@@ -64,9 +64,12 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		listed := b.As(Agent).MustListAll(ctx).Names()
 		for what, name := range inOrder(otherSpellings(call.Tool)) {
-			if name != call.Tool && !contains(listed, name) {
+			if !contains(listed, name) {
 				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
 			}
+		}
+		for what, name := range uncleanSpellings(call.Tool) {
+			Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError(), what)
 		}
 		for _, name := range oddNames {
 			if !contains(listed, name) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,8 +20,9 @@ var _ = Area("list", func(b *Bridge) {
 			NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
 		}
 		Expect(first).To(HaveStatus(200))
-		for _, page := range list.Pages {
-			if page.Status == http.StatusOK {
+		for _, page := range append(list.Pages, b.pagesOfOthers(ctx)...) {
+			if page.Status >= 200 && page.Status <= 299 {
+				Expect(page).To(HaveStatus(200))
 				Expect(page).To(BeJSON())
 			}
 		}
@@ -33,23 +35,29 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/next-cursor-type", func(ctx SpecContext) {
-		for _, page := range b.pages(ctx) {
+		for _, page := range append(b.pages(ctx), b.pagesWithoutTools(ctx)...) {
 			Expect(page).To(HaveACursorOrNone())
+		}
+		if b.Drupal == nil || b.DiscoveryTTL == 0 {
+			return
+		}
+		b.Replace(ctx, b.Drupal.Site())
+		for tools := range 2 { // a list that ends on its first page
+			Expect(b.shortest(ctx, manyMethods("content.few.", tools))).To(HaveACursorOrNone())
 		}
 	})
 
 	b.Check("list/tool-required-members", func(ctx SpecContext) {
-		list := b.allTools(ctx, b.As(Agent))
-		b.eachTool(list, func(page *Answer, t Tool) {
+		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 			Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 		})
-		for _, page := range list.Pages {
+		for _, page := range b.pages(ctx) {
 			Expect(page).To(HoldObjectsAlone())
 		}
 	})
 
 	b.Check("list/tool-optional-members", func(ctx SpecContext) {
-		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 			Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
 				if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
 					return ""
@@ -69,7 +77,7 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/description-not-empty", func(ctx SpecContext) {
-		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 			Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
 				if t["description"] == "" {
 					return `""`
@@ -80,8 +88,9 @@ var _ = Area("list", func(b *Bridge) {
 	})
 
 	b.Check("list/names-unique", func(ctx SpecContext) {
-		list := b.allTools(ctx, b.As(Agent))
-		b.eachTool(list, func(_ *Answer, t Tool) { Expect(list).To(HaveOnce(t.Name())) })
+		for _, list := range append([]Listing{b.allTools(ctx, b.As(Agent))}, b.listsOfOthers(ctx)...) {
+			b.eachTool(list, func(_ *Answer, t Tool) { Expect(list).To(HaveOnce(t.Name())) })
+		}
 	})
 
 	b.Check("list/order-stable", func(ctx SpecContext) {
@@ -123,6 +132,10 @@ var _ = Area("list", func(b *Bridge) {
 			NotTestable("the agent sees no tool: it needs one")
 		}
 		Expect(list).To(Cover(b, b.mustShow(Agent)))
+		for _, list := range b.listsOfOthers(ctx) {
+			mustBeReadable(list)
+			Expect(list).To(Cover(b, b.mustShow(list.Pages[0].Who)))
+		}
 	})
 
 	b.Check("list/unknown-query-ignored", func(ctx SpecContext) {
@@ -157,17 +170,55 @@ var _ = Area("list", func(b *Bridge) {
 	})
 })
 
-// pages are the agent's pages that came with 200 and an object as body; without any, the check is not testable.
+// pages are the pages that came with 200 and an object as body, the agent's first; without any of his, the check is not
+// testable.
 func (b *Bridge) pages(ctx context.Context) []*Answer {
-	var pages []*Answer
 	list := b.As(Agent).ListAll(ctx)
-	for _, page := range list.Pages {
-		if page.Status == http.StatusOK && page.Object() != nil {
-			pages = append(pages, page)
-		}
-	}
+	pages := readable(list.Pages)
 	if len(pages) == 0 {
 		NotTestable("there is no list of tools (list/answers-json judges that): " + list.Fault)
+	}
+	return append(pages, readable(b.pagesOfOthers(ctx))...)
+}
+
+// shortest is the first page of a caller whom the bridge has never seen, over a site of these methods alone: as soon as
+// the page holds no more, else what the bridge shows in the end. Replace must have seen to it that the old site comes
+// back.
+func (b *Bridge) shortest(ctx context.Context, methods []fixtures.Method) (page *Answer) {
+	site := b.Drupal.Site().Clone()
+	site.Methods = methods
+	b.Drupal.mock.SetSite(site)
+	caller := b.newcomer()
+	b.Await(ctx, func() bool {
+		page = caller.List(ctx)
+		return len(page.Tools()) <= len(methods)
+	})
+	return page
+}
+
+func readable(pages []*Answer) []*Answer {
+	return slices.DeleteFunc(slices.Clone(pages), func(p *Answer) bool { return p.Status != http.StatusOK || p.Object() == nil })
+}
+
+// listsOfOthers are the lists of callers of the mock's site who see more and fewer tools than the agent, where they may
+// list at all.
+func (b *Bridge) listsOfOthers(ctx context.Context) []Listing {
+	if b.Drupal == nil {
+		return nil
+	}
+	var lists []Listing
+	for _, who := range []Identity{Discoverer, Admin} {
+		if list := b.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+func (b *Bridge) pagesOfOthers(ctx context.Context) []*Answer {
+	var pages []*Answer
+	for _, list := range b.listsOfOthers(ctx) {
+		pages = append(pages, list.Pages...)
 	}
 	return pages
 }
@@ -175,19 +226,14 @@ func (b *Bridge) pages(ctx context.Context) []*Answer {
 // pagesWithoutTools are pages that should be empty, as far as the bridge gives any: behind the end, and of a caller who
 // may not use JSON-RPC.
 func (b *Bridge) pagesWithoutTools(ctx context.Context) []*Answer {
-	var asked, pages []*Answer
+	var asked []*Answer
 	if b.Claims("cursor-base64-offset") {
 		asked = append(asked, b.As(Agent).List(ctx, offsetCursor(1_000_000)))
 	}
 	if b.Drupal != nil {
 		asked = append(asked, b.As(b.Drupal.NewUser(fixtures.DiscoverTools)).List(ctx))
 	}
-	for _, page := range asked {
-		if page.Status == http.StatusOK && page.Object() != nil {
-			pages = append(pages, page)
-		}
-	}
-	return pages
+	return readable(asked)
 }
 
 // allTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check

@@ -57,6 +57,20 @@ var _ = Area("list", func(b *Bridge) {
 		hidden := manyMethods("system.hidden.", 2)
 		hidden[0].MCP, hidden[1].MCP = nil, nil
 		Expect(b.present(ctx, hidden).List(ctx)).To(BeNoTools(), "on a site without a tool")
+
+		// That one of two tools went shows to the same caller; so does it that the last one went.
+		two := manyMethods("content.last.", 2)
+		caller := b.present(ctx, append(two, hidden...))
+		for _, left := range [][]fixtures.Method{two[1:], nil} {
+			site := b.Drupal.Site().Clone()
+			site.Methods = append(left, hidden...)
+			b.Drupal.mock.SetSite(site)
+			shown := b.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
+			if len(left) > 0 && !shown {
+				NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
+			}
+		}
+		Expect(caller.List(ctx)).To(BeNoTools(), "after the last tool went")
 	})
 
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {

@@ -127,7 +127,7 @@ var _ = Area("mapping", func(b *Bridge) {
 	})
 
 	b.Check("mapping/input-object", func(ctx SpecContext) {
-		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 			Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
 				schema := t.Input()
 				if schema == nil {
@@ -298,12 +298,10 @@ var _ = Area("mapping", func(b *Bridge) {
 // translate; where nothing is left, the check is not testable.
 func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, t Tool) string) {
 	judged := 0
-	list := b.allTools(ctx, b.As(Agent))
-	twice := repeated(list.Names())
-	b.eachTool(list, func(page *Answer, t Tool) {
+	b.everyTool(ctx, func(list Listing, page *Answer, t Tool) {
 		Expect(page).To(HoldTool(t, expected, func(t Tool) string {
 			m := b.methodOf(t.Name())
-			if m == nil || !translatable(b, m) || contains(twice, t.Name()) {
+			if m == nil || !translatable(b, m) || contains(repeated(list.Names()), t.Name()) {
 				return ""
 			}
 			judged++
@@ -312,6 +310,21 @@ func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *
 	})
 	if judged == 0 {
 		NotTestable("no listed tool bears the name of a method of the site (mapping/name-is-id and mapping/name-underscored judge that)")
+	}
+}
+
+// everyTool judges every tool that the agent sees, and those that only others of the mock's site see, each apart: it
+// stands on a page of a list.
+func (b *Bridge) everyTool(ctx context.Context, judge func(list Listing, page *Answer, t Tool)) {
+	own := b.allTools(ctx, b.As(Agent))
+	b.eachTool(own, func(page *Answer, t Tool) { judge(own, page, t) })
+	shown := own.Names()
+	for _, list := range b.listsOfOthers(ctx) {
+		b.eachTool(list, func(page *Answer, t Tool) {
+			if !contains(shown, t.Name()) {
+				judge(list, page, t)
+			}
+		})
 	}
 }
 

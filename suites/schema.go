@@ -45,9 +45,9 @@ var _ = Area("schema", func(b *Bridge) {
 	})
 })
 
-// eachSchema judges the schemas in these members of every listed tool: fault says what is wrong with one.
+// eachSchema judges the schemas in these members of every tool that is listed to the agent or to others: fault says what is wrong with one.
 func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema any) string, members ...string) {
-	b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 		for _, member := range members {
 			Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {
 				schema, there := t[member]
