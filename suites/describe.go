@@ -108,7 +108,7 @@ var _ = Area("describe", func(b *Bridge) {
 			}
 			Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404), what)
 		}
-		for what, name := range uncleanSpellings(known) {
+		for what, name := range inOrder(uncleanSpellings(known)) {
 			Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError(), what)
 		}
 	})
@@ -174,11 +174,11 @@ var _ = Area("describe", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
 		const hostile = `</script><script>alert(1)</script>"'&\`
-		for what, query := range map[string]url.Values{
+		for what, query := range inOrder(map[string]url.Values{
 			"markup":             {"name": {hostile}},
 			"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
 			"a callback":         {"name": {hostile}, "callback": {"alert"}},
-		} {
+		}) {
 			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
 			Expect(r).To(BeClientError(), what)
 			Expect(r).To(BeJSON(), what)

@@ -22,7 +22,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
 			if len(tool.Arguments) > 0 {
 				b.For(Agent, tool.Name, func() {
-					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveResult())
+					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+					Expect(r).To(HaveResult())
+					Expect(r).To(BeJSON())
 				})
 			}
 		}
@@ -30,6 +32,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.For(Agent, tool.Name, func() {
 				if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
 					Expect(r).To(HoldInResult(tool.Behaviour.Value))
+					Expect(r).To(BeJSON())
 				}
 			})
 		}
@@ -213,6 +216,10 @@ var forwarded = []struct{ what, value string }{
 	{"an integer beyond 2^53 in a list", `[{"id":9007199254740993},9007199254740995]`},
 	{"names that mean something elsewhere", `{"":1,"0":2,"1":3,"a.b":4,"__proto__":{"x":5},"name":"6","arguments":{},"jsonrpc":"1.0","id":7,"$ref":"#"}`},
 	{"a list of lists", `[[1,2],[3],[]]`},
+	{"an object with the keys of a list", `{"0":"a","1":"b"}`},
+	{"a list of one, and one in no order", `[["x"],[3,1,2]]`},
+	{"a text with a NUL", `"a\u0000b"`},
+	{"texts that mean something elsewhere", `["true","null","1e3","[1]","{\"a\":1}","\ufeffx","2024-01-31T10:00:00+02:00","%2E"]`},
 }
 
 // takerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its

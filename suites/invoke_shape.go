@@ -68,7 +68,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
 			}
 		}
-		for what, name := range uncleanSpellings(call.Tool) {
+		for what, name := range inOrder(uncleanSpellings(call.Tool)) {
 			Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError(), what)
 		}
 		for _, name := range oddNames {
@@ -136,6 +136,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		for what, body := range inOrder(map[string]string{
 			"two names":     `{"name":"` + noSuchTool + `","name":` + name + `,"arguments":{}}`,
+			"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
 			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 		}) {
 			Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400), what)
@@ -171,6 +172,13 @@ var malformedBodies = []wrongBody{
 	{"single quotes", `{'name':'` + noSuchTool + `','arguments':{}}`},
 	{"a trailing comma", `{"name":"` + noSuchTool + `","arguments":{},}`},
 	{"NaN", `{"name":"` + noSuchTool + `","arguments":{"x":NaN}}`},
+	{"a comment", `{"name":"` + noSuchTool + `",/* none */"arguments":{}}`},
+	{"a line of comment", `{"name":"` + noSuchTool + `",` + "\n// none\n" + `"arguments":{}}`},
+	{"a member name without quotes", `{name:"` + noSuchTool + `","arguments":{}}`},
+	{"a line break within a string", `{"name":"` + noSuchTool + `","arguments":{"x":"a` + "\n" + `b"}}`},
+	{"a number that starts with a zero", `{"name":"` + noSuchTool + `","arguments":{"x":007}}`},
+	{"a no-break space before it", "\u00a0" + `{"name":"` + noSuchTool + `","arguments":{}}`},
+	{"a NUL behind it", `{"name":"` + noSuchTool + `","arguments":{}}` + "\x00"},
 }
 
 // notObjects are JSON documents that are no object.
@@ -195,6 +203,7 @@ var notNames = []wrongBody{
 	{"an empty list", `{"name":[],"arguments":{}}`},
 	{"an object", `{"name":{"name":"` + noSuchTool + `"},"arguments":{}}`},
 	{"true", `{"name":true,"arguments":{}}`},
+	{"false", `{"name":false,"arguments":{}}`},
 }
 
 // notArguments are calls of TOOL without arguments that could be some.
@@ -206,6 +215,7 @@ var notArguments = []wrongBody{
 	{"a number", `{"name":"TOOL","arguments":5}`},
 	{"zero", `{"name":"TOOL","arguments":0}`},
 	{"true", `{"name":"TOOL","arguments":true}`},
+	{"false", `{"name":"TOOL","arguments":false}`},
 	{"a list", `{"name":"TOOL","arguments":["x",2]}`},
 }
 

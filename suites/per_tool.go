@@ -22,10 +22,17 @@ var scopes = []string{"content:read", "content:write"}
 
 var _ = Area("per-tool", func(b *Bridge) {
 	b.Check("per-tool/answers", func(ctx SpecContext) {
-		known := b.knownMethod()
-		Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, "abc")).To(AnswerRPC("abc"), "by POST")
-		query := string(rpcBody(known, Args{}, 7))
-		Expect(b.As(Agent).Send(ctx, Request{Path: toolPath(known), Query: url.Values{"query": {query}}})).To(AnswerRPC("7"), "by GET ?query=")
+		known, echo := b.knownMethod(), b.echoTool()
+		for _, id := range []any{"abc", 7, "7"} {
+			Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id), "by POST")
+			Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id), "by GET ?query=")
+		}
+		params := echo.arguments("é+&% {}")
+		call := rpcBody(echo.ID, params, 1)
+		for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).PostAt(ctx, echo.ID, call), "by GET ?query=": b.As(Agent).AskAt(ctx, echo.ID, call)}) {
+			Expect(r).To(AnswerRPC(1), how)
+			Expect(r).To(GiveResult(string(encode(params))), how)
+		}
 	})
 
 	b.Check("per-tool/name-binds", func(ctx SpecContext) {
@@ -33,15 +40,17 @@ var _ = Area("per-tool", func(b *Bridge) {
 		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
 		b.Drupal.Mark()
 		for _, method := range []string{other, b.echoTool().ID} {
-			r := b.As(Agent).CallAt(ctx, known, method, Args{}, 1)
-			Expect(r).To(Meet("a refusal", func(a *Answer) string {
-				if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
-					return ""
-				}
-				return a.rpcOutcome()
-			}), "the method "+method+" at the tool "+known)
+			for how, r := range inOrder(map[string]*Answer{
+				"by POST":        b.As(Agent).CallAt(ctx, known, method, Args{}, 1),
+				"by GET ?query=": b.As(Agent).AskAt(ctx, known, rpcBody(method, Args{}, 1)),
+			}) {
+				Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known+" "+how)
+			}
 			Expect(b.Drupal.Runs(method)).To(BeEmpty(), "the method %s at the tool %s: expected no run, got one", method, known)
 		}
+		b.Drupal.Mark()
+		Expect(b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))).To(beRPCRefused(), "no method at the tool "+known)
+		Expect(b.Drupal.Runs(known)).To(BeEmpty(), "no method at the tool %s: expected no run, got one", known)
 		batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
 		b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
 		Expect(b.Drupal.Runs(other)).To(BeEmpty(), "the method %s in a batch at the tool %s: expected no run, got one", other, known)
@@ -64,12 +73,18 @@ var _ = Area("per-tool", func(b *Bridge) {
 		enough, less := b.With(Agent, Credentials{Token: all.Value}), b.With(Agent, Credentials{Token: some.Value})
 		b.ChangeSite(ctx, site, func() bool { return enough.CallAt(ctx, scoped, scoped, Args{}, 1).RPCResultIs("done") })
 
-		anonymous := b.As(Anonymous).CallAt(ctx, scoped, scoped, Args{}, 1)
-		Expect(anonymous).To(BeRefusedWith(401), "without a token")
-		Expect(anonymous).To(challenge(), "without a token")
-		refused := less.CallAt(ctx, scoped, scoped, Args{}, 1)
-		Expect(refused).To(BeRefusedWith(403), "with too few scopes")
-		Expect(refused).To(challenge("insufficient_scope", scopes[1]), "with too few scopes")
+		call := rpcBody(scoped, Args{}, 1)
+		for _, send := range []func(Client) *Answer{
+			func(c Client) *Answer { return c.PostAt(ctx, scoped, call) },
+			func(c Client) *Answer { return c.AskAt(ctx, scoped, call) },
+		} {
+			anonymous := send(b.As(Anonymous))
+			Expect(anonymous).To(BeRefusedWith(401), "without a token")
+			Expect(anonymous).To(challenge(), "without a token")
+			refused := send(less)
+			Expect(refused).To(BeRefusedWith(403), "with too few scopes")
+			Expect(refused).To(challenge("insufficient_scope", scopes[1]), "with too few scopes")
+		}
 		Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), "refused calls: expected no run of %s, got one", scoped)
 	})
 
@@ -77,9 +92,10 @@ var _ = Area("per-tool", func(b *Bridge) {
 		known := b.knownMethod()
 		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
 		for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
-			r := b.As(Agent).CallAt(ctx, name, name, Args{}, 1)
-			Expect(r).To(BeRefusedWith(404), what)
-			Expect(r).To(BeProtocolError("-32601"), what)
+			for _, r := range []*Answer{b.As(Agent).CallAt(ctx, name, name, Args{}, 1), b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))} {
+				Expect(r).To(BeRefusedWith(404), what)
+				Expect(r).To(BeProtocolError("-32601"), what)
+			}
 		}
 		denied := b.DeniedTool(Discoverer, Agent)
 		r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
@@ -96,8 +112,17 @@ func rpcBody(method string, params Args, id any) []byte {
 
 // CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
 func (c Client) CallAt(ctx context.Context, tool, method string, params Args, id any) *Answer {
-	body := rpcBody(method, params, id)
+	return c.PostAt(ctx, tool, rpcBody(method, params, id))
+}
+
+// PostAt posts a body of any kind to the endpoint of a tool.
+func (c Client) PostAt(ctx context.Context, tool string, body []byte) *Answer {
 	return c.Send(ctx, Request{Method: http.MethodPost, Path: toolPath(tool), Body: bytes.NewReader(body), Show: string(body)})
+}
+
+// AskAt sends a JSON-RPC call to the endpoint of a tool by GET, in ?query=.
+func (c Client) AskAt(ctx context.Context, tool string, call []byte) *Answer {
+	return c.Send(ctx, Request{Path: toolPath(tool), Query: url.Values{"query": {string(call)}}})
 }
 
 // knownMethod is a plain tool of the site.
@@ -126,13 +151,23 @@ func (b *Bridge) accounted(method string) []*Answer {
 }
 
 // AnswerRPC matches a JSON-RPC response with a result and the request's id.
-func AnswerRPC(id string) OmegaMatcher {
-	return Meet("a JSON-RPC result with the id "+id, func(a *Answer) string {
+func AnswerRPC(id any) OmegaMatcher {
+	want := must(exact.Parse(encode(id)))
+	return Meet("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *Answer) string {
 		_, result := a.Member("result")
-		if a.Status != http.StatusOK || !result || fmt.Sprint(a.Object()["id"]) != id {
+		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {
 			return a.Outcome()
 		}
 		return ""
+	})
+}
+
+func beRPCRefused() OmegaMatcher {
+	return Meet("a refusal", func(a *Answer) string {
+		if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
+			return ""
+		}
+		return a.rpcOutcome()
 	})
 }
 

@@ -195,6 +195,9 @@ func (m *Maker) variations(value any, pick picker) []Case {
 	}
 	arguments, _ := value.(map[string]any)
 	all := leftOut(arguments, "", pick)
+	for _, name := range namesIn(m.schema["required"]) { // null for an optional one is not judged
+		all = append(all, Case{pick.absent + " but null at /" + escape.Replace(name), with(arguments, name, nil)})
+	}
 	return append(all, varyMembers(m.schema, arguments, "", pick)...)
 }
 

@@ -138,7 +138,7 @@ func ceiling(n *big.Rat) *big.Rat {
 	return new(big.Rat).SetInt(q)
 }
 
-// formats are values of each format that all validators agree on, and one that no validator takes.
+// formats are values of each format that all validators agree on, and one that no validator takes, "" where some do.
 var formats = map[string]struct {
 	valid   []string
 	invalid string
@@ -150,6 +150,14 @@ var formats = map[string]struct {
 	"ipv4":      {[]string{"192.0.2.1", "255.255.255.255"}, "192.0.2.999"},
 	"ipv6":      {[]string{"2001:db8::1", "::1"}, "no:address"},
 	"hostname":  {[]string{"example.org", "a-b.example.com"}, "no host name"},
+	"time":      {[]string{"12:30:00Z", "23:59:59+02:00"}, "half past noon"},
+
+	// Not all validators know these.
+	"uuid":          {valid: []string{"00000000-0000-4000-8000-000000000001"}},
+	"uri-reference": {valid: []string{"/path?a=b#c", "https://example.org/path"}},
+	"iri":           {valid: []string{"https://example.org/path"}},
+	"json-pointer":  {valid: []string{"/a/b~1c"}},
+	"regex":         {valid: []string{"^[a-z]+$"}},
 }
 
 func exampleString(s map[string]any) any {

@@ -3,6 +3,7 @@ package cases
 import (
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,22 +52,29 @@ var otherTypes = map[string][]any{
 	"integer": {"12", json.Number("1.5"), true},
 	"number":  {"1.5", false},
 	"boolean": {"true", whole(1)},
-	"object":  {"text", []any{whole(1)}},
-	"array":   {"text", map[string]any{"a": whole(1)}},
+	"object":  {"text", []any{whole(1)}, []any{}},
+	"array":   {"text", map[string]any{"a": whole(1)}, map[string]any{}},
 }
 
 // nearMisses are values that a careless comparison takes for the same, and one that nobody does.
 func nearMisses(v any) []any {
 	switch v := v.(type) {
 	case string:
-		return []any{"no such value", strings.ToUpper(v), v + " ", v[:max(len(v)-1, 0)]}
+		misses := []any{"no such value", strings.ToUpper(v), v + " ", v[:max(len(v)-1, 0)]}
+		if decimal.MatchString(v) {
+			misses = append(misses, json.Number(v))
+		}
+		return misses
 	case json.Number:
 		return []any{whole(-7), string(v)}
 	case bool:
-		return []any{!v, strconv.FormatBool(v)}
+		return []any{!v, strconv.FormatBool(v), whole(map[bool]int{true: 1}[v])}
 	}
 	return []any{"no such value", whole(-7)}
 }
+
+// decimal matches a text that reads as a number of JSON.
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
 // forbiddenBy is the first value that a `not` excludes by name.
 func forbiddenBy(s map[string]any) any {
@@ -174,6 +182,9 @@ func onStep(s map[string]any, n *big.Rat, direction int) json.Number {
 
 func objectFaults(s, object map[string]any) []Case {
 	var all []Case
+	for _, name := range sorted(object) {
+		all = append(all, Case{"null as " + name, with(object, name, nil)})
+	}
 	if s["additionalProperties"] == false {
 		all = append(all, Case{"additionalProperties", with(object, "unexpected", "x")})
 	}
@@ -235,6 +246,9 @@ func listFaults(s map[string]any, list []any) []Case {
 	}
 	if contains, ok := s["contains"]; ok && contains != nil {
 		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}})
+	}
+	if len(list) > 0 {
+		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})
 	}
 	// One wrong item behind right ones.
 	if len(list) == 1 && bound(s, "maxItems", maxList) > 2 {

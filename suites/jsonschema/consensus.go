@@ -1,16 +1,24 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"bridgecheck/suites/exact"
 )
 
-// Consensus is what independent validators agree on: two libraries, and two dialects where a schema declares none. What
-// they disagree on, a correct bridge may take or refuse.
-type Consensus struct{ opinions []*Validator }
+// Consensus is what independent validators agree on: two libraries, two dialects where a schema declares none, and
+// numbers read as written or into doubles. What they disagree on, a correct bridge may take or refuse.
+type Consensus struct {
+	opinions []*Validator
+	doubles  []*Validator // of the schema as it reads with doubles; nil where that is no other
+}
 
 // dialectal is what regular expressions of ECMA-262, PCRE and Go have apart or read apart.
 var dialectal = regexp.MustCompile(`\\[pPAzZQEKhHRXGbB]|\(\?[^:]|\[\[:|[+*?}]\+`)
@@ -25,17 +33,53 @@ func Agree(schema any, otherwise Dialect) (*Consensus, error) {
 	if inexpressible(schema) {
 		return nil, errors.New("it has a pattern that is not the same to all")
 	}
-	c := &Consensus{opinions: []*Validator{first}}
+	c := &Consensus{opinions: append([]*Validator{first}, others(schema)...)}
+	if read := inDoubles(schema); !exact.Equal(read, schema) {
+		if c.doubles = others(read); len(c.doubles) == 0 {
+			return nil, errors.New("it has numbers that are not the same to all")
+		}
+	}
+	return c, nil
+}
+
+// others are the validators beside the first; one that cannot be made has no opinion.
+func others(schema any) (opinions []*Validator) {
 	dialects := []*santhosh.Draft{santhosh.Draft7}
 	if _, declared := schema.(map[string]any)["$schema"]; !declared {
 		dialects = append(dialects, santhosh.Draft2020)
 	}
 	for _, draft := range dialects {
 		if other, err := compileAs(schema, draft); err == nil {
-			c.opinions = append(c.opinions, other)
+			opinions = append(opinions, other)
 		}
 	}
-	return c, nil
+	return opinions
+}
+
+// inDoubles is a document as it reads where every number is a double: integers beyond 2^53 are rounded.
+func inDoubles(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		read := make(map[string]any, len(v))
+		for name, member := range v {
+			read[name] = inDoubles(member)
+		}
+		return read
+	case []any:
+		read := make([]any, len(v))
+		for i, item := range v {
+			read[i] = inDoubles(item)
+		}
+		return read
+	case json.Number:
+		if len(v) < len("9007199254740992") || strings.ContainsAny(v.String(), ".eE") {
+			return v
+		}
+		if n, err := v.Float64(); err == nil {
+			return json.Number(strconv.FormatFloat(n, 'f', 0, 64))
+		}
+	}
+	return v
 }
 
 func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {
@@ -49,18 +93,29 @@ func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {
 
 // Takes tells whether all agree that the value fits.
 func (c *Consensus) Takes(value any) bool {
-	for _, v := range c.opinions {
-		if v.Fault(value) != "" {
-			return false
-		}
-	}
-	return true
+	return c.agree(value, func(fault string) bool { return fault == "" })
 }
 
 // Refuses tells whether all agree that the value does not fit.
 func (c *Consensus) Refuses(value any) bool {
+	return c.agree(value, func(fault string) bool { return fault != "" })
+}
+
+func (c *Consensus) agree(value any, on func(fault string) bool) bool {
 	for _, v := range c.opinions {
-		if v.Fault(value) == "" {
+		if !on(v.Fault(value)) {
+			return false
+		}
+	}
+	read, doubles := inDoubles(value), c.doubles
+	if doubles == nil {
+		if exact.Equal(read, value) {
+			return true
+		}
+		doubles = c.opinions
+	}
+	for _, v := range doubles {
+		if !on(v.Fault(read)) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,73 @@ var partlyMutants = []Mutant{
 				x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
 			}
 		})},
+	{Name: "invoke-text-html", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Front: onInvoke(func(x *exchange) {
+		if x.Status == http.StatusOK {
+			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+		}
+	})},
+	{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Upstream: onArguments(keyedAsList)},
+	{Name: "arguments-cut-at-a-nul", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
+		Upstream: onArguments(onStrings(func(s string) string {
+			read, _, _ := strings.Cut(s, "\x00")
+			return read
+		}))},
+	{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "clients that send objects as text are helped, and texts are spoiled",
+		Upstream: onNestedArguments(func(v any) any {
+			if s, ok := v.(string); ok {
+				if object := decode([]byte(s)); object != nil {
+					return object
+				}
+			}
+			return v
+		})},
+	{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Front: onResult(func(v any) any { return mapped(v, keyedAsList) })},
+	{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "a parser of JSON5",
+		Front: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
+	{Name: "name-false-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Front: onCallBody(func(x *exchange, call map[string]any) {
+		if call["name"] == false {
+			x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+		}
+	})},
+	{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null passes for a value of every type",
+		Wired: unchecked(everyOne(func(v violation) bool { return v.Received == "null" }))},
+	{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is both", Wired: emptyListForObject},
+	{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter's schema that refers to itself is taken for one that cannot be translated",
+		Upstream: onDiscovery(func(index map[string]any) {
+			methods, _ := index["data"].([]any)
+			index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })
+		})},
+
 	{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure leaves its worker broken", Front: brokenAfterTwoNames()},
+}
+
+// keyedAsList makes a list of an object whose keys are those of one.
+func keyedAsList(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok || len(object) == 0 {
+		return v
+	}
+	list := make([]any, len(object))
+	for i := range list {
+		if list[i], ok = object[strconv.Itoa(i)]; !ok {
+			return v
+		}
+	}
+	return list
+}
+
+// emptyListForObject lets through a parameter that must be an object and is an empty list.
+func emptyListForObject(site *wire) front {
+	return onCode("invalid_params", func(x *exchange) {
+		arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
+		found := x.violations()
+		if len(found) > 0 && everyOne(func(v violation) bool {
+			list, ok := arguments[v.Parameter].([]any)
+			return ok && len(list) == 0 && v.Expected == "object"
+		})(found) {
+			site.run(x, x.Request.Header.Get("Authorization"))
+		}
+	})
 }
 
 // emptyNotBelieved goes on with the methods that the site showed a caller before, where it shows no tool at all.

@@ -17,6 +17,9 @@ type endpoints struct {
 	foreignID     bool // the response has an id of its own
 	postOnly      bool // GET ?query= is refused
 	deniedAsError bool // a tool that the caller may not run is a 200 with an error in it
+	idAsText      bool // the response has the request's id as a text
+	getUnbound    bool // only a POST must name the tool in its path
+	getUnscoped   bool // only a POST needs the scopes
 }
 
 // tokenScopes are the scopes of the tokens that the check of scopes adds to the site.
@@ -30,6 +33,9 @@ var perToolMutants = []Mutant{
 	perTool("per-tool-scopes-unnamed", endpoints{silentScopes: true}, "per-tool/scopes"),
 	perTool("per-tool-not-found-page", endpoints{pageNotFound: true}, "per-tool/unknown-404"),
 	perTool("per-tool-denied-200", endpoints{deniedAsError: true}, "per-tool/unknown-404"),
+	perTool("per-tool-id-as-text", endpoints{idAsText: true}, "per-tool/answers"),
+	perTool("per-tool-any-method-by-get", endpoints{getUnbound: true}, "per-tool/name-binds"),
+	perTool("per-tool-scopes-ignored-by-get", endpoints{getUnscoped: true}, "per-tool/scopes"),
 }
 
 // perToolVariants is the same front without a fault.
@@ -65,23 +71,27 @@ func (e endpoints) answer(x *exchange, site *wire, name string, call map[string]
 		x.Header.Set("WWW-Authenticate", `Bearer realm="MCP Tools"`)
 		return
 	}
+	get := x.Request.Method == http.MethodGet
 	if described.Status != http.StatusOK {
 		e.notFound(x)
 		return
 	}
-	if missing := missingScopes(described, authorization); len(missing) > 0 && !e.unscoped {
+	if missing := missingScopes(described, authorization); len(missing) > 0 && !e.unscoped && !(e.getUnscoped && get) {
 		x.Set(http.StatusForbidden, rpcError(nil, -32600, "Too few scopes"))
 		if !e.silentScopes {
 			x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q`, strings.Join(missing, " ")))
 		}
 		return
 	}
-	if call["method"] != name && !e.anyMethod {
+	if call["method"] != name && !e.anyMethod && !(e.getUnbound && get) {
 		x.Set(http.StatusBadRequest, rpcError(call["id"], -32600, "The method is not the tool of this address"))
 		return
 	}
 	reply := site.call(authorization, fmt.Sprint(call["method"]), call["params"])
 	reply["id"] = call["id"]
+	if e.idAsText {
+		reply["id"] = fmt.Sprint(call["id"])
+	}
 	if e.foreignID {
 		reply["id"] = "mine"
 	}
