@@ -20,6 +20,9 @@ var _ = Area("describe", func(b *Bridge) {
 			Expect(r).To(BeTheTool(listed.Name()))
 			Expect(r).To(BeJSON())
 		})
+		if b.wrong() {
+			return
+		}
 		known := b.KnownTool(ctx)
 		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known), "with every byte percent-encoded")
 		Expect(b.newcomer().Describe(ctx, known)).To(BeTheTool(known), "the first request of a caller")

@@ -130,6 +130,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			}
 			judged++
 			b.For(Agent, tool.Name, func() { Expect(r).NotTo(HoldAny(planted)) })
+			b.For(Admin, tool.Name, func() { Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
 		}
 		if judged == 0 {
 			NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")

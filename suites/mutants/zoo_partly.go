@@ -121,6 +121,11 @@ var partlyMutants = []Mutant{
 	{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null passes for a value of every type",
 		Wired: unchecked(everyOne(func(v violation) bool { return v.Received == "null" }))},
 	{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is both", Wired: emptyListForObject},
+	leaking("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+		if caller(x.Request) == "admin" {
+			x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
+		}
+	}),
 	{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter's schema that refers to itself is taken for one that cannot be translated",
 		Upstream: onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
