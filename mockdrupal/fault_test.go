@@ -147,6 +147,9 @@ var faultCases = []struct {
 			t.Errorf("want no JSON, saw %s", w.body())
 		}
 	}},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}, "", 1, func(t *testing.T, w wire) {
+		contains("200", "}\n<br />")(t, w)
+	}},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}, "", 1, func(t *testing.T, w wire) {
 		if utf8.ValidString(w.body()) {
 			t.Errorf("want invalid UTF-8, saw %q", w.body())

@@ -27,6 +27,7 @@ const (
 	FaultEmpty         = "empty"
 	FaultContentType   = "content-type"
 	FaultGarbage       = "garbage"
+	FaultTrailing      = "trailing"
 	FaultInvalidUTF8   = "invalid-utf8"
 	FaultBOM           = "bom"
 	FaultDuplicate     = "duplicate-members"
@@ -89,21 +90,24 @@ func FaultNames() []string {
 
 // faultKinds says what every kind does.
 var faultKinds = map[string]faultKind{
-	FaultDelay:         {text: "waits before the headers", runs: true, needsDelay: true, act: func(v *delivery) { v.aborts(!v.pause(v.fault.Delay)) }},
-	FaultDelayBody:     {text: "sends the headers and half the body, waits, sends the rest", runs: true, needsDelay: true, act: delayBody},
-	FaultDrip:          {text: "sends the body byte by byte, with a pause before each", runs: true, needsDelay: true, act: drip},
-	FaultHang:          {text: "reads the request and never answers", act: hang},
-	FaultHangBody:      {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
-	FaultResetEarly:    {text: "resets the connection before the body is read", early: true, act: (*delivery).reset},
-	FaultReset:         {text: "reads the request, then resets the connection", act: (*delivery).reset},
-	FaultCut:           {text: "sends half the body and closes the connection", runs: true, act: cut},
-	FaultLengthLong:    {text: "announces a longer body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) + 64) }},
-	FaultLengthShort:   {text: "announces a shorter body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) / 2) }},
-	FaultStatus:        {text: "answers with a status (500), a body and a content type of choice; run and no body: the site's own answer under that status", act: status},
-	FaultHTML:          {text: "answers with an HTML page (200)", act: htmlPage},
-	FaultEmpty:         {text: "answers with a status (200) and no body", act: empty},
-	FaultContentType:   {text: "sends the answer under a wrong Content-Type (text/plain)", runs: true, act: contentType},
-	FaultGarbage:       {text: "sends a body that is no JSON", runs: true, act: bend(func([]byte) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":`) })},
+	FaultDelay:       {text: "waits before the headers", runs: true, needsDelay: true, act: func(v *delivery) { v.aborts(!v.pause(v.fault.Delay)) }},
+	FaultDelayBody:   {text: "sends the headers and half the body, waits, sends the rest", runs: true, needsDelay: true, act: delayBody},
+	FaultDrip:        {text: "sends the body byte by byte, with a pause before each", runs: true, needsDelay: true, act: drip},
+	FaultHang:        {text: "reads the request and never answers", act: hang},
+	FaultHangBody:    {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
+	FaultResetEarly:  {text: "resets the connection before the body is read", early: true, act: (*delivery).reset},
+	FaultReset:       {text: "reads the request, then resets the connection", act: (*delivery).reset},
+	FaultCut:         {text: "sends half the body and closes the connection", runs: true, act: cut},
+	FaultLengthLong:  {text: "announces a longer body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) + 64) }},
+	FaultLengthShort: {text: "announces a shorter body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) / 2) }},
+	FaultStatus:      {text: "answers with a status (500), a body and a content type of choice; run and no body: the site's own answer under that status", act: status},
+	FaultHTML:        {text: "answers with an HTML page (200)", act: htmlPage},
+	FaultEmpty:       {text: "answers with a status (200) and no body", act: empty},
+	FaultContentType: {text: "sends the answer under a wrong Content-Type (text/plain)", runs: true, act: contentType},
+	FaultGarbage:     {text: "sends a body that is no JSON", runs: true, act: bend(func([]byte) []byte { return []byte(`{"jsonrpc":"2.0","id":1,"result":`) })},
+	FaultTrailing: {text: "sends a PHP notice behind the body", runs: true, act: bend(func(b []byte) []byte {
+		return append(b, "\n<br />\n<b>Notice</b>: Undefined variable in <b>/index.php</b> on line <b>1</b><br />\n"...)
+	})},
 	FaultInvalidUTF8:   {text: "puts bytes that are no UTF-8 into the body's last string, or behind it", runs: true, act: bend(invalidUTF8)},
 	FaultBOM:           {text: "puts a byte order mark before the body", runs: true, act: bend(func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) })},
 	FaultDuplicate:     {text: "sends every member of the response object twice", runs: true, act: members(func(m []php.Member) []php.Member { return append(m, m...) })},

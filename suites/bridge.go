@@ -275,9 +275,12 @@ func (b *Bridge) Replace(ctx context.Context, site *fixtures.Site) {
 
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
 func (b *Bridge) Await(ctx context.Context, done func() bool) bool {
-	if b.advance != nil {
-		b.advance(b.DiscoveryTTL + time.Millisecond)
-	}
+	b.expire()
+	return b.poll(ctx, done)
+}
+
+// poll asks until done, at most for the time that the bridge has to notice a change.
+func (b *Bridge) poll(ctx context.Context, done func() bool) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.NewTimer(b.patience())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,11 @@ func matchesRun(pattern, s string) bool {
 var _ = Area("filter", func(b *Bridge) {
 	b.Check("filter/include-exclude", func(ctx SpecContext) {
 		service := b.As(Service)
+		if near := b.nearMisses(); slices.ContainsFunc(near, func(m fixtures.Method) bool { return b.exposed(&m) }) {
+			site := b.Drupal.Site().Clone()
+			site.Methods = append(near, site.Methods...)
+			b.ChangeSite(ctx, site, func() bool { return slices.ContainsFunc(service.ListAll(ctx).Names(), isNearMiss) })
+		}
 		listed := service.MustListAll(ctx).Names()
 		want := b.Visible(Service)
 		Expect(missing(want, listed)).To(BeEmpty(), "list as service: expected every method that the patterns let in, got none of %v", missing(want, listed))
@@ -140,9 +146,11 @@ var _ = Area("filter", func(b *Bridge) {
 		Expect(limited).NotTo(BeNil(), "%d calls of one caller where %d are allowed: expected 429, got results only", sent, b.rateLimit)
 		Expect(limited).To(BeRefused(429))
 		Expect(limited).To(BeEnvelope())
-		Expect(limited).To(Meet("a Retry-After", func(a *Answer) string {
-			if a.Header.Get("Retry-After") == "" {
-				return "none"
+		Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
+			after := a.Header.Get("Retry-After")
+			_, noSeconds := strconv.ParseUint(after, 10, 32)
+			if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {
+				return fmt.Sprintf("%q", after)
 			}
 			return ""
 		}))
@@ -150,6 +158,47 @@ var _ = Area("filter", func(b *Bridge) {
 		Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
 	})
 })
+
+// nearby is the word in the ids of nearMisses.
+const nearby = "nearby"
+
+// nearMisses are methods whose ids are made from the patterns: such as match one, and such as nearly do, where it is not
+// held to both ends, takes a dot for any character, or a star for less than a run of characters with dots.
+func (b *Bridge) nearMisses() []fixtures.Method {
+	ids := map[string]bool{}
+	var methods []fixtures.Method
+	add := func(id string) {
+		if !strings.Contains(id, nearby) {
+			id += nearby
+		}
+		if !ids[id] {
+			ids[id] = true
+			methods = append(methods, fixtures.Method{ID: id, Usage: "Nearly matches", Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("true")}})
+		}
+	}
+	for _, pattern := range b.patterns.Include {
+		for _, id := range variations(pattern) {
+			add(id)
+		}
+	}
+	open := slices.IndexFunc(b.patterns.Include, func(pattern string) bool { return strings.Contains(pattern, "*") })
+	for _, pattern := range b.patterns.Exclude {
+		for _, id := range variations(pattern) {
+			if add(id); open >= 0 { // let in, but for the exclude pattern
+				add(strings.Replace(b.patterns.Include[open], "*", id, 1))
+			}
+		}
+	}
+	return methods
+}
+
+// variations are an id that matches a pattern, and such as do not, or only with more in the place of its stars.
+func variations(pattern string) []string {
+	full := strings.ReplaceAll(pattern, "*", nearby)
+	return []string{full, full + ".and.more", "x" + full, full + "x", "other." + full, strings.Replace(full, ".", "x", 1), strings.ReplaceAll(full, ".", "x")}
+}
+
+func isNearMiss(name string) bool { return strings.Contains(name, nearby) }
 
 // missing are the names of one list that another does not hold.
 func missing(from, in []string) []string {

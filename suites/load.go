@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -58,6 +59,17 @@ var _ = Area("load", func(b *Bridge) {
 		for text := range inOrder(accepted) {
 			Expect(ran[text]).To(Equal(1), "%q: expected its method to run once, got %d runs", text, ran[text])
 		}
+
+		const equal = 16
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteJSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
+		b.Drupal.Mark()
+		answers := make([]*Answer, equal)
+		atOnce(equal, func(i int) {
+			answers[i] = b.accepted(ctx, func() *Answer { return clients[0].Invoke(ctx, tool, echo.arguments("equal")) })
+		})
+		given := len(slices.DeleteFunc(answers, func(a *Answer) bool { return a.Status != http.StatusOK }))
+		runs := len(b.Drupal.Runs(echo.ID))
+		Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected a run for each, got %d runs", given, runs)
 	})
 
 	b.Check("load/slow-method-isolated", func(ctx SpecContext) {

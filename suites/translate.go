@@ -29,9 +29,9 @@ var simpleFields = []fieldCase{
 	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
 	{"type.numbers", "float", []string{`-1.5`, `0.25`}, []string{`1.6`, `-2`, `"x"`}},
 	{"type.texts", "string", []string{`"short"`, `""`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
-	{"type.texts", "string_long", []string{`"long"`}, []string{`5`, `{}`}},
+	{"type.texts", "string_long", []string{`"long"`, `"` + strings.Repeat("long ", 1000) + `"`}, []string{`5`, `{}`}},
 	{"type.texts", "email", []string{`"a@example.com"`}, []string{`5`, `"no address"`}},
-	{"type.texts", "uri", []string{`"https://example.com/a"`}, []string{`5`}},
+	{"type.texts", "uri", []string{`"https://example.com/a"`}, []string{`5`, `"no address"`}},
 	{"type.timestamp", "value", []string{`1700000000`}, []string{`"yesterday"`, `1.5`}},
 	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
 	{"type.choices", "list_integer", []string{`1`, `2`}, []string{`3`, `"One"`}},
@@ -101,6 +101,10 @@ var _ = Area("translate", func(b *Bridge) {
 		Expect(status["description"]).To(Equal("The state"), "status: expected the description \"The state\", got %s", exact.Short(status))
 		Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), "status: expected no boolean `required` beside the type, got %s", exact.Short(status))
 		Expect(exact.Short(weight["default"])).To(Equal("0"), "weight: expected the default 0, got %s", exact.Short(weight))
+		flag := types.property("type.numbers", "boolean")
+		Expect(flag["default"]).To(Equal(false), "boolean of type.numbers: expected the default false, got %s", exact.Short(flag))
+		title := types.property(tool, "title")
+		Expect(title["description"]).To(Equal("The title"), "title: expected the description \"The title\", got %s", exact.Short(title))
 	})
 
 	b.Check("translate/custom-type", func(ctx SpecContext) {
@@ -184,6 +188,9 @@ func toolFault(tool Tool) string {
 		}
 		if f := jsonschema.Unresolved(schema); f != "" {
 			return "its " + name + " refers to elsewhere: " + f
+		}
+		if f := jsonschema.Circular(schema); f != "" {
+			return "its " + name + " has no end: " + f
 		}
 	}
 	if notes, there := tool["annotations"]; there {

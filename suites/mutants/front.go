@@ -78,7 +78,7 @@ func encode(v any) []byte {
 
 // answer lets the bridge answer and keeps what it says. Compression is left out: a mutant changes plain bytes.
 func answer(next http.Handler, r *http.Request, body []byte) *exchange {
-	x := &exchange{Sent: body, Method: r.Method, next: next, gzipped: strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")}
+	x := &exchange{Sent: body, Method: r.Method, next: next, gzipped: takesGzip(r)}
 	x.Request = r.Clone(r.Context())
 	x.Request.Header.Del("Accept-Encoding")
 	if r.Method == http.MethodHead && toToolViews(r) {
@@ -89,6 +89,12 @@ func answer(next http.Handler, r *http.Request, body []byte) *exchange {
 	next.ServeHTTP(rec, x.Request)
 	x.Status, x.Header, x.Body = rec.Code, rec.Header(), rec.Body.Bytes()
 	return x
+}
+
+// takesGzip tells whether the caller takes gzip.
+func takesGzip(r *http.Request) bool {
+	wanted := r.Header.Get("Accept-Encoding")
+	return strings.Contains(wanted, "gzip") && !strings.Contains(wanted, "gzip;q=0")
 }
 
 // send writes the answer as it is now. Of the answer to a HEAD the server sends the headers alone.

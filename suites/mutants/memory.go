@@ -34,6 +34,12 @@ func (t *table[V]) keep(key string, v V) V {
 	return v
 }
 
+func (t *table[V]) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.rows)
+}
+
 // set is a table of names seen.
 type set struct{ table[bool] }
 

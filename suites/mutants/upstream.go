@@ -87,7 +87,7 @@ func onSiteAnswer(matches func(*http.Request) bool, change func(map[string]any))
 		}
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		object := decode(body)
-		if err != nil || len(body) == maxAnswer || object == nil || !utf8.Valid(body) {
+		if err != nil || len(body) == maxAnswer || object == nil || !utf8.Valid(body) || !json.Valid(body) {
 			resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
 			return resp, nil
 		}

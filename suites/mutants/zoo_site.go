@@ -3,6 +3,7 @@ package mutants
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -63,12 +64,18 @@ var translateMutants = []Mutant{
 		Front: property("type.numbers", "integer", without("minimum", "maximum"))},
 	{Name: "list-without-values", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
 		Front: property("type.choices", "list_string", without("enum"))},
+	{Name: "long-text-as-short", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.texts", "string_long", func(s map[string]any) { s["maxLength"] = 255 })},
+	{Name: "uri-any-string", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
+		Front: property("type.texts", "uri", without("format"))},
 	{Name: "several-values-as-one", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
 		Front: property("type.multiple", "any_number", become(map[string]any{"type": "string"}))},
 	{Name: "more-values-than-the-field-takes", Breaks: Clauses("translate/boolean-integer-decimal-list"), Origin: Imagined,
 		Front: property("type.multiple", "up_to_three", without("maxItems"))},
 	{Name: "field-default-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
 		Front: property("type.required_default", "status", without("default"))},
+	{Name: "field-default-false-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined, Why: "what PHP takes for nothing is left out",
+		Front: property("type.numbers", "boolean", without("default"))},
 	{Name: "field-required-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
 		Front: onTool(func(t map[string]any) {
 			if input, ok := t["inputSchema"].(map[string]any); ok && t["name"] == "type.required_default" {
@@ -91,13 +98,30 @@ var translateMutants = []Mutant{
 				p.Tools = append(p.Tools, tool{"name": "bad.null_schema", "description": "x", "inputSchema": nil})
 			}
 		})},
+	{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that follows it never ends",
+		Front: onList(func(p *page) {
+			if strings.Contains(string(p.Body), `"good.first"`) {
+				p.Tools = append(p.Tools, tool{"name": "bad.cyclic_ref", "description": "x", "inputSchema": circular})
+			}
+		})},
 }
+
+// circular is the schema of a tool whose parameter is nothing but itself.
+var circular = map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"$ref": "#/properties/a"}}}
 
 var filterMutants = []Mutant{
 	{Name: "exclude-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "access/filtered-by-method", "filter/invoke-guarded"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Exclude = []string{"nothing.at.all"} }},
 	{Name: "everything-included", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "list/empty-site", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Include = []string{"*"} }},
+	{Name: "patterns-anywhere", Setup: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "an expression that is not held to both ends",
+		Options: func(o *bridge.Options) { o.Include = []string{"*content.*", "*search.*", "*taxonomy.*", "*media.*"} }},
+	{Name: "dot-for-any-character", Setup: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "a pattern taken for an expression",
+		Options: func(o *bridge.Options) { o.Include = []string{"content*", "search.*", "taxonomy.*", "media.*"} }},
+	{Name: "exclude-anywhere", Setup: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined,
+		Options: func(o *bridge.Options) {
+			o.Exclude = []string{"system.cache_clear", "user.login", "node.delete", "*admin*"}
+		}},
 	{Name: "search-forgotten", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "invoke/runs-once", "access/filtered-by-method"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
 	{Name: "filter-on-the-list-alone", Setup: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
@@ -125,110 +149,18 @@ var filterMutants = []Mutant{
 		}},
 	{Name: "rate-unlimited", Setup: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 		Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
+	{Name: "rate-limit-till-soon", Setup: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
+		Front: onAnswer(toInvoke, func(x *exchange) {
+			if x.Status == http.StatusTooManyRequests {
+				x.Header.Set("Retry-After", "soon")
+			}
+		})},
 	{Name: "rate-limit-without-retry-after", Setup: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
 		Front: onAnswer(toInvoke, func(x *exchange) {
 			if x.Status == http.StatusTooManyRequests {
 				x.Header.Del("Retry-After")
 			}
 		})},
-}
-
-// far is a time to live that no run reaches.
-const far = 24 * time.Hour
-
-var freshMutants = []Mutant{
-	{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
-		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
-	{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
-		Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = far, far }},
-	{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Front: lingeringTools()},
-	{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
-		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if !strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") || r.Header.Get("Authorization") != signedAs("admin") {
-				return false
-			}
-			w.WriteHeader(http.StatusNoContent)
-			return true
-		})},
-	{Name: "anyone-invalidates", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
-		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
-				r.Header.Set("Authorization", signedAs("admin"))
-			}
-			return false
-		})},
-	{Name: "a-flight-for-each", Breaks: Clauses("fresh/single-flight"), Origin: Peer,
-		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			if !isCall(r) {
-				if again, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
-					again.Body.Close()
-				}
-			}
-			return next.RoundTrip(r)
-		})},
-	{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
-		Front: onAnswer(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
-	{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Front: rememberedDescribe("content.arrival")},
-	{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "what the site refuses of a changed schema is taken for a failure",
-		Front: onInvoke(func(x *exchange) {
-			if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
-				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
-			}
-		})},
-	{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
-		Front: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {
-				x.Refuse(http.StatusInternalServerError, "execution_error", "Method Not Found")
-			}
-		})},
-	{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
-		Front: onAnswer(toList, func(x *exchange) {
-			if x.Status == http.StatusOK {
-				x.Header.Set("ETag", `"1"`)
-				if x.Request.Header.Get("If-None-Match") == `"1"` {
-					x.Status, x.Body = http.StatusNotModified, nil
-				}
-			}
-		})},
-	{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Front: onAnswer(toList, func(x *exchange) { x.Header.Del("ETag") })},
-	{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Module, Front: rememberedRefusals()},
-}
-
-// lingeringTools ends a caller's list with what it ended with at first.
-func lingeringTools() front {
-	ends := newTable[any]()
-	return onList(func(p *page) {
-		if next, _ := p.Object["nextCursor"].(string); next != "" || len(p.Tools) == 0 {
-			return
-		}
-		end := p.Tools[len(p.Tools)-1]
-		if first := ends.keep(p.Request.Header.Get("Authorization"), end); first.(tool)["name"] != end.(tool)["name"] {
-			p.Tools = append(p.Tools, first)
-		}
-	})
-}
-
-// rememberedDescribe gives the first description of a tool for good.
-func rememberedDescribe(name string) front {
-	first := newTable[[]byte]()
-	return onAnswer(toDescribe, func(x *exchange) {
-		if x.Status == http.StatusOK && x.Request.URL.Query().Get("name") == name {
-			x.Body = first.keep(name, x.Body)
-		}
-	})
-}
-
-// rememberedRefusals gives a caller's first refusal of a description for good.
-func rememberedRefusals() front {
-	refused := newSet()
-	return onAnswer(toDescribe, func(x *exchange) {
-		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
-		if x.Status == http.StatusNotFound {
-			refused.add(key)
-		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
-			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
-		}
-	})
 }
 
 var upstreamMutants = []Mutant{
@@ -259,6 +191,7 @@ var upstreamMutants = []Mutant{
 			delete(reply, "error")
 		}
 	})},
+	{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a decoder that reads one value and stops", Upstream: onUpstream(firstValue)},
 	{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Upstream: onUpstream(pageAsResult)},
 	{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -275,6 +208,20 @@ var upstreamMutants = []Mutant{
 	{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 		Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
 	{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out counts from the connection on", Upstream: timedFromConnection},
+	{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if !isCall(r) {
+				return next.RoundTrip(r)
+			}
+			limited, end := context.WithTimeout(r.Context(), UpstreamTimeout)
+			resp, err := next.RoundTrip(r.WithContext(limited))
+			if err != nil {
+				end()
+				return resp, err
+			}
+			resp.Body = ending{resp.Body, end}
+			return resp, nil
+		})},
 	{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Upstream: downForGood()},
 	{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -292,6 +239,15 @@ var upstreamMutants = []Mutant{
 			r = r.Clone(r.Context())
 			r.RequestURI = ""
 			return client.Do(r)
+		})},
+	{Name: "redirects-of-discovery-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "calls and discovery have a client each",
+		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if isCall(r) {
+				return next.RoundTrip(r)
+			}
+			r = r.Clone(r.Context())
+			r.RequestURI = ""
+			return (&http.Client{Transport: next}).Do(r)
 		})},
 	{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
 		Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -386,6 +342,32 @@ func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	return resp, nil
 }
 
+// firstValue leaves out what comes behind the first JSON value of an answer.
+func firstValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || !isCall(r) {
+		return resp, err
+	}
+	var value json.RawMessage
+	if body := peek(resp); json.NewDecoder(strings.NewReader(body)).Decode(&value) == nil && len(value) < len(body) && len(body) < maxKept {
+		resp.Body.Close()
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(value)), int64(len(value))
+		resp.Header.Del("Content-Length")
+	}
+	return resp, nil
+}
+
+// ending is a body with whose end something else ends.
+type ending struct {
+	io.ReadCloser
+	end func()
+}
+
+func (e ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
 // statusOfCalls takes one status of a call for another.
 func statusOfCalls(is, becomes int) upstream {
 	return onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -414,6 +396,7 @@ func downForGood() upstream {
 
 var loadMutants = []Mutant{
 	{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), Free: Clauses("access/no-cross-talk"), Origin: Peer, Front: mixedUp()},
+	{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "calls share a flight as discovery does", Front: sharedCalls()},
 	{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 		Upstream: func(next http.RoundTripper) http.RoundTripper {
 			var line sync.Mutex
@@ -432,6 +415,43 @@ var loadMutants = []Mutant{
 			}
 		})},
 	{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget"), Free: Clauses("load/large-catalogue"), Origin: Imagined, Front: slowLists()},
+}
+
+// sharedCalls gives a caller's equal calls that are under way at once one run.
+func sharedCalls() front {
+	type flight struct {
+		landed chan struct{}
+		answer *exchange
+	}
+	var mu sync.Mutex
+	flights := map[string]*flight{}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toInvoke(r) || !small(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			body := drain(r)
+			key := r.Method + r.Header.Get("Authorization") + string(body)
+			mu.Lock()
+			f, under := flights[key]
+			if !under {
+				f = &flight{landed: make(chan struct{})}
+				flights[key] = f
+			}
+			mu.Unlock()
+			if !under {
+				f.answer = answer(next, r, body)
+				mu.Lock()
+				delete(flights, key)
+				mu.Unlock()
+				close(f.landed)
+			}
+			<-f.landed
+			own := *f.answer
+			own.send(w)
+		})
+	}
 }
 
 // mixedUp gives a caller another's answer when many invoke at once.
