@@ -129,7 +129,14 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue // invoke/execution-error-500 judges that
 			}
 			judged++
-			b.For(Agent, tool.Name, func() { Expect(r).NotTo(HoldAny(planted)) })
+			b.For(Agent, tool.Name, func() {
+				Expect(r).NotTo(HoldAny(planted))
+				if b.Claims("mcp") {
+					if told := b.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
+						Expect(told).NotTo(HoldAny(planted), "over MCP")
+					}
+				}
+			})
 			b.For(Admin, tool.Name, func() { Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
 		}
 		if judged == 0 {

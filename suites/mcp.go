@@ -32,12 +32,20 @@ var _ = Area("mcp", func(b *Bridge) {
 			Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 			declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
+				if a.RPCResult() == nil {
+					return a.rpcOutcome()
+				}
+				return ""
+			}))
+			nobodys := map[string]any{"name": noSuchTool, "arguments": Args{}}
 			for _, id := range ids {
 				Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+				Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
 			}
-			for capability, method := range inOrder(map[string]string{"prompts": "prompts/list", "resources": "resources/list", "completions": "completion/complete", "logging": "logging/setLevel"}) {
-				if _, has := declared[capability]; !has {
-					Expect(s.Call(ctx, method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", capability)
+			for _, undeclared := range optional {
+				if _, has := declared[undeclared.capability]; !has {
+					Expect(s.Call(ctx, undeclared.method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", undeclared.capability)
 				}
 			}
 		}
@@ -55,6 +63,9 @@ var _ = Area("mcp", func(b *Bridge) {
 			for _, who := range b.callers(Agent, Discoverer) {
 				b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
 			}
+			for _, who := range b.callers(Outsider, NoRPC, Anonymous) {
+				b.notShown(ctx, revision, who)
+			}
 		}
 	})
 
@@ -71,8 +82,12 @@ var _ = Area("mcp", func(b *Bridge) {
 			s := b.As(Agent).MustMCP(ctx, revision)
 			if b.Drupal != nil {
 				denied := b.DeniedTool(Discoverer, Agent)
-				Expect(s.CallTool(ctx, b.otherTool(denied), Args{})).To(BeToolResult())
+				known := b.otherTool(denied)
+				Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
 				b.Drupal.Mark()
+				if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
+					Expect(s.CallTool(ctx, loud, Args{})).To(BeProtocolError("-32602"), "a tool's name in another case")
+				}
 				Expect(s.CallTool(ctx, b.HiddenMethods()[0], Args{})).To(BeProtocolError("-32602"), "a method that is no tool")
 				Expect(b.As(Discoverer).MustMCP(ctx, revision).CallTool(ctx, denied, Args{})).To(BeProtocolError("-32602"), "a tool that the caller may not run")
 				Expect(b.Drupal.Runs(b.HiddenMethods()[0], denied)).To(BeEmpty(), "a refused tool: expected no run, got one")
@@ -119,7 +134,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			judged := 0
 			for _, m := range b.agentTools() {
 				tool, listed := l.find(b.ToolName(m.ID))
-				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
+				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
 					continue
 				}
 				judged++
@@ -132,70 +147,6 @@ var _ = Area("mcp", func(b *Bridge) {
 			if judged == 0 {
 				NotTestable("no tool with an outputSchema and a fixed result is listed")
 			}
-		}
-	})
-
-	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			h := s.headers("tools/list", nil)
-			h.Set("MCP-Protocol-Version", "1999-01-01")
-			Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400), "MCP-Protocol-Version: 1999-01-01")
-		}
-	})
-
-	b.Check("mcp/origin", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			h := s.headers("tools/list", nil)
-			h.Set("Origin", "http://evil.example")
-			refused := []int{403}
-			if revision == MCP2025June { // which does not say how
-				refused = []int{400, 401, 403, 404, 421}
-			}
-			Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...), "Origin: http://evil.example")
-		}
-	})
-
-	b.Check("mcp/session", func(ctx SpecContext) {
-		revisions := b.sessionRevisions(ctx)
-		if len(revisions) == 0 {
-			NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
-		}
-		for _, revision := range revisions {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			if s.ID == "" {
-				continue // a bridge may do without sessions
-			}
-			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-			Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that nobody opened")
-			if b.Knows(Discoverer) {
-				b.notLent(ctx, s)
-			}
-			ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
-			if ended.Status == http.StatusMethodNotAllowed {
-				continue // a bridge may refuse that clients end a session
-			}
-			Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that was ended")
-		}
-	})
-
-	b.Check("mcp/notification-202", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			method := "notifications/initialized"
-			if revision.stateless() {
-				method = "notifications/cancelled"
-			}
-			Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
-				if a.Status != http.StatusAccepted || len(a.Body) > 0 {
-					return a.Outcome()
-				}
-				return ""
-			}), "a notification in %s", revision)
 		}
 	})
 
@@ -260,8 +211,15 @@ func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity
 	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
 }
 
-// ids are what a request may be called by, beside a number: what PHP takes for nothing, and text.
-var ids = []any{0, "0", "a-b c"}
+// ids are what a request may be called by, beside a small number: what PHP takes for nothing, text, and the time in
+// milliseconds.
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
+
+// optional are methods that stand under a capability which a bridge need not have.
+var optional = []struct{ capability, method string }{
+	{"prompts", "prompts/list"}, {"resources", "resources/list"}, {"resources", "resources/templates/list"},
+	{"completions", "completion/complete"}, {"logging", "logging/setLevel"},
+}
 
 // otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the twin's
 // run down late.
@@ -273,6 +231,27 @@ func (b *Bridge) otherTool(not string) string {
 	}
 	NotTestable("the site has but one tool that runs without arguments")
 	return ""
+}
+
+// notShown holds tools/list against what the caller is refused elsewhere: who may not list by the three endpoints is
+// shown nothing, and where there is MCP alone, anonymous callers nothing that they may not run.
+func (b *Bridge) notShown(ctx context.Context, revision Revision, who Identity) {
+	if b.Claims("tools") && b.As(who).List(ctx).Status == http.StatusOK {
+		return // mcp/parity compares the two
+	}
+	s := b.As(who).MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		return
+	}
+	shown := s.ListAllTools(ctx).names()
+	switch {
+	case b.Claims("tools"):
+		Expect(shown).To(BeEmpty(), "tools/list in %s as %s, whom %s refuses: expected no tool, got some", revision, who, ListPath)
+	case b.Drupal != nil && who == Anonymous:
+		visible := b.Visible(who)
+		Expect(slices.DeleteFunc(shown, func(name string) bool { return contains(visible, name) })).
+			To(BeEmpty(), "tools/list in %s as %s: expected nothing that the caller may not run, got more", revision, who)
+	}
 }
 
 // revisions are those that the bridge offers, of those that it claims.
@@ -303,30 +282,6 @@ func (b *Bridge) callers(wanted ...Identity) []Identity {
 	return slices.DeleteFunc(wanted, func(who Identity) bool { return !b.Knows(who) })
 }
 
-// notify sends a notification that the bridge can accept.
-func (s *Session) notify(ctx context.Context, method string) *Answer {
-	var params map[string]any
-	if method == "notifications/cancelled" {
-		params = map[string]any{"requestId": 999_999}
-	}
-	return s.send(ctx, s.message(nil, method, params), s.headers(method, params))
-}
-
-// notLent tries another caller's session: it must be refused, or give the sender's own tools.
-func (b *Bridge) notLent(ctx context.Context, s *Session) {
-	own := b.As(Discoverer).MustMCP(ctx, s.Revision).MustListTools(ctx).names()
-	borrowed := &Session{Client: b.As(Discoverer), Revision: s.Revision, ID: s.ID}
-	Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Answer) string {
-		tools, _ := a.RPCResult()["tools"].([]any)
-		for _, t := range tools {
-			if t, ok := t.(map[string]any); ok && !contains(own, Tool(t).Name()) {
-				return "the tool " + Tool(t).Name() + " of the caller who opened it"
-			}
-		}
-		return ""
-	}), "the session of another caller")
-}
-
 func initializeFault(revision Revision) func(a *Answer) string {
 	return func(a *Answer) string {
 		result := a.RPCResult()
@@ -354,6 +309,16 @@ func HaveTools() OmegaMatcher {
 		_, ok := a.RPCResult()["tools"].([]any)
 		return a.rpcOutcome(), ok
 	}}
+}
+
+// BeAnswered matches a response to what was asked, whatever it says.
+func BeAnswered() OmegaMatcher {
+	return Meet("a response by the request's id", func(a *Answer) string {
+		if a.RPC() == nil && a.Status < 400 {
+			return a.rpcOutcome()
+		}
+		return ""
+	})
 }
 
 // GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"bridgecheck/fixtures"
 	"bridgecheck/suites/exact"
 	"bridgecheck/suites/mcpschema"
 )
@@ -100,18 +101,47 @@ func (b *Bridge) subscribed(ctx context.Context) {
 func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 	known := b.KnownTool(ctx)
 	params := map[string]any{"name": known, "arguments": map[string]any{}}
-	Expect(s.Call(ctx, "tools/call", params)).To(BeToolResult())
+	called := s.Call(ctx, "tools/call", params)
+	Expect(called).To(BeToolResult())
+	Expect(called).To(BeComplete(), "tools/call")
+	if failing := b.anyFailing(); failing != "" {
+		Expect(s.CallTool(ctx, failing, Args{})).To(BeComplete(), "tools/call of a method that fails")
+	}
 	h := s.headers("tools/call", params)
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
 	Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult(), "Mcp-Name in base64")
 	b.Drupal.Mark()
-	for what, name := range inOrder(map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}) {
+	wrong := map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}
+	if loud := strings.ToUpper(known); loud != known {
+		wrong["Mcp-Name in another case"] = []string{loud}
+	}
+	for what, name := range inOrder(wrong) {
 		h["Mcp-Name"] = name
 		r := s.send(ctx, s.message(4, "tools/call", params), h)
 		Expect(r).To(BeRefusedWith(400), what)
 		Expect(r).To(BeProtocolError("-32020"), what)
 	}
 	Expect(b.Drupal.Runs()).To(BeEmpty(), "Mcp-Name that does not agree: expected no run, got one")
+}
+
+// BeComplete matches a result with the resultType of one that is all there is. Errors of the protocol have none.
+func BeComplete() OmegaMatcher {
+	return Meet("resultType complete", func(a *Answer) string {
+		if result := a.RPCResult(); result != nil && result["resultType"] != "complete" {
+			return "resultType " + exact.Short(result["resultType"])
+		}
+		return ""
+	})
+}
+
+// anyFailing names a tool that the agent may run without arguments and that fails; "" without one.
+func (b *Bridge) anyFailing() string {
+	for _, m := range b.agentTools() {
+		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 {
+			return b.ToolName(m.ID)
+		}
+	}
+	return ""
 }
 
 func discoverFault(a *Answer) string {

@@ -148,11 +148,12 @@ func (a *Answer) RPC() map[string]any {
 	return message
 }
 
-// responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses may be
-// without the id, or with another: it may have come before the request was read.
+// responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses, or JSON-RPC
+// as no request at all, may be without the id, or with another: it may have come before the request was read.
 func (a *Answer) responds(message map[string]any) bool {
-	_, failed := message["error"]
-	unread := failed && (a.Status >= 400 || message["id"] == nil)
+	failure, failed := message["error"].(map[string]any)
+	code := fmt.Sprint(failure["code"])
+	unread := failed && (a.Status >= 400 || message["id"] == nil && (code == "-32700" || code == "-32600"))
 	return message["jsonrpc"] == "2.0" && (unread || sameID(a.asked, message["id"]))
 }
 
@@ -222,10 +223,15 @@ func BeValid(revision Revision, kind mcpschema.Kind) types.GomegaMatcher {
 		if kind != mcpschema.Error {
 			document = a.RPC()["result"]
 		}
-		if page, ok := document.(map[string]any); ok && kind == mcpschema.ListTools { // mcp/client-tolerance judges the tools
-			page = maps.Clone(page)
-			page["tools"] = []any{}
-			document = page
+		if result, ok := document.(map[string]any); ok {
+			result = maps.Clone(result)
+			switch {
+			case kind == mcpschema.ListTools: // mcp/client-tolerance judges the tools
+				result["tools"] = []any{}
+			case kind == mcpschema.CallTool && revision.stateless(): // mcp/stateless-2026 judges it
+				result["resultType"] = "complete"
+			}
+			document = result
 		}
 		fault := mcpschema.Fault(string(revision), kind, document)
 		return "one that breaks it " + fault, fault == ""

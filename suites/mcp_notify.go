@@ -48,10 +48,13 @@ var _ = Area("mcp", func(b *Bridge) {
 		for revision, l := range inOrder(streams) {
 			for _, message := range l.messages() {
 				if message["method"] == listChanged {
+					Expect(message).NotTo(HaveKey("id"), "%s in %s: expected a notification, which has no id, got a request", listChanged, revision)
 					Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), "%s in %s: expected a valid notification", listChanged, revision)
 				}
 			}
 			Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+			Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
+				To(BeTrue(), "%s in %s: expected the changed tools in tools/list of that client, got the old ones", listChanged, revision)
 		}
 		if deaf != nil {
 			Expect(deaf.changes()).To(BeZero(), "subscriptions/listen that asked for nothing: expected no %s, got one", listChanged)
@@ -124,9 +127,10 @@ func told(streams map[Revision]*listener) []Revision {
 
 // listener collects the notifications of a stream.
 type listener struct {
-	id   any // of subscriptions/listen; nil in the revisions with sessions
-	body chan []byte
-	all  []byte
+	session *Session
+	id      any // of subscriptions/listen; nil in the revisions with sessions
+	body    chan []byte
+	all     []byte
 }
 
 // subscriptionID is the id of the suites' subscriptions/listen.
@@ -165,7 +169,7 @@ func (c Client) listen(ctx context.Context, revision Revision, wanted map[string
 	if err != nil || resp.StatusCode != http.StatusOK {
 		Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
 	}
-	l := &listener{body: make(chan []byte, 256)}
+	l := &listener{session: s, body: make(chan []byte, 256)}
 	if revision.stateless() {
 		l.id = subscriptionID
 	}

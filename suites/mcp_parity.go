@@ -2,6 +2,8 @@ package suites
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,7 +23,9 @@ var _ = Area("mcp", func(b *Bridge) {
 				b.sameTools(ctx, revision, who)
 			}
 			b.sameCalls(ctx, revision)
+			b.sameArguments(ctx, revision)
 		}
+		b.sameAfterChange(ctx)
 	})
 })
 
@@ -39,8 +43,90 @@ func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity)
 		}
 		b.For(who, tool.Name(), func() {
 			Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
+			otherwise := toldOtherwise(other, tool)
+			Expect(otherwise).To(BeEmpty(), "%s in %s: expected what %s tells of it, got %s", tool.Name(), revision, ListPath, otherwise)
 		})
 	}
+}
+
+// hints are the annotations that clients act on, with what their absence means.
+var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+
+// toldOtherwise says what a tool of MCP tells people otherwise than the same tool of list; "" when nothing. What list
+// leaves empty is MCP's own; members of a wrong type are judged by mcp/client-tolerance.
+func toldOtherwise(listed, shown Tool) string {
+	notes, _ := listed["annotations"].(map[string]any)
+	mcpNotes, areNotes := shown["annotations"].(map[string]any)
+	title, there := shown["title"]
+	if !there {
+		title, there = mcpNotes["title"]
+	}
+	_, described := shown["description"]
+	for _, member := range []struct {
+		name       string
+		want, have any
+		there      bool
+	}{{"description", listed["description"], shown["description"], described}, {"title", listed["title"], title, there}} {
+		_, isText := member.have.(string)
+		if want, ok := member.want.(string); ok && want != "" && (isText || !member.there) && member.have != want {
+			return fmt.Sprintf("the %s %s, not %s", member.name, exact.Short(member.have), exact.Short(want))
+		}
+	}
+	if _, there = shown["annotations"]; there && !areNotes {
+		return ""
+	}
+	for hint, otherwise := range inOrder(hints) {
+		want, isHint := notes[hint].(bool)
+		if _, there := notes[hint]; !there {
+			want, isHint = otherwise, true
+		}
+		have, ok := mcpNotes[hint].(bool)
+		if mcpNotes[hint] == nil {
+			have, ok = otherwise, true
+		}
+		if isHint && ok && want != have {
+			return fmt.Sprintf("%s %t, not %t", hint, have, want)
+		}
+	}
+	return ""
+}
+
+// manySided is an argument with all that is lost on the way through another language's types.
+const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
+
+// sameArguments holds what tools/call sends the site against what invoke sends, for the agent.
+func (b *Bridge) sameArguments(ctx context.Context, revision Revision) {
+	if b.Drupal == nil {
+		return
+	}
+	tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), manySided)
+	if !ok {
+		return
+	}
+	arguments := Args{parameter: json.RawMessage(manySided)}
+	b.Drupal.Mark()
+	b.As(Agent).Invoke(ctx, tool.Name, arguments)
+	before := b.Drupal.Runs(tool.ID)
+	if len(before) == 0 {
+		return // invoke/arguments-forwarded judges that
+	}
+	b.Drupal.Mark()
+	Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
+		To(HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+}
+
+// sameAfterChange holds what MCP shows of a changed site against what list shows.
+func (b *Bridge) sameAfterChange(ctx context.Context) {
+	if b.Drupal == nil || b.DiscoveryTTL == 0 {
+		return
+	}
+	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
+	name := b.ToolName(arrival)
+	if !b.Await(ctx, func() bool { return contains(b.As(Agent).List(ctx).names(), name) }) {
+		return // fresh/ttl-expiry judges that
+	}
+	Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
+		To(BeTrue(), "the site has a new tool, and %s shows it: expected it in tools/list as well within %v, got the old tools", ListPath, b.patience())
 }
 
 // sameCalls holds the answers of tools/call against those of invoke, for the agent.
@@ -50,7 +136,16 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 	}
 	s := b.As(Agent).MustMCP(ctx, revision)
 	for _, m := range b.agentTools() {
-		if m.Behaviour.Kind != fixtures.Value || len(m.Params) > 0 || m.Output != nil && !conforms(m) {
+		switch m.Behaviour.Kind {
+		case fixtures.WhoAmI:
+		case fixtures.Value:
+			if m.Output != nil && !conforms(m) {
+				continue
+			}
+		default:
+			continue
+		}
+		if len(m.Params) > 0 || m.Behaviour.Sleep > 0 {
 			continue
 		}
 		invoked := b.As(Agent).Invoke(ctx, b.ToolName(m.ID), Args{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,23 +35,52 @@ var _ = Area("mcp", func(b *Bridge) {
 			Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), "the first response over stdio in %s: expected a valid %s", revision, opened)
 			names := p.listAll(ctx)
 			if b.Drupal != nil {
-				Expect(names).To(ConsistOf(b.Visible(Service)), "tools/list over stdio as service in %s: expected what service may see, got another list", revision)
+				Expect(b.shownFault(Service, names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected exactly what service may see", revision)
+				Expect(repeated(names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected each tool once", revision)
 				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
 				result, _ := called["result"].(map[string]any)
 				Expect(result).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
 				Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), "tools/call over stdio in %s: expected a valid result", revision)
 				Expect(result["isError"]).NotTo(Equal(true), "tools/call over stdio: expected a result that is no error, got %s", exact.Short(called))
+				p.callsWell(ctx, b)
 			}
-			refused := p.call(ctx, "tools/call", map[string]any{"name": "no.such.tool", "arguments": map[string]any{}})
-			Expect(refused).To(HaveKey("error"), "tools/call of no.such.tool over stdio: expected a protocol error, got %s", exact.Short(refused))
+			refused := p.call(ctx, "tools/call", map[string]any{"name": noSuchTool, "arguments": map[string]any{}})
+			Expect(codeOf(refused)).To(Equal("-32602"), "tools/call of %s over stdio: expected the protocol error -32602, got %s", noSuchTool, exact.Short(refused))
 			unknown := p.call(ctx, "no/such/method", map[string]any{})
-			failure, _ := unknown["error"].(map[string]any)
-			Expect(fmt.Sprint(failure["code"])).To(Equal("-32601"), "no/such/method over stdio: expected the protocol error -32601, got %s", exact.Short(unknown))
+			Expect(codeOf(unknown)).To(Equal("-32601"), "no/such/method over stdio: expected the protocol error -32601, got %s", exact.Short(unknown))
 			Expect(p.strange).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got something else")
 		}
 		Expect(spoken).NotTo(BeZero(), "initialize over stdio: expected one of the revisions %v in the answer, got neither", revisions)
 	})
 })
+
+// callsWell holds calls over stdio to what they are over HTTP: a method that fails is a result with isError, and a line
+// is as long as what it carries.
+func (p *pipe) callsWell(ctx context.Context, b *Bridge) {
+	if failing := b.anyFailing(); failing != "" {
+		failed := p.call(ctx, "tools/call", map[string]any{"name": failing, "arguments": map[string]any{}})
+		result, _ := failed["result"].(map[string]any)
+		Expect(result["isError"]).To(Equal(true), "tools/call of a method that fails over stdio: expected a result with isError, got %s", exact.Short(failed))
+	}
+	echo, ok := b.findEcho()
+	if !ok {
+		return
+	}
+	const long = 128 << 10
+	text := strings.Repeat("é", long/2)
+	echoed := p.call(ctx, "tools/call", map[string]any{"name": b.ToolName(echo.ID), "arguments": echo.arguments(text)})
+	result, _ := echoed["result"].(map[string]any)
+	Expect(strings.Contains(string(encode(result)), text)).To(BeTrue(), "tools/call over stdio with a text of %d bytes: expected it back, got %s", long, exact.Short(echoed))
+}
+
+// codeOf is the code of a response's error; "" without one.
+func codeOf(response map[string]any) string {
+	failure, _ := response["error"].(map[string]any)
+	if code, ok := failure["code"]; ok {
+		return fmt.Sprint(code)
+	}
+	return ""
+}
 
 // pipe is a bridge that speaks MCP on its stdin and stdout.
 type pipe struct {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 )
 
 // toMCP matches requests to the MCP endpoint.
@@ -142,28 +141,6 @@ func (w *eventWriter) Write(b []byte) (int, error) {
 
 // Unwrap lets the bridge flush.
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// lendingSessions has every request of a session act as whoever opened it.
-func lendingSessions() front {
-	var owners sync.Map // Authorization by session id
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id := r.Header.Get("Mcp-Session-Id")
-			if owner, known := owners.Load(id); toMCP(r) && known {
-				r.Header.Set("Authorization", owner.(string))
-			}
-			if !toMCP(r) || id != "" || isStream(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			x := answer(next, r, drain(r))
-			if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
-				owners.Store(opened, r.Header.Get("Authorization"))
-			}
-			x.send(w)
-		})
-	}
-}
 
 // chatty says something on stdout before each message.
 type chatty struct{ io.Writer }

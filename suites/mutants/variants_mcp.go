@@ -85,6 +85,56 @@ var mcpVariants = mcp([]Mutant{
 				m.Response = m.Again(func(message map[string]any) { message["params"].(map[string]any)["protocolVersion"] = "2025-11-25" })
 			}
 		})},
+	{Name: "mcp-says-more-first", Why: "Before the response a stream may carry a priming event, comments and notifications; lines may end in CR LF, data may have several.",
+		Front: onAnswer(toMCP, func(x *exchange) {
+			if x.Status != http.StatusOK || !strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") || x.Object() == nil {
+				return
+			}
+			said := "retry: 3000\r\nid: 0\r\ndata:\r\n\r\n: still here\r\n\r\n" +
+				"event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\r\ndata: \"params\":{\"level\":\"info\",\"data\":\"one moment\"}}\r\n\r\nevent: message\r\nid: 1\r\n"
+			for line := range strings.Lines(string(indented(x.Object()))) {
+				said += "data: " + strings.TrimSuffix(line, "\n") + "\r\n"
+			}
+			x.Body = []byte(said + "\r\n")
+			x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
+		})},
+	{Name: "mcp-tells-twice", Why: "A change may be told of more than once.",
+		Front: onStream(func(event []byte) []byte {
+			if bytes.Contains(event, []byte("list_changed")) && bytes.HasSuffix(event, []byte("\n\n")) {
+				return bytes.Repeat(event, 2)
+			}
+			return event
+		})},
+	{Name: "mcp-writes-defaults-out", Why: "A hint that says what its absence means says nothing, and a title may stand among the annotations.",
+		Front: onMCPTool(func(t tool) {
+			notes, ok := t["annotations"].(map[string]any)
+			if !ok {
+				notes = map[string]any{}
+				t["annotations"] = notes
+			}
+			for hint, otherwise := range map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true} {
+				if notes[hint] == nil {
+					notes[hint] = otherwise
+				}
+			}
+			if title := t["title"]; title != nil {
+				notes["title"] = title
+				delete(t, "title")
+			}
+		})},
+	{Name: "mcp-refuses-unknown-versions", Why: "The specification's own example answers a version that it does not know with an error.",
+		Front: onRPC("initialize", func(m *rpc) {
+			if v := m.Params["protocolVersion"]; v != "2025-11-25" && v != "2025-06-18" {
+				m.Fail(-32602, "Unsupported protocol version")
+			}
+		})},
+	{Name: "mcp-for-those-who-sign-in", Why: "An endpoint that asks everybody to sign in before it reads a message.",
+		Front: onAnswer(toMCP, func(x *exchange) {
+			if x.anonymous() {
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+				x.Header.Set("WWW-Authenticate", `Bearer resource_metadata="https://bridge.example/.well-known/oauth-protected-resource"`)
+			}
+		})},
 	{Name: "mcp-other-words", Why: "Messages are free.",
 		Front: onRPC("", func(m *rpc) {
 			if failure, ok := m.Response["error"].(map[string]any); ok {

@@ -5,7 +5,7 @@ import "slices"
 // Zoo lists all broken bridges, area by area.
 func Zoo() []Mutant {
 	return slices.Concat(listMutants, mappingMutants, schemaMutants, describeMutants, invokeMutants, invokeRequestMutants, generatedMutants,
-		errorMutants, accessMutants, sessionMutants, broadMutants, httpMutants, translateMutants, filterMutants, freshMutants, upstreamMutants, loadMutants, perToolMutants, partlyMutants, mcpMutants)
+		errorMutants, accessMutants, sessionMutants, broadMutants, httpMutants, translateMutants, filterMutants, freshMutants, upstreamMutants, loadMutants, perToolMutants, partlyMutants, mcpMutants, mcpCallerMutants)
 }
 
 // Find gives the mutant or the correct variant of a name.

@@ -195,7 +195,7 @@ var mcpMutants = mcp([]Mutant{
 			}
 		})},
 
-	{Name: "mcp-session-lends-identity", Breaks: Clauses("mcp/session"), Origin: Peer, Front: lendingSessions()},
+	{Name: "mcp-session-lends-identity", Breaks: Clauses("mcp/session"), Origin: Peer, Front: lending(everything)},
 	{Name: "mcp-session-outlives-delete", Breaks: Clauses("mcp/session"), Origin: Peer,
 		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if toMCP(r) && r.Method == http.MethodDelete {
@@ -292,7 +292,11 @@ var mcpMutants = mcp([]Mutant{
 	{Name: "mcp-annotations-list", Breaks: Clauses("mcp/client-tolerance"), Origin: Module,
 		Front: onMCPTool(func(t tool) { t["annotations"] = []any{} })},
 	{Name: "mcp-hint-as-text", Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
-		Front: onMCPTool(func(t tool) { t["annotations"] = map[string]any{"readOnlyHint": "yes"} })},
+		Front: onMCPTool(func(t tool) {
+			if notes, ok := t["annotations"].(map[string]any); ok {
+				notes["readOnlyHint"] = "yes"
+			}
+		})},
 	{Name: "mcp-output-of-any-type", Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
 		Front: onMCPTool(func(t tool) {
 			if output, ok := t["outputSchema"].(map[string]any); ok {

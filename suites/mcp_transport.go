@@ -1,0 +1,177 @@
+package suites
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/fixtures"
+)
+
+// unknownVersions are values of MCP-Protocol-Version that no revision has.
+var unknownVersions = []string{"1999-01-01", "2999-01-01", "latest"}
+
+var _ = Area("mcp", func(b *Bridge) {
+	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			for _, version := range unknownVersions {
+				h := s.headers("tools/list", nil)
+				h.Set("MCP-Protocol-Version", version)
+				Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400), "MCP-Protocol-Version: %s in %s", version, revision)
+			}
+		}
+	})
+
+	b.Check("mcp/origin", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			refused := []int{403}
+			if revision == MCP2025June { // which does not say how
+				refused = []int{400, 401, 403, 404, 421}
+			}
+			for _, origin := range b.foreignOrigins() {
+				h := s.headers("tools/list", nil)
+				h.Set("Origin", origin)
+				Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...), "Origin: %s", origin)
+			}
+		}
+	})
+
+	b.Check("mcp/session", func(ctx SpecContext) {
+		revisions := b.sessionRevisions(ctx)
+		if len(revisions) == 0 {
+			NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+		}
+		for _, revision := range revisions {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			if s.ID == "" {
+				continue // a bridge may do without sessions
+			}
+			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
+			Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that nobody opened")
+			for _, who := range b.callers(Discoverer, Anonymous) {
+				b.notLent(ctx, s, who)
+			}
+			ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
+			if ended.Status == http.StatusMethodNotAllowed {
+				continue // a bridge may refuse that clients end a session
+			}
+			Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that was ended")
+		}
+	})
+
+	b.Check("mcp/notification-202", func(ctx SpecContext) {
+		for _, revision := range b.revisions(ctx) {
+			s := b.As(Agent).MustMCP(ctx, revision)
+			methods := []string{"notifications/initialized", "notifications/cancelled"}
+			if revision.stateless() {
+				methods = methods[1:]
+			}
+			for _, method := range methods {
+				Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
+					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+						return a.Outcome()
+					}
+					return ""
+				}), "%s in %s", method, revision)
+			}
+		}
+	})
+})
+
+// foreignOrigins are those of pages that are none of the bridge's: of another host, also where it begins or ends like
+// the bridge's own, and of a sandbox.
+func (b *Bridge) foreignOrigins() []string {
+	return []string{"http://evil.example", "https://" + b.hostname() + ".evil.example", "http://evil" + b.hostname(), "null"}
+}
+
+// notify sends a notification that the bridge can accept.
+func (s *Session) notify(ctx context.Context, method string) *Answer {
+	var params map[string]any
+	if method == "notifications/cancelled" {
+		params = map[string]any{"requestId": 999_999}
+	}
+	return s.send(ctx, s.message(nil, method, params), s.headers(method, params))
+}
+
+// notLent tries a session as somebody else: that must be refused, or give what is the sender's own.
+func (b *Bridge) notLent(ctx context.Context, s *Session, who Identity) {
+	var own []string
+	if opened := b.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {
+		own = opened.ListAllTools(ctx).names()
+	}
+	borrowed := &Session{Client: b.As(who), Revision: s.Revision, ID: s.ID}
+	Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Answer) string {
+		tools, _ := a.RPCResult()["tools"].([]any)
+		for _, t := range tools {
+			if t, ok := t.(map[string]any); ok && !contains(own, Tool(t).Name()) {
+				return "the tool " + Tool(t).Name() + " of the caller who opened it"
+			}
+		}
+		return ""
+	}), "the session of another caller, as %s", who)
+	if b.Drupal == nil {
+		return
+	}
+	for _, tool := range b.samples(s.Client.who, fixtures.WhoAmI) {
+		b.Drupal.Mark()
+		borrowed.CallTool(ctx, tool.Name, Args{})
+		Expect(b.ranAs(s.Client.who)).To(BeFalse(), "tools/call by %s in the session of %s: expected nothing to run as %s, got a run", who, s.Client.who, s.Client.who)
+	}
+}
+
+// ranAs tells whether a method ran for an account since the last Mark.
+func (b *Bridge) ranAs(who Identity) bool {
+	for _, entry := range b.Drupal.Journal() {
+		for _, call := range entry.Calls {
+			if call.Ran && entry.User == string(who) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// callByMCP runs a tool over MCP in the newest revision that opens; nil where none does.
+func (c Client) callByMCP(ctx context.Context, name string, arguments any) *Answer {
+	s := c.anyMCP(ctx)
+	if s == nil {
+		return nil
+	}
+	return s.CallTool(ctx, name, arguments)
+}
+
+// anyMCP opens a session in one of the revisions; nil where none opens.
+func (c Client) anyMCP(ctx context.Context) *Session {
+	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
+		if revision.stateless() && !c.bridge.Claims("mcp-2026") {
+			continue
+		}
+		if s := c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// notToldByMCP holds tools/call of tools that a caller may not know of against that of names that nobody has.
+func (b *Bridge) notToldByMCP(ctx context.Context, who Identity, names []string) {
+	s := b.As(who).anyMCP(ctx)
+	if s == nil {
+		return
+	}
+	ask := func(ctx context.Context, name string) *Answer {
+		params := map[string]any{"name": name, "arguments": Args{}}
+		return s.send(ctx, s.message(5, "tools/call", params), s.headers("tools/call", params))
+	}
+	for _, name := range slices.Compact(names) {
+		b.For(who, name, func() { Expect(ask(ctx, name)).To(BeLikeUnknown(ask, ctx, name), "tools/call") })
+	}
+}
