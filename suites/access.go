@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -171,12 +172,15 @@ var _ = Area("access", func(b *Bridge) {
 				for _, name := range names {
 					b.For(who, name, func() {
 						r := ask(ctx, name)
-						if name == denied && r.Status == http.StatusForbidden {
+						if name == denied && r.Status == http.StatusForbidden && r.Method != http.MethodHead {
 							return // invoke/denied allows it, and describe/inaccessible-404 does not
 						}
 						Expect(r).To(BeLikeUnknown(ask, ctx, name), way.what)
 					})
 				}
+			}
+			if b.Claims("mcp") {
+				b.notToldByMCP(ctx, who, names)
 			}
 		}
 	})
@@ -189,6 +193,7 @@ var _ = Area("access", func(b *Bridge) {
 
 		for what, header := range inOrder(map[string]http.Header{
 			"as text":                       {"Content-Type": {"text/plain"}},
+			"as text that speaks of JSON":   {"Content-Type": {"text/plain; as=application/json"}},
 			"as a form":                     {"Content-Type": {"application/x-www-form-urlencoded"}},
 			"as a multipart form":           {"Content-Type": {"multipart/form-data; boundary=x"}},
 			"without a Content-Type":        {"Content-Type": nil},
@@ -241,4 +246,33 @@ func (b *Bridge) halfPermitted() []Identity {
 		all = append(all, b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
 	}
 	return all
+}
+
+// wayToAsk is a request for a tool by its name.
+type wayToAsk struct {
+	what string
+	by   func(c Client) func(ctx context.Context, name string) *Answer
+}
+
+// waysToAsk are those in which a hidden tool might show itself.
+var waysToAsk = []wayToAsk{
+	{"describe", func(c Client) func(context.Context, string) *Answer { return c.Describe }},
+	{"describe by HEAD", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			return c.Send(ctx, Request{Method: http.MethodHead, Path: DescribePath, Query: map[string][]string{"name": {name}}})
+		}
+	}},
+	{"invoke", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{}) }},
+	{"invoke with arguments", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{"x": []int{1}}) }},
+	{"invoke without arguments", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			return c.InvokeBody(ctx, encode(map[string]any{"name": name}))
+		}
+	}},
+	{"invoke as text", func(c Client) func(context.Context, string) *Answer {
+		return func(ctx context.Context, name string) *Answer {
+			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
+			return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: asText, Body: strings.NewReader(body), Show: body})
+		}
+	}},
 }

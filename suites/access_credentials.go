@@ -44,7 +44,16 @@ var _ = Area("access", func(b *Bridge) {
 			Expect(b.With(Identity(bad.what), bad.creds).Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), bad.what)
 		}
 		b.Drupal.revoke(victim)
-		Expect(b.With("revoked credentials", creds).Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), "revoked ones")
+		revoked := b.With("revoked credentials", creds)
+		Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), "revoked ones")
+		if b.DiscoveryTTL > 0 { // until then it may show what it knew
+			anonymous = b.As(Anonymous).List(ctx)
+			var list *Answer
+			for range 2 { // a busy site may cost the first try its time
+				b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
+			}
+			Expect(list).To(BeTurnedAway(anonymous), "revoked ones, "+fmt.Sprint(b.patience())+" later")
+		}
 		Expect(b.callersBut(Anonymous)).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got some")
 	})
 
@@ -160,6 +169,12 @@ var _ = Area("access", func(b *Bridge) {
 			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})} {
 			Expect(a).NotTo(HoldSecret(secrets))
 		}
+		for what, creds := range inOrder(b.otherSignIns()) {
+			caller := b.With(Identity(what), creds)
+			for _, a := range []*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})} {
+				Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...)), what)
+			}
+		}
 		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
 		Expect(b.As(Agent).Invoke(ctx, known, Args{})).NotTo(HoldSecret(secrets), "while the site resets connections")
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
@@ -194,6 +209,21 @@ var _ = Area("access", func(b *Bridge) {
 		}
 	})
 })
+
+// otherSignIns are the agent's ways of signing in beside the one that the run takes, and a wrong token.
+func (b *Bridge) otherSignIns() map[string]Credentials {
+	ways := map[string]Credentials{}
+	if b.Claims("auth-bearer") {
+		ways["a wrong token"] = Credentials{Token: "wrong-but-secret-token"}
+		for _, t := range userOf(b.Drupal.Site(), Agent).Tokens {
+			ways["a token"] = Credentials{Token: t.Value}
+		}
+	}
+	if b.Claims("auth-cookie") {
+		ways["a session"] = Credentials{Cookie: b.Drupal.session(Agent)}
+	}
+	return ways
+}
 
 // callersBut are the accounts other than one's whose method calls reached the site.
 func (b *Bridge) callersBut(who Identity) []string {
@@ -248,6 +278,12 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	}
 	if creds.Token != "" {
 		all = append(all, badCredential{"a token cut short", Credentials{Token: creds.Token[:len(creds.Token)-1]}})
+	}
+	if b.Drupal != nil && b.Claims("auth-bearer") && creds.Token == "" {
+		for _, t := range userOf(b.Drupal.Site(), victim).Tokens {
+			all = append(all, badCredential{"the account's token cut short", Credentials{Token: t.Value[:len(t.Value)-1]}},
+				badCredential{"the account's token and more", Credentials{Token: t.Value + "x"}})
+		}
 	}
 	if creds.Cookie != "" {
 		all = append(all, badCredential{"a session cut short", Credentials{Cookie: creds.Cookie[:len(creds.Cookie)-1]}})
@@ -435,33 +471,4 @@ func HoldSecret(secrets []string) OmegaMatcher {
 		}
 		return "", false
 	}}
-}
-
-// wayToAsk is a request for a tool by its name.
-type wayToAsk struct {
-	what string
-	by   func(c Client) func(ctx context.Context, name string) *Answer
-}
-
-// waysToAsk are those in which a hidden tool might show itself.
-var waysToAsk = []wayToAsk{
-	{"describe", func(c Client) func(context.Context, string) *Answer { return c.Describe }},
-	{"describe by HEAD", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
-			return c.Send(ctx, Request{Method: http.MethodHead, Path: DescribePath, Query: map[string][]string{"name": {name}}})
-		}
-	}},
-	{"invoke", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{}) }},
-	{"invoke with arguments", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{"x": []int{1}}) }},
-	{"invoke without arguments", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
-			return c.InvokeBody(ctx, encode(map[string]any{"name": name}))
-		}
-	}},
-	{"invoke as text", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
-			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
-			return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: asText, Body: strings.NewReader(body), Show: body})
-		}
-	}},
 }

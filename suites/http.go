@@ -37,17 +37,20 @@ var _ = Area("http", func(b *Bridge) {
 			"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
 			"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
 		}) {
-			get, again := b.As(Agent).Send(ctx, ask), b.As(Agent).Send(ctx, ask)
-			if what == "list" {
-				get.MustSucceed()
+			for _, who := range append([]Identity{Agent}, b.callers(Outsider, Anonymous)...) {
+				ask.Method, ask.Header = "", nil
+				get, again := b.As(who).Send(ctx, ask), b.As(who).Send(ctx, ask)
+				if what == "list" && who == Agent {
+					get.MustSucceed()
+				}
+				ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
+				wire := b.As(who).Dial(ctx)
+				head := wire.Ask(ctx, ask)
+				body, _ := wire.Rest()
+				wire.Close()
+				Expect(head).To(HaveTheHeadOf(get, again), what)
+				Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(string(body), 100))
 			}
-			ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
-			wire := b.As(Agent).Dial(ctx)
-			head := wire.Ask(ctx, ask)
-			body, _ := wire.Rest()
-			wire.Close()
-			Expect(head).To(HaveTheHeadOf(get, again), what)
-			Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(string(body), 100))
 		}
 	})
 
@@ -55,7 +58,19 @@ var _ = Area("http", func(b *Bridge) {
 		for _, page := range b.As(Agent).MustListAll(ctx).Pages {
 			Expect(page).To(KeepFromOthers())
 		}
-		Expect(b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()).To(KeepFromOthers())
+		known := b.KnownTool(ctx)
+		Expect(b.As(Agent).Describe(ctx, known).MustSucceed()).To(KeepFromOthers())
+		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(KeepFromOthers(), "gzip asked for")
+		refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
+		for _, who := range b.callers(Outsider, Anonymous) {
+			refused = append(refused, b.As(who).List(ctx), b.As(who).Describe(ctx, known))
+		}
+		if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
+			refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
+		}
+		for _, r := range refused {
+			Expect(r).NotTo(InviteOthers())
+		}
 	})
 
 	b.Check("http/nosniff", func(ctx SpecContext) {
@@ -93,6 +108,8 @@ var _ = Area("http", func(b *Bridge) {
 		if len(plain.Body) >= large {
 			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body), "gzip asked for")
 		}
+		unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
+		Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), "%s with Accept-Encoding: gzip;q=0: expected no gzip, got it", unwanted.Subject())
 	})
 
 	b.Check("http/trailing-and-case", func(ctx SpecContext) {
@@ -105,6 +122,9 @@ var _ = Area("http", func(b *Bridge) {
 			r := b.As(Agent).Send(ctx, Request{Path: path})
 			Expect(r).To(HaveStatus(404))
 			Expect(r).To(KeepEnvelope())
+			posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
+			Expect(posted).To(BeClientError())
+			Expect(posted).To(KeepEnvelope())
 		}
 		for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
 			r := b.As(Agent).Send(ctx, Request{Path: path})
@@ -229,6 +249,17 @@ func KeepFromOthers() OmegaMatcher {
 		}
 		return fmt.Sprintf("Cache-Control %s, Vary %s", quoted(a.Header.Values("Cache-Control")), quoted(a.Header.Values("Vary")))
 	})
+}
+
+// InviteOthers matches an answer that says a shared cache may give it to anybody.
+func InviteOthers() OmegaMatcher {
+	return &answerMatcher{expected: "to invite shared caches", judge: func(a *Answer) (string, bool) {
+		fault, kept := KeepFromOthers().(*answerMatcher).judge(a)
+		return fault, !kept && slices.ContainsFunc(listed(a, "Cache-Control"), func(directive string) bool {
+			name, value, _ := strings.Cut(directive, "=")
+			return name == "public" || (name == "s-maxage" || name == "max-age") && strings.Trim(value, "0") != ""
+		})
+	}}
 }
 
 // ForbidSniffing matches an answer that no browser may take for another type than it says.

@@ -115,8 +115,7 @@ func ForbidStoring() OmegaMatcher {
 
 func forbidsStoring(a *Answer) bool {
 	for _, directive := range listed(a, "Cache-Control") {
-		name, _, _ := strings.Cut(directive, "=")
-		switch name {
+		switch directive { // private="x" and no-cache="x" speak of one header alone
 		case "no-store", "no-cache", "private":
 			return true
 		}

@@ -70,6 +70,21 @@ var wireVariants = []Mutant{
 		return false
 	})},
 	{Name: "without-etag", Why: "a version is a SHOULD", Free: Clauses("fresh/version"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("ETag") })},
+	{Name: "weak-etag", Why: "a weak version is a version", Front: onAnswer(toToolViews, func(x *exchange) {
+		if tag := x.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+			x.Header.Set("ETag", "W/"+tag)
+		}
+	})},
+	{Name: "failures-of-the-site-500", Why: "502, 503, 504 or 500, as a bridge likes", Front: onInvoke(func(x *exchange) {
+		if x.Status == http.StatusBadGateway || x.Status == http.StatusGatewayTimeout {
+			x.Refuse(http.StatusInternalServerError, "internal_error", "The site gave no answer that can be read.")
+		}
+	})},
+	{Name: "failures-of-the-site-503", Why: "502, 503 or 500, as a bridge likes", Front: onAnswer(everything, func(x *exchange) {
+		if x.Status == http.StatusBadGateway {
+			x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The site gave no answer that can be read.")
+		}
+	})},
 	{Name: "cache-control-private", Why: "private keeps shared caches out as well", Front: onAnswer(everything, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
 	{Name: "cache-control-no-store", Why: "so does no-store", Front: onAnswer(everything, func(x *exchange) {
 		x.Header.Set("Cache-Control", "No-Store")

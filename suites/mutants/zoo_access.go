@@ -100,6 +100,15 @@ var accessMutants = []Mutant{
 		return false
 	})},
 
+	{Name: "token-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "tokens are compared as far as the shorter one goes",
+		Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if name, _, cut := strings.Cut(r.Header.Get("Authorization"), "-toke"); cut && strings.HasPrefix(name, "Bearer ") {
+				r.Header.Set("Authorization", name+"-token")
+			}
+			return false
+		})},
+	{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is taken for a failure, and the last good list is served for good", Front: keptForTheRefused()},
+
 	{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list asks with the bridge's own account", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if caller(r) == "discoverer" && toList(r) {
 			r.Header.Set("Authorization", signedAs("admin"))
@@ -140,7 +149,7 @@ var accessMutants = []Mutant{
 		}
 	})},
 
-	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential"), Origin: Peer,
+	{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
 		Why: "the first list is everybody's", Front: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
 	{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
 		Front: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
@@ -189,6 +198,16 @@ var accessMutants = []Mutant{
 		}
 	})},
 
+	{Name: "wrong-token-in-challenge", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Front: onRefusal(func(x *exchange) {
+		if token, ok := strings.CutPrefix(x.Request.Header.Get("Authorization"), "Bearer "); ok && x.Status == http.StatusUnauthorized {
+			x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", error_description="%s is not valid"`, token))
+		}
+	})},
+	{Name: "denied-403-by-head", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Front: onHead(func(x *exchange) {
+		if _, known := x.as("admin").tool(x.named()); known && x.Status == http.StatusNotFound {
+			x.Status = http.StatusForbidden
+		}
+	})},
 	{Name: "denied-tool-other-words", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Front: onDeniedName(toInvoke, func(x *exchange, _ tool) {
 		x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("The tool %q is not available to you.", x.invoked()))
 	})},
@@ -224,6 +243,20 @@ func (x *exchange) anonymous() bool {
 // lists tells whether the caller may still list tools.
 func (x *exchange) lists() bool {
 	return x.Ask(http.MethodGet, sibling(x.Request, "list"), nil).Status == http.StatusOK
+}
+
+// keptForTheRefused gives a caller whom the site refuses the last good list.
+func keptForTheRefused() front {
+	good := newTable[[]byte]()
+	return onAnswer(toList, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
+		switch kept, known := good.get(key); {
+		case x.Status == http.StatusOK:
+			good.put(key, x.Body)
+		case known && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, kept
+		}
+	})
 }
 
 // onDenied changes the refusals for a signed-in caller who may not do this at all.

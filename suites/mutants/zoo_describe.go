@@ -94,7 +94,7 @@ var describeMutants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tool": map[string]any{"name": x.described(), "description": "hidden", "inputSchema": map[string]any{"type": "object"}}})
 		})},
 
-	{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404"), Origin: Imagined,
+	{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
 		Front: onDeniedName(toDescribe, func(x *exchange, _ tool) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))
 		})},

@@ -36,12 +36,29 @@ var httpMutants = []Mutant{
 		}
 	})},
 
+	{Name: "head-open-to-outsiders", Breaks: Clauses("http/head"), Origin: Imagined, Why: "only GET asks for the permission", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method == http.MethodHead && caller(r) == "outsider" {
+			r.Header.Set("Authorization", signedAs("agent"))
+		}
+		return false
+	})},
+
 	{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Front: onAnswer(toList, cacheable)},
 	{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Front: onAnswer(toDescribe, cacheable)},
 	{Name: "page-two-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Front: onAnswer(toList, func(x *exchange) {
 		if x.Request.URL.Query().Get("cursor") != "" {
 			cacheable(x)
 		}
+	})},
+	{Name: "refusals-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "who may see a tool is told by a cache that there is none", Front: onAnswer(toToolViews, func(x *exchange) {
+		if x.Status >= 400 {
+			x.Header.Set("Cache-Control", "public, max-age=60")
+			x.Header.Del("Vary")
+		}
+	})},
+	{Name: "one-header-kept-private", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "private=\"x\" speaks of that header alone", Front: onAnswer(toToolViews, func(x *exchange) {
+		x.Header.Set("Cache-Control", `max-age=300, private="Set-Cookie"`)
+		x.Header.Del("Vary")
 	})},
 	{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Front: onAnswer(toToolViews, func(x *exchange) {
 		x.Header.Del("Cache-Control")
@@ -70,6 +87,12 @@ var httpMutants = []Mutant{
 			x.Set(http.StatusOK, map[string]any{"tools": tools[1:]})
 		}
 	})},
+	{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word", Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			r.Header.Set("Accept-Encoding", "gzip")
+		}
+		return false
+	})},
 	{Name: "gzip-unasked", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Front: onAnswer(toList, func(x *exchange) {
 		if x.Request.Header.Get("Accept") == "*/*" && x.Status == http.StatusOK {
 			var packed bytes.Buffer
@@ -82,6 +105,11 @@ var httpMutants = []Mutant{
 	})},
 
 	{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Front: onElsewhere(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
+	{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Front: onElsewhere(func(x *exchange) {
+		if x.Method == http.MethodPost {
+			x.page(http.StatusNotFound, "Page not found")
+		}
+	})},
 	{Name: "unknown-path-redirect", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Front: onElsewhere(func(x *exchange) {
 		x.Header.Set("Location", "https://www.example.com"+x.Request.URL.Path)
 		x.Set(http.StatusMovedPermanently, map[string]any{})

@@ -10,6 +10,12 @@ import (
 var sessionMutants = []Mutant{
 	{Name: "session-calls-of-any-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a form of another site runs a tool",
 		Front: onSessionCall(func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })},
+	{Name: "session-calls-as-text-that-speaks-of-json", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the type is searched for the word, and a form of another site may have it among its parameters",
+		Front: onSessionCall(func(r *http.Request) {
+			if strings.Contains(r.Header.Get("Content-Type"), "application/json") {
+				r.Header.Set("Content-Type", "application/json")
+			}
+		})},
 	{Name: "session-calls-without-a-type", Breaks: Clauses("access/csrf"), Origin: Module, Why: "a Blob of another site's script has none",
 		Front: onSessionCall(func(r *http.Request) {
 			if r.Header.Get("Content-Type") == "" {
