@@ -115,7 +115,8 @@ func ForbidStoring() OmegaMatcher {
 
 func forbidsStoring(a *Answer) bool {
 	for _, directive := range listed(a, "Cache-Control") {
-		switch directive { // private="x" and no-cache="x" speak of one header alone
+		name, _, _ := strings.Cut(directive, "=")
+		switch name {
 		case "no-store", "no-cache", "private":
 			return true
 		}

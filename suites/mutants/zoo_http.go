@@ -56,10 +56,6 @@ var httpMutants = []Mutant{
 			x.Header.Del("Vary")
 		}
 	})},
-	{Name: "one-header-kept-private", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "private=\"x\" speaks of that header alone", Front: onAnswer(toToolViews, func(x *exchange) {
-		x.Header.Set("Cache-Control", `max-age=300, private="Set-Cookie"`)
-		x.Header.Del("Vary")
-	})},
 	{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Front: onAnswer(toToolViews, func(x *exchange) {
 		x.Header.Del("Cache-Control")
 		x.Header.Del("Vary")
