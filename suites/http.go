@@ -114,9 +114,9 @@ var _ = Area("http", func(b *Bridge) {
 
 	b.Check("http/trailing-and-case", func(ctx SpecContext) {
 		b.As(Agent).List(ctx).MustSucceed()
-		unknown := []string{"/mcp/no-such-path", "/mcp/tools/list/no-such-path", "/mcp/no/such/path.html"}
-		if !b.Claims("per-tool") {
-			unknown = append(unknown, "/mcp/tools/no-such-path")
+		unknown := []string{"/mcp/no-such-path", "/mcp/no/such/path.html"}
+		if !b.Claims("per-tool") { // per-tool/unknown-404 judges those below /mcp/tools/
+			unknown = append(unknown, "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path")
 		}
 		for _, path := range unknown {
 			r := b.As(Agent).Send(ctx, Request{Path: path})

@@ -110,7 +110,11 @@ func (b *Bridge) register() {
 	sorted := slices.Clone(areas)
 	slices.SortStableFunc(sorted, func(x, y areaFunc) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
 	for _, area := range sorted {
-		ginkgo.Describe(area.name, func() { area.register(b) })
+		var order ginkgo.SpecPriority
+		if area.name == "upstream" {
+			order = -1 // last: a bridge that does not get over a site that failed would be blamed for all that follows
+		}
+		ginkgo.Describe(area.name, order, func() { area.register(b) })
 	}
 }
 

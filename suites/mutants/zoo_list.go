@@ -189,7 +189,7 @@ var listMutants = []Mutant{
 			}
 			return false
 		})},
-	{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), Origin: Imagined, Front: cursorWorksOnce()},
+	{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip", "list/pages-cover-all-once"), Origin: Imagined, Front: cursorWorksOnce()},
 	{Name: "cursor-past-end-wraps", Breaks: Clauses("list/cursor-past-end"), Origin: Imagined,
 		Front: onList(func(p *page) {
 			if len(p.Tools) == 0 && offset(p.Cursor) > 0 {
@@ -244,7 +244,7 @@ var listMutants = []Mutant{
 			}
 		})},
 	{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a tool that went shifts all that follow", Front: relisted(func(tool, tool) int { return 0 })},
-	{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), Free: Clauses("access/filtered-by-method"), Origin: Imagined, Front: cursorKeepsTools()},
+	{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), Free: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Front: cursorKeepsTools()},
 }
 
 // alternatingOrder turns every second full listing round.

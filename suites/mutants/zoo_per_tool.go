@@ -27,7 +27,7 @@ var tokenScopes = map[string][]string{"Bearer scoped-all": {"content:read", "con
 
 var perToolMutants = []Mutant{
 	perTool("per-tool-id-of-its-own", endpoints{foreignID: true}, "per-tool/answers"),
-	perTool("per-tool-post-only", endpoints{postOnly: true}, "per-tool/answers"),
+	perTool("per-tool-post-only", endpoints{postOnly: true}, "per-tool/answers", "per-tool/scopes", "per-tool/unknown-404"),
 	perTool("per-tool-any-method", endpoints{anyMethod: true}, "per-tool/name-binds"),
 	perTool("per-tool-scopes-ignored", endpoints{unscoped: true}, "per-tool/scopes"),
 	perTool("per-tool-scopes-unnamed", endpoints{silentScopes: true}, "per-tool/scopes"),
@@ -39,7 +39,7 @@ var perToolMutants = []Mutant{
 }
 
 // perToolVariants is the same front without a fault.
-var perToolVariants = []Mutant{{Name: "one-endpoint-a-tool", Why: "the later module's endpoints beside the three; what is unknown below them is answered as JSON-RPC", Free: Clauses("http/trailing-and-case"), Claims: "per-tool", Wired: endpoints{}.front}}
+var perToolVariants = []Mutant{{Name: "one-endpoint-a-tool", Why: "the later module's endpoints beside the three; what is unknown below them is answered as JSON-RPC", Claims: "per-tool", Wired: endpoints{}.front}}
 
 func perTool(name string, e endpoints, breaks ...string) Mutant {
 	return Mutant{Name: name, Breaks: breaks, Free: Clauses("http/trailing-and-case"), Origin: Module, Claims: "per-tool", Wired: e.front}
