@@ -15,7 +15,7 @@ import (
 // The call rate of a reference that limits it: enough for every check but the one of the limit itself.
 const (
 	callsAtOnce    = 1000
-	callsPerSecond = 500
+	callsPerSecond = 100
 )
 
 // Broad names the setup in which one account discovers for all callers.
