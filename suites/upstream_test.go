@@ -1,0 +1,55 @@
+package suites_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+)
+
+// A mock that is a handler of somebody's own server can close no port: what it cannot show fails nothing.
+func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	siteServer := httptest.NewServer(drupal)
+	defer siteServer.Close()
+	const timeout = 500 * time.Millisecond
+	reference, err := bridge.New(bridge.Options{Drupal: siteServer.URL, UpstreamTimeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reference.Close()
+	server := httptest.NewServer(reference)
+	defer server.Close()
+
+	report, err := suites.Run(t.Context(), suites.Target{URL: server.URL}, suites.Options{
+		Drupal: drupal, UpstreamTimeout: timeout, Only: []string{"upstream/timeout", "upstream/down-and-up"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]reports.Verdict{"upstream/timeout": reports.Pass, "upstream/down-and-up": reports.NotTestable}
+	for _, r := range report.Results {
+		if r.Verdict != want[r.ID] {
+			t.Errorf("%s: expected %s, got %s: %s", r.ID, want[r.ID], r.Verdict, r.Message)
+		}
+		if r.Verdict == reports.NotTestable && !strings.Contains(r.Message, "Listen") {
+			t.Errorf("%s: the message does not say what the mock needs: %s", r.ID, r.Message)
+		}
+	}
+	if len(report.Results) != len(want) {
+		t.Errorf("%d results", len(report.Results))
+	}
+}
