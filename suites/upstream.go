@@ -297,19 +297,6 @@ var _ = Area("upstream", func(b *Bridge) {
 	})
 })
 
-// listOutlasts holds the list of a caller never seen to the time-out. A list that is one for all may be an older one.
-func (b *Bridge) listOutlasts(ctx context.Context, limit time.Duration) {
-	if b.Drupal == nil || b.Claims("visibility-broad") {
-		return
-	}
-	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-	defer b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
-	r := b.As(stranger).List(ctx)
-	Expect(r).To(BeRefusedWith(504, 503, 502, 500), "list for a caller never seen, while the site hangs")
-	Expect(r).To(BeEnvelope(), "list for a caller never seen, while the site hangs")
-	Expect(r.Took).To(BeNumerically("<=", limit), "list while the site hangs: expected an answer within %v, got it after %v", limit, r.Took)
-}
-
 // eachFailure makes the call once under each failure of the site and judges the answer; between two it waits until
 // the bridge serves again, for a breaker may have opened.
 func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {

@@ -5,11 +5,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"bridgecheck/mockdrupal"
 )
+
+// listOutlasts holds the list of a caller never seen to the time-out. A list that is one for all may be an older one.
+func (b *Bridge) listOutlasts(ctx context.Context, limit time.Duration) {
+	if b.Drupal == nil || b.Claims("visibility-broad") {
+		return
+	}
+	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+	defer b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
+	r := b.As(stranger).List(ctx)
+	Expect(r).To(BeRefusedWith(504, 503, 502, 500), "list for a caller never seen, while the site hangs")
+	Expect(r).To(BeEnvelope(), "list for a caller never seen, while the site hangs")
+	Expect(r.Took).To(BeNumerically("<=", limit), "list while the site hangs: expected an answer within %v, got it after %v", limit, r.Took)
+}
 
 // reachesSite waits until so many requests have reached the site since the last Mark. One call must not wait for another.
 func (b *Bridge) reachesSite(n int) bool {
@@ -36,7 +50,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 		}
 		disarms = append(disarms, disarm)
 		calls.Go(func() {
-			defer ginkgo.GinkgoRecover()
+			defer GinkgoRecover()
 			answers[i] = b.make(ctx, call)
 		})
 		if f.fault.Kind != mockdrupal.FaultDeaf && !b.reachesSite(i+1) { // a deaf one is not reached
