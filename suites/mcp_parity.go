@@ -122,7 +122,7 @@ func (b *Bridge) sameAfterChange(ctx context.Context) {
 	}
 	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
 	name := b.ToolName(arrival)
-	if !b.Await(ctx, func() bool { return contains(b.As(Agent).List(ctx).names(), name) }) {
+	if !b.Await(ctx, func() bool { return contains(b.listed(ctx), name) }) {
 		return // fresh/ttl-expiry judges that
 	}
 	Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
