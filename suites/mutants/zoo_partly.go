@@ -126,7 +126,7 @@ var partlyMutants = []Mutant{
 			x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
 		}
 	}),
-	{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter's schema that refers to itself is taken for one that cannot be translated",
+	{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter's schema with references of its own is taken for one that cannot be translated",
 		Upstream: onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })

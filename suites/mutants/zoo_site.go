@@ -98,6 +98,9 @@ var translateMutants = []Mutant{
 				p.Tools = append(p.Tools, tool{"name": "bad.null_schema", "description": "x", "inputSchema": nil})
 			}
 		})},
+	{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "what a parameter's schema refers to stands elsewhere in the tool's",
+		Front: property("good.references", "labels", become(map[string]any{"type": "object", "properties": map[string]any{"label": map[string]any{"$ref": "#/definitions/label"}},
+			"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
 	{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that follows it never ends",
 		Front: onList(func(p *page) {
 			if strings.Contains(string(p.Body), `"good.first"`) {
