@@ -22,18 +22,20 @@ var _ = Area("access", func(b *Bridge) {
 		if cursor := list.Pages[0].NextCursor(); cursor != "" {
 			asked = append(asked, b.As(Outsider).List(ctx, cursor))
 		}
-		for _, r := range asked {
+		b.each(asked, func(r *Answer) {
 			Expect(r).To(HaveStatus(403))
 			Expect(r).NotTo(NameAnyTool(list.Names()))
-		}
+		})
 	})
 
 	b.Check("access/describe-403", func(ctx SpecContext) {
 		known := b.KnownTool(ctx)
 		b.As(Agent).Describe(ctx, known).MustSucceed()
 
-		for what, query := range inOrder(map[string]string{"a tool": "name=" + known, "an unknown one": "name=" + noSuchTool, "none": "", "an empty one": "name="}) {
-			Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403), what)
+		for what, query := range inOrder(map[string]string{"a tool": "name=" + known, "an unknown tool": "name=" + noSuchTool, "no name": "", "an empty name": "name="}) {
+			b.Row(Outsider, "", what, func() {
+				Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403))
+			})
 		}
 	})
 
@@ -48,10 +50,10 @@ var _ = Area("access", func(b *Bridge) {
 			NotTestable("on the site " + b.Drupal.Site().Name + " anonymous callers may discover tools")
 		}
 
-		for _, r := range []*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)} {
+		b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
 			Expect(r).To(BeRefusedWith(401, 403))
 			Expect(r).To(ChallengeIf401())
-		}
+		})
 	})
 
 	b.Check("access/filtered-by-method", func(ctx SpecContext) {
@@ -71,13 +73,14 @@ var _ = Area("access", func(b *Bridge) {
 		for _, who := range []Identity{Discoverer, Agent} {
 			b.eachShown(who, b.As(who).MustListAll(ctx))
 		}
-		Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied))
+		b.Row(Discoverer, denied, "describe", func() { Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied)) })
 		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		Expect(r).To(BeRefusedWith(401, 403, 404))
-		Expect(r).To(HaveRunNothing())
+		b.Row(Discoverer, denied, "invoke", func() {
+			b.Drupal.Mark()
+			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+			Expect(r).To(BeRefusedWith(401, 403, 404))
+			Expect(r).To(HaveRunNothing())
+		})
 	})
 
 	b.Check("access/discovery-not-execution", func(ctx SpecContext) {
@@ -85,15 +88,19 @@ var _ = Area("access", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
 		b.As(Discoverer).List(ctx).MustSucceed()
 
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		Expect(r).To(BeRefusal(), "a caller who may discover and may not run")
-		Expect(r).To(HaveRunNothing(), "a caller who may discover and may not run")
+		b.Row(Discoverer, denied, "a caller who may discover and may not run", func() {
+			b.Drupal.Mark()
+			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+			Expect(r).To(BeRefusal())
+			Expect(r).To(HaveRunNothing())
+		})
 
 		// access/list-403 judges that one who may run and may not discover cannot list.
 		open := b.mustFind(Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
 		b.As(Agent).Invoke(ctx, open.Name, open.Arguments).MustSucceed()
-		Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess(), "a caller who may run and may not discover")
+		b.Row(Outsider, open.Name, "a caller who may run and may not discover", func() {
+			Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess())
+		})
 	})
 
 	b.Check("access/route-permission", func(ctx SpecContext) {
@@ -124,10 +131,12 @@ var _ = Area("access", func(b *Bridge) {
 			b.As(who).List(ctx)
 			b.As(who).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 			b.Drupal.Permit(who, left...)
-			b.Drupal.Mark()
-			r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
-			Expect(r).To(BeRefusedWith(401, 403, 404), "after losing "+what)
-			Expect(r).To(HaveRunNothing(), "after losing "+what)
+			b.Row(who, tool.Name, "after losing "+what, func() {
+				b.Drupal.Mark()
+				r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+				Expect(r).To(BeRefusedWith(401, 403, 404))
+				Expect(r).To(HaveRunNothing())
+			})
 		}
 	})
 
@@ -204,10 +213,12 @@ var _ = Area("access", func(b *Bridge) {
 			"from another origin, as text":  {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
 		}) {
 			header["X-Csrf-Token"] = nil
-			b.mark()
-			r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
-			Expect(r).To(BeRefusedWith(400, 403, 415), what)
-			Expect(r).To(HaveRunNothing(), what)
+			b.Row(caller.who, "", what, func() {
+				b.mark()
+				r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
+				Expect(r).To(BeRefusedWith(400, 403, 415))
+				Expect(r).To(HaveRunNothing())
+			})
 		}
 	})
 })

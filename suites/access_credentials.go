@@ -23,36 +23,40 @@ var _ = Area("access", func(b *Bridge) {
 	b.Check("access/bad-credentials", func(ctx SpecContext) {
 		victim, creds := b.victim()
 		b.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
-		anonymous := b.As(Anonymous).List(ctx)
-		for _, bad := range b.badCredentials(victim, creds) {
-			Expect(b.With(Identity(bad.what), bad.creds).List(ctx)).To(BeTurnedAway(anonymous), bad.what)
+		judge := func(ask func(c Client) *Answer) {
+			anonymous := ask(b.As(Anonymous))
+			for _, bad := range b.badCredentials(victim, creds) {
+				b.For(Identity(bad.what), "", func() { Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
+			}
 		}
+		judge(func(c Client) *Answer { return c.List(ctx) })
 		known := b.KnownTool(ctx)
 		b.As(victim).Describe(ctx, known)
-		anonymous = b.As(Anonymous).Describe(ctx, known)
-		for _, bad := range b.badCredentials(victim, creds) {
-			Expect(b.With(Identity(bad.what), bad.creds).Describe(ctx, known)).To(BeTurnedAway(anonymous), bad.what)
-		}
+		judge(func(c Client) *Answer { return c.Describe(ctx, known) })
 		if b.Drupal == nil {
 			return
 		}
 		me := b.mustFind(victim, fixtures.WhoAmI)[0]
 		b.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-		anonymous = b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
 		b.Drupal.Mark()
-		for _, bad := range b.badCredentials(victim, creds) {
-			Expect(b.With(Identity(bad.what), bad.creds).Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), bad.what)
-		}
+		judge(func(c Client) *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
+		anonymous := b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
 		b.Drupal.revoke(victim)
 		revoked := b.With("revoked credentials", creds)
-		Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous), "revoked ones")
-		if b.DiscoveryTTL > 0 { // until then it may show what it knew
+		b.For(revoked.who, "", func() {
+			Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
+			if b.DiscoveryTTL == 0 {
+				return
+			}
 			anonymous = b.As(Anonymous).List(ctx)
 			var list *Answer
-			for range 2 { // a busy site may cost the first try its time
+			for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
 				b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
 			}
-			Expect(list).To(BeTurnedAway(anonymous), "revoked ones, "+fmt.Sprint(b.patience())+" later")
+			Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
+		})
+		if b.wrong() {
+			return
 		}
 		Expect(b.callersBut(Anonymous)).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got some")
 	})
@@ -85,24 +89,28 @@ var _ = Area("access", func(b *Bridge) {
 		alone := map[Identity]talk{}
 		for _, who := range callers {
 			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
-			Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who))))
+			b.Row(who, "", "list, each caller alone", func() { Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
 		}
 		for _, t := range talks {
 			for _, heard := range []struct {
+				what   string
 				answer *Answer
 				own    OmegaMatcher
 			}{
-				{t.list, ShowTheSameTools(alone[t.who].list)},
-				{t.described, EqualAnswer(alone[t.who].described)},
-				{t.special, BeAnsweredAs(alone[t.who].special)},
-				{t.unknown, SpeakOfNoOther(t.name)},
-				{t.me, SpeakOfCaller(t.who, callers)},
+				{"list", t.list, ShowTheSameTools(alone[t.who].list)},
+				{"describe", t.described, EqualAnswer(alone[t.who].described)},
+				{"invoke of a tool that some may run", t.special, BeAnsweredAs(alone[t.who].special)},
+				{"invoke of an unknown tool", t.unknown, SpeakOfNoOther(t.name)},
+				{"invoke of a tool that tells who calls", t.me, SpeakOfCaller(t.who, callers)},
 			} {
 				if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
 					continue // not asked, or lost in the crowd, which load/concurrent-exact judges
 				}
-				Expect(heard.answer).To(heard.own)
+				b.Row(t.who, "", heard.what+", 64 at once", func() { Expect(heard.answer).To(heard.own) })
 			}
+		}
+		if b.wrong() {
+			return
 		}
 
 		who := actors{callers: callers, shown: []string{me.Name}, steps: b.steps(), runs: []Invocation{
@@ -135,17 +143,19 @@ var _ = Area("access", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
 		b.expire() // so that discovery is seen below
 		for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
-			b.Drupal.Mark()
-			b.As(who).List(ctx)
-			r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
-			b.As(who).Invoke(ctx, denied, Args{})
-			Expect(b.callersBut(who)).To(BeEmpty(), "calls to the site for %s: expected none of another account, got some", who)
-			if r.Status == http.StatusOK {
-				Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), "%s: expected the method to run on the site, got no run", r.Subject())
-			}
-			if !b.Claims("visibility-broad") {
-				Expect(b.discoverers()).NotTo(ContainElement(string(Service)), "discovery for %s: expected no service account, got requests of one", who)
-			}
+			b.For(who, "", func() {
+				b.Drupal.Mark()
+				b.As(who).List(ctx)
+				r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
+				b.As(who).Invoke(ctx, denied, Args{})
+				Expect(b.callersBut(who)).To(BeEmpty(), "calls to the site for %s: expected none of another account, got calls of %s", who, fewOf(b.callersBut(who)))
+				if r.Status == http.StatusOK {
+					Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), "%s: expected the method to run on the site, got no run", r.Subject())
+				}
+				if !b.Claims("visibility-broad") {
+					Expect(b.discoverers()).NotTo(ContainElement(string(Service)), "discovery for %s: expected no service account, got requests of one", who)
+				}
+			})
 		}
 	})
 
@@ -163,23 +173,22 @@ var _ = Area("access", func(b *Bridge) {
 		wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
 		secrets = append(secrets, wrong.secrets()...)
 		for _, a := range b.askAll(ctx) {
-			Expect(a.Answer).NotTo(HoldSecret(secrets), a.what)
+			b.Row(a.who, "", a.what, func() { Expect(a.Answer).NotTo(HoldSecret(secrets)) })
 		}
-		for _, a := range []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
-			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})} {
-			Expect(a).NotTo(HoldSecret(secrets))
-		}
+		b.each([]*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
+			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})},
+			func(a *Answer) { Expect(a).NotTo(HoldSecret(secrets)) })
 		for what, creds := range inOrder(b.otherSignIns()) {
 			caller := b.With(Identity(what), creds)
-			for _, a := range []*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})} {
-				Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...)), what)
-			}
+			b.each([]*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
+				func(a *Answer) { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 		}
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
-		Expect(b.As(Agent).Invoke(ctx, known, Args{})).NotTo(HoldSecret(secrets), "while the site resets connections")
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
 		creds, _ := b.credentialsOf(stranger)
-		Expect(b.As(stranger).List(ctx)).NotTo(HoldSecret(append(secrets, creds.secrets()...)), "while the site resets connections")
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+		for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
+			b.Row(a.Who, "", "while the site resets connections", func() { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+		}
 		disarm()
 		b.recovered(ctx, asAgent(known))
 	})
@@ -195,17 +204,21 @@ var _ = Area("access", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 		for range 2 { // each after the other, with and without something cached
 			full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
-			Expect(full).To(ContainElement(special), "list with the wide token: expected %q in it", special)
-			if b.Claims("visibility-filtered") {
-				Expect(few).NotTo(ContainElement(special), "list with the narrow token: expected no %q in it", special)
-				Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
-			}
-			Expect(one.Describe(ctx, special)).To(HaveStatus(200))
-			Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
-			b.Drupal.Mark()
-			r := two.Invoke(ctx, special, Args{})
-			Expect(r).To(BeRefusedWith(401, 403, 404))
-			Expect(r).To(HaveRunNothing())
+			b.For(one.who, special, func() {
+				Expect(full).To(ContainElement(special), "list with the wide token: expected %q in it, got %d tools without it", special, len(full))
+				Expect(one.Describe(ctx, special)).To(HaveStatus(200))
+				Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
+			})
+			b.For(two.who, special, func() {
+				if b.Claims("visibility-filtered") {
+					Expect(few).NotTo(ContainElement(special), "list with the narrow token: expected no %q in it, got it among %d tools", special, len(few))
+					Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
+				}
+				b.Drupal.Mark()
+				r := two.Invoke(ctx, special, Args{})
+				Expect(r).To(BeRefusedWith(401, 403, 404))
+				Expect(r).To(HaveRunNothing())
+			})
 		}
 	})
 })

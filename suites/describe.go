@@ -23,9 +23,11 @@ var _ = Area("describe", func(b *Bridge) {
 		if b.wrong() {
 			return
 		}
-		known := b.KnownTool(ctx)
-		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known), "with every byte percent-encoded")
-		Expect(b.newcomer().Describe(ctx, known)).To(BeTheTool(known), "the first request of a caller")
+		known, caller := b.KnownTool(ctx), b.newcomer()
+		b.Row(Agent, known, "with every byte percent-encoded", func() {
+			Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
+		})
+		b.Row(caller.who, known, "the first request of a caller", func() { Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
 	})
 
 	b.Check("describe/equals-list", func(ctx SpecContext) {
@@ -65,9 +67,11 @@ var _ = Area("describe", func(b *Bridge) {
 	b.Check("describe/missing-name", func(ctx SpecContext) {
 		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
-		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath})).To(BeRefused(400, "missing_parameter"))
-		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name="})).To(BeRefused(400, "missing_parameter"))
-		Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name"})).To(BeRefused(400, "missing_parameter"))
+		for what, query := range inOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
+			b.Row(Agent, "", what, func() {
+				Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
+			})
+		}
 	})
 
 	b.Check("describe/unknown-404", func(ctx SpecContext) {
@@ -76,9 +80,11 @@ var _ = Area("describe", func(b *Bridge) {
 		listed := b.As(Agent).MustListAll(ctx).Names()
 		for _, name := range append(oddNames, noSuchTool) {
 			if !contains(listed, name) {
-				r := b.As(Agent).Describe(ctx, name)
-				Expect(r).To(BeRefused(404, "tool_not_found"))
-				Expect(r).To(SayInMessage(name))
+				b.For(Agent, name, func() {
+					r := b.As(Agent).Describe(ctx, name)
+					Expect(r).To(BeRefused(404, "tool_not_found"))
+					Expect(r).To(SayInMessage(name))
+				})
 			}
 		}
 	})
@@ -97,7 +103,9 @@ var _ = Area("describe", func(b *Bridge) {
 		denied := b.DeniedTool(Discoverer, Agent)
 		b.As(Agent).Describe(ctx, denied).MustSucceed()
 
-		Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
+		b.For(Discoverer, denied, func() {
+			Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
+		})
 	})
 
 	b.Check("describe/name-exact", func(ctx SpecContext) {
@@ -109,10 +117,10 @@ var _ = Area("describe", func(b *Bridge) {
 			if contains(listed, name) {
 				continue
 			}
-			Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404), what)
+			b.Row(Agent, "", what, func() { Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
 		}
 		for what, name := range inOrder(uncleanSpellings(known)) {
-			Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError(), what)
+			b.Row(Agent, "", what, func() { Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
 		}
 	})
 
@@ -127,18 +135,22 @@ var _ = Area("describe", func(b *Bridge) {
 			"invalid UTF-8":  "name=%FF%FE",
 			"8 KiB":          "name=" + strings.Repeat("x", 8<<10),
 		}) {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
-			Expect(r).To(BeClientError(), what)
-			Expect(r).NotTo(BeHTML(), what)
+			b.Row(Agent, "", what, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
+				Expect(r).To(BeClientError())
+				Expect(r).NotTo(BeHTML())
+			})
 		}
-		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-		Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
-			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
-				return ""
-			}
-			return a.Outcome()
-		}))
-		Expect(r).NotTo(BeHTML(), "a repeated name")
+		b.Row(Agent, "", "a repeated name", func() {
+			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
+			Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
+				if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
+					return ""
+				}
+				return a.Outcome()
+			}))
+			Expect(r).NotTo(BeHTML())
+		})
 	})
 
 	b.Check("describe/after-error", func(ctx SpecContext) {
@@ -182,9 +194,11 @@ var _ = Area("describe", func(b *Bridge) {
 			"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
 			"a callback":         {"name": {hostile}, "callback": {"alert"}},
 		}) {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
-			Expect(r).To(BeClientError(), what)
-			Expect(r).To(BeJSON(), what)
+			b.Row(Agent, "", what, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
+				Expect(r).To(BeClientError())
+				Expect(r).To(BeJSON())
+			})
 		}
 	})
 })

@@ -18,10 +18,10 @@ import (
 var _ = Area("errors", func(b *Bridge) {
 	b.Check("errors/envelope", func(ctx SpecContext) {
 		for _, refused := range b.refuseAll(ctx) {
-			Expect(refused.Answer).To(KeepEnvelope(), refused.what)
+			b.Row(refused.who, "", refused.what, func() { Expect(refused.Answer).To(KeepEnvelope()) })
 		}
 		if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
-			Expect(large).To(KeepEnvelope(), "invoke with 64 MiB")
+			b.Row(Agent, "", "invoke with 64 MiB", func() { Expect(large).To(KeepEnvelope()) })
 		}
 	})
 
@@ -35,17 +35,19 @@ var _ = Area("errors", func(b *Bridge) {
 			if refused.errorObject()["code"] == nil {
 				continue // errors/envelope judges that
 			}
-			Expect(refused.Answer).To(HaveWordAsCode(), refused.what)
-			if refused.cause == other {
-				continue
-			}
-			if codesOfCause[refused.cause] != nil {
-				Expect(refused.Answer).To(HaveDocumentedCode(), refused.what)
-			}
+			b.Row(refused.who, "", refused.what, func() {
+				Expect(refused.Answer).To(HaveWordAsCode())
+				if codesOfCause[refused.cause] != nil {
+					Expect(refused.Answer).To(HaveDocumentedCode())
+				}
+			})
 			k := kind{refused.cause, refused.Status}
-			if before, met := first[k]; met {
-				Expect(refused.Answer).To(HaveCode(before.Code(), before.what), refused.what)
-			} else {
+			before, met := first[k]
+			switch {
+			case refused.cause == other:
+			case met: // told once a cause, for nobody knows which of the codes is the right one
+				b.Row(refused.who, "", string(refused.cause), func() { Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
+			default:
 				first[k] = refused
 			}
 		}
@@ -53,7 +55,7 @@ var _ = Area("errors", func(b *Bridge) {
 
 	b.Check("errors/status-agrees", func(ctx SpecContext) {
 		for _, a := range b.askAll(ctx) {
-			Expect(a.Answer).To(AgreeWithStatus(), a.what)
+			b.Row(a.who, "", a.what, func() { Expect(a.Answer).To(AgreeWithStatus()) })
 		}
 		answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
 		if b.Drupal != nil {
@@ -64,9 +66,7 @@ var _ = Area("errors", func(b *Bridge) {
 				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
 			}
 		}
-		for _, a := range answers {
-			Expect(a).To(AgreeWithStatus())
-		}
+		b.each(answers, func(a *Answer) { Expect(a).To(AgreeWithStatus()) })
 	})
 
 	b.Check("errors/message-helps", func(ctx SpecContext) {
@@ -85,7 +85,7 @@ var _ = Area("errors", func(b *Bridge) {
 			if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {
 				continue // errors/envelope judges the first, errors/precedence the second
 			}
-			Expect(c.answer).To(SayInMessage(c.names), c.what)
+			b.Row(Agent, "", c.what, func() { Expect(c.answer).To(SayInMessage(c.names)) })
 		}
 		if b.Drupal == nil {
 			return
@@ -93,9 +93,11 @@ var _ = Area("errors", func(b *Bridge) {
 		tools := b.strictTools(ctx, well...)
 		for _, tool := range tools[:min(len(tools), 5)] {
 			for _, broken := range tool.wrongTypes() {
-				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-					Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
-				}
+				b.For(Agent, tool.Name, func() {
+					if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
+						Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
+					}
+				})
 			}
 		}
 	})
@@ -114,7 +116,7 @@ var _ = Area("errors", func(b *Bridge) {
 				continue
 			}
 			judged++
-			Expect(together).To(HaveStatus(alone.Status), c.what)
+			b.Row(c.who, "", c.what, func() { Expect(together).To(HaveStatus(alone.Status)) })
 		}
 		if judged == 0 {
 			NotTestable("none of the faults is refused when it stands alone")

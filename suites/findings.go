@@ -18,11 +18,13 @@ const (
 	maxFindings   = 100
 	maxUnanswered = 3   // parts that got no answer in time
 	keptFinding   = 500 // bytes of a finding's message
+	keptNames     = 400 // bytes of the names of what else is wrong
 )
 
-// part is what a check judges apart from the rest: one tool, one caller, or one tool as one caller. "" stands for all.
+// part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
+// by what is wrong with it. "" stands for all.
 type part struct {
-	tool, identity string
+	tool, identity, row string
 }
 
 // finding is a fault of one part, and the answer that shows it.
@@ -44,14 +46,23 @@ type findings struct {
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
 // was found wrong is not judged again.
 func (b *Bridge) For(who Identity, tool string, judge func()) {
-	f, p := &b.findings, part{tool, b.lasting(who)}
+	b.apart(part{tool: tool, identity: b.lasting(who)}, judge)
+}
+
+// Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
+func (b *Bridge) Row(who Identity, tool, name string, judge func()) {
+	b.apart(part{tool, b.lasting(who), name}, judge)
+}
+
+func (b *Bridge) apart(p part, judge func()) {
+	f := &b.findings
 	if why := f.enough(); why != "" {
-		if !f.holds(part{}) {
+		if f.noted[len(f.noted)-1].message != why {
 			f.noted = append(f.noted, finding{message: why})
 		}
 		return
 	}
-	if p != (part{}) && f.holds(p) {
+	if f.holds(p) {
 		return
 	}
 	b.blame(nil)
@@ -61,9 +72,16 @@ func (b *Bridge) For(who Identity, tool string, judge func()) {
 		return
 	}
 	shown := b.blamedNow()
-	f.noted = append(f.noted, finding{p, sentence(err.Error()), shown})
+	f.noted = append(f.noted, finding{p, about(sentence(err.Error()), p.row), shown})
 	if shown != nil && errors.Is(shown.Err, errTimeout) {
 		f.unanswered++
+	}
+}
+
+// each judges every answer apart from the others.
+func (b *Bridge) each(answers []*Answer, judge func(a *Answer)) {
+	for _, a := range answers {
+		b.Row(a.Who, "", a.Subject(), func() { judge(a) })
 	}
 }
 
@@ -78,7 +96,7 @@ func (b *Bridge) eachTool(list Listing, judge func(page *Answer, t Tool)) {
 
 // foundWrong tells whether the running check has noted a fault of the tool as the caller sees it.
 func (b *Bridge) foundWrong(who Identity, tool string) bool {
-	return b.findings.holds(part{tool, b.lasting(who)})
+	return b.findings.holds(part{tool: tool, identity: b.lasting(who)})
 }
 
 // wrong tells whether the running check has noted a fault already.
@@ -95,8 +113,18 @@ func (f *findings) enough() string {
 	return ""
 }
 
+// holds tells whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// made for the check nobody knows which it was.
 func (f *findings) holds(p part) bool {
-	return slices.ContainsFunc(f.noted, func(n finding) bool { return n.part == p })
+	return slices.ContainsFunc(f.noted, func(n finding) bool {
+		switch {
+		case n.tool != p.tool || n.identity != p.identity:
+			return false
+		case n.row == p.row:
+			return p != part{}
+		}
+		return (n.row == "" || p.row == "") && p.tool+p.identity != ""
+	})
 }
 
 // lasting is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
@@ -108,9 +136,9 @@ func (b *Bridge) lasting(who Identity) string {
 	return who.String()
 }
 
-// found gives the findings of a check that ended as spec says, none where it noted none or was kept from its end by the
-// harness.
-func (b *Bridge) found(spec types.SpecReport) []reports.Finding {
+// found gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept from
+// its end by the harness.
+func (b *Bridge) found(spec types.SpecReport) []finding {
 	noted := b.findings.noted
 	switch {
 	case len(noted) == 0:
@@ -120,34 +148,52 @@ func (b *Bridge) found(spec types.SpecReport) []reports.Finding {
 	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
 		return nil
 	}
-	all := make([]reports.Finding, len(noted))
-	for i, n := range noted {
-		all[i] = reports.Finding{Tool: b.redact.Text(n.tool), Identity: n.identity, Message: exact.Cut(b.redact.Text(n.message), keptFinding)}
+	all := slices.Clone(noted)
+	for i := range all {
+		f := &all[i]
+		f.tool, f.row, f.message = b.redact.Text(f.tool), b.redact.Text(f.row), exact.Cut(b.redact.Text(f.message), keptFinding)
 	}
 	return all
 }
 
-// whole is the message of a check with these findings: the first, and who else it is about.
-func whole(all []reports.Finding) string {
-	const named = 5
+// reported are findings as a report has them.
+func reported(all []finding) []reports.Finding {
+	told := make([]reports.Finding, len(all))
+	for i, f := range all {
+		told[i] = reports.Finding{Tool: f.tool, Identity: f.identity, Message: f.message}
+	}
+	return told
+}
+
+// whole is the message of a check with these findings: the first, and what and who else it is about.
+func whole(all []finding) string {
+	first := all[0]
 	if len(all) == 1 {
-		return all[0].Message
+		return first.message
 	}
 	var others []string
-	for _, f := range all[1:min(len(all), 1+named)] {
-		switch {
-		case f.Tool != "" && f.Identity != all[0].Identity:
-			others = append(others, fmt.Sprintf("%q as %s", f.Tool, f.Identity))
-		case f.Tool != "":
-			others = append(others, fmt.Sprintf("%q", f.Tool))
-		case f.Identity != "":
-			others = append(others, "as "+f.Identity)
-		default:
-			others = append(others, exact.Cut(f.Message, 160))
+	for room := keptNames; len(others) < len(all)-1; {
+		name := all[1+len(others)].beside(first)
+		if room -= len(name); room < 0 && len(others) > 0 {
+			others = append(others, "…")
+			break
 		}
+		others = append(others, name)
 	}
-	if over := len(all) - 1 - named; over > 0 {
-		others = append(others, "…")
+	return fmt.Sprintf("%s (and %d more: %s)", first.message, len(all)-1, strings.Join(others, ", "))
+}
+
+// beside names what a finding is about, as far as another one before it does not tell.
+func (f finding) beside(first finding) string {
+	name := exact.Cut(f.row, 80)
+	if f.tool != "" && (name == "" || f.tool != first.tool) {
+		name = strings.TrimSpace(fmt.Sprintf("%s %q", name, f.tool))
 	}
-	return fmt.Sprintf("%s (and %d more: %s)", all[0].Message, len(all)-1, strings.Join(others, ", "))
+	if f.identity != "" && (name == "" || f.identity != first.identity) {
+		name = strings.TrimSpace(name + " as " + f.identity)
+	}
+	if name == "" {
+		return exact.Cut(f.message, 160)
+	}
+	return name
 }

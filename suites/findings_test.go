@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"bridgecheck/reports"
 	"bridgecheck/suites"
@@ -52,7 +54,7 @@ func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func nothing(int) map[string]any { return nil }
 
 // judgeShown gives the result of one clause.
-func judgeShown(t *testing.T, s *shown, clause string) reports.Result {
+func judgeShown(t *testing.T, s http.Handler, clause string) reports.Result {
 	t.Helper()
 	report, err := suites.Run(context.Background(), suites.Target{URL: serveAt(t, s)}, suites.Options{
 		Only: []string{clause}, Timeout: 200 * time.Millisecond,
@@ -116,5 +118,53 @@ func TestToolsThatGetNoAnswerAreNotAllWaitedFor(t *testing.T) {
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// lenient has no tools, and refuses every body that is no JSON but for those that hold one of the texts.
+type lenient []string
+
+func (l lenient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/list") {
+		(&shown{}).ServeHTTP(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	status, code := http.StatusBadRequest, "invalid_json"
+	if !strings.HasSuffix(r.URL.Path, "/invoke") || json.Valid(body) && utf8.Valid(body) || slices.ContainsFunc(l, func(part string) bool { return strings.Contains(string(body), part) }) {
+		status, code = http.StatusNotFound, "tool_not_found"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"code":%q,"message":"no"}}`, code)
+}
+
+func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
+	r := judgeShown(t, lenient{"NaN", "/* none */"}, "invoke/malformed-json")
+	if len(r.Findings) != 2 || r.Verdict != reports.Fail || r.Findings[1].Identity != "agent" || !strings.Contains(r.Findings[1].Message, "as agent (a comment): expected 400") {
+		t.Fatalf("%s with %+v", r.Verdict, r.Findings)
+	}
+	if !strings.Contains(r.Message, "as agent (NaN): expected 400 invalid_json, got 404") || !strings.HasSuffix(r.Message, "(and 1 more: a comment)") {
+		t.Errorf("the message is %q", r.Message)
+	}
+	if !strings.HasPrefix(r.Actual, "404 ") || strings.Contains(r.Actual, "NaN") || !strings.Contains(r.Curl, "NaN") {
+		t.Errorf("what came is %q, by %s", r.Actual, r.Curl)
+	}
+	all := judgeShown(t, lenient{""}, "invoke/malformed-json")
+	if len(all.Findings) < 10 || !strings.Contains(all.Message, "more: blanks alone, words, ") || !strings.HasSuffix(all.Message, ", a NUL behind it)") {
+		t.Errorf("%d rows are wrong, and the message is %q", len(all.Findings), all.Message)
+	}
+}
+
+func TestWhatAnAnswerMustNotBeBlamesThatAnswer(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("/", lenient{})
+	mux.HandleFunc("/mcp/tools/LIST", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<p>Not found</p>")
+	})
+	r := judgeShown(t, mux, "http/trailing-and-case")
+	if want := `GET /mcp/tools/LIST as agent: expected not HTML, got Content-Type "text/html": 200 <p>Not found</p>`; r.Message != want || !strings.HasSuffix(r.Curl, "/mcp/tools/LIST") {
+		t.Errorf("the message is %q, by %s", r.Message, r.Curl)
 	}
 }

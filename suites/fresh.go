@@ -82,7 +82,7 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.As(Agent).MustListAll(ctx)
 		b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
 		for _, who := range []Identity{Outsider, Anonymous} {
-			Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it")
+			b.For(who, "", func() { Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
 		}
 		Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
 		Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), "the next list after the invalidation: expected %s in it, got a list without it", arrival)
@@ -118,14 +118,16 @@ var _ = Area("fresh", func(b *Bridge) {
 			stale = b.As(Agent).List(ctx)
 			return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
 		})
-		Expect(stale).To(EqualAnswer(good), "while the site's discovery fails")
-		Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
-			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
-				return ""
-			}
-			return "neither"
-		}))
-		Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503), "with no good list")
+		b.Row(Agent, "", "while the site's discovery fails", func() {
+			Expect(stale).To(EqualAnswer(good))
+			Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
+				if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
+					return ""
+				}
+				return "neither"
+			}))
+		})
+		b.Row(stranger, "", "with no good list", func() { Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
 	})
 
 	b.Check("fresh/schema-change", func(ctx SpecContext) {

@@ -23,9 +23,11 @@ var _ = Area("http", func(b *Bridge) {
 		for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
 			b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
 			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-				r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
-				Expect(r).To(HaveStatus(405))
-				Expect(r).To(AllowGET())
+				b.Row(Agent, "", verb+" "+path, func() {
+					r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
+					Expect(r).To(HaveStatus(405))
+					Expect(r).To(AllowGET())
+				})
 			}
 		}
 	})
@@ -48,19 +50,22 @@ var _ = Area("http", func(b *Bridge) {
 				head := wire.Ask(ctx, ask)
 				body, _ := wire.Rest()
 				wire.Close()
-				Expect(head).To(HaveTheHeadOf(get, again), what)
-				Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(string(body), 100))
+				b.Row(who, "", what, func() {
+					Expect(head).To(HaveTheHeadOf(get, again))
+					Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(oneLine(string(body)), 100))
+				})
 			}
 		}
 	})
 
 	b.Check("http/no-shared-cache", func(ctx SpecContext) {
-		for _, page := range b.As(Agent).MustListAll(ctx).Pages {
-			Expect(page).To(KeepFromOthers())
-		}
 		known := b.KnownTool(ctx)
-		Expect(b.As(Agent).Describe(ctx, known).MustSucceed()).To(KeepFromOthers())
-		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(KeepFromOthers(), "gzip asked for")
+		given := append(b.As(Agent).MustListAll(ctx).Pages, b.As(Agent).Describe(ctx, known).MustSucceed())
+		b.each(given, func(a *Answer) { Expect(a).To(KeepFromOthers()) })
+		zipped := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+		if !b.wrong() {
+			b.Row(Agent, "", "gzip asked for", func() { Expect(zipped).To(KeepFromOthers()) })
+		}
 		refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
 		for _, who := range b.callers(Outsider, Anonymous) {
 			refused = append(refused, b.As(who).List(ctx), b.As(who).Describe(ctx, known))
@@ -68,9 +73,7 @@ var _ = Area("http", func(b *Bridge) {
 		if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
 			refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
 		}
-		for _, r := range refused {
-			Expect(r).NotTo(InviteOthers())
-		}
+		b.each(refused, func(r *Answer) { Expect(r).NotTo(InviteOthers()) })
 	})
 
 	b.Check("http/nosniff", func(ctx SpecContext) {
@@ -79,9 +82,7 @@ var _ = Area("http", func(b *Bridge) {
 		if call, ok := b.harmless(ctx); ok {
 			answers = append(answers, b.make(ctx, call))
 		}
-		for _, a := range answers {
-			Expect(a).To(ForbidSniffing())
-		}
+		b.each(answers, func(a *Answer) { Expect(a).To(ForbidSniffing()) })
 	})
 
 	b.Check("http/content-negotiation", func(ctx SpecContext) {
@@ -93,23 +94,30 @@ var _ = Area("http", func(b *Bridge) {
 			for what, accept := range inOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
 				ask.Header = http.Header{"Accept": accept}
 				r := b.As(Agent).Send(ctx, ask)
-				if what == "a browser's Accept" {
-					if r.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
-						Expect(r).NotTo(BeHTML(), what)
+				b.Row(Agent, "", ask.Path+" with "+what, func() {
+					given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
+					if what == "a browser's Accept" {
+						if given != usual {
+							Expect(r).NotTo(BeHTML())
+						}
+						return
 					}
-					continue
-				}
-				Expect(r).To(EqualAnswer(plain), what)
-				Expect(r.Header.Get("Content-Type")).To(Equal(plain.Header.Get("Content-Type")), "%s with %s: expected the same Content-Type", r.Subject(), what)
+					Expect(r).To(EqualAnswer(plain))
+					Expect(given).To(Equal(usual), "%s: expected the Content-Type %q as without it, got %q", r.Subject(), usual, given)
+				})
 			}
 		}
 		plain := b.As(Agent).List(ctx)
 		const large = 8 << 10
 		if len(plain.Body) >= large {
-			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body), "gzip asked for")
+			b.Row(Agent, "", "gzip asked for", func() {
+				Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
+			})
 		}
-		unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
-		Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), "%s with Accept-Encoding: gzip;q=0: expected no gzip, got it", unwanted.Subject())
+		b.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
+			unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
+			Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), "%s: expected no gzip, got it", unwanted.Subject())
+		})
 	})
 
 	b.Check("http/trailing-and-case", func(ctx SpecContext) {
@@ -119,22 +127,26 @@ var _ = Area("http", func(b *Bridge) {
 			unknown = append(unknown, "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path")
 		}
 		for _, path := range unknown {
-			r := b.As(Agent).Send(ctx, Request{Path: path})
-			Expect(r).To(HaveStatus(404))
-			Expect(r).To(KeepEnvelope())
-			posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
-			Expect(posted).To(BeClientError())
-			Expect(posted).To(KeepEnvelope())
+			b.Row(Agent, "", path, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: path})
+				Expect(r).To(HaveStatus(404))
+				Expect(r).To(KeepEnvelope())
+				posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
+				Expect(posted).To(BeClientError())
+				Expect(posted).To(KeepEnvelope())
+			})
 		}
 		for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
-			r := b.As(Agent).Send(ctx, Request{Path: path})
-			Expect(r).To(StayOnTheHost())
-			if r.Status < 300 || r.Status > 399 {
-				Expect(r).NotTo(BeHTML())
-			}
+			b.Row(Agent, "", path, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: path})
+				Expect(r).To(StayOnTheHost())
+				if r.Status < 300 || r.Status > 399 {
+					Expect(r).NotTo(BeHTML())
+				}
+			})
 		}
 		for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
-			Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost())
+			b.Row(Agent, "", path, func() { Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
 		}
 	})
 
@@ -152,7 +164,7 @@ var _ = Area("http", func(b *Bridge) {
 				ask.Body, ask.Show = strings.NewReader(c.body), c.body
 			}
 			if failed := wire.Ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
-				Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200), "on the connection of "+c.what)
+				b.Row(Agent, "", "on the connection of "+c.what, func() { Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
 			}
 			wire.Close()
 		}

@@ -47,11 +47,11 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			b.For(Agent, tool.Name, func() {
+			b.Row(Agent, tool.Name, c.what, func() {
 				sent := map[string]any{parameter: json.RawMessage(c.value)}
 				b.Drupal.Mark()
 				r := b.As(Agent).Invoke(ctx, tool.Name, sent)
-				Expect(r).To(HaveForwarded(tool.ID, encode(sent)), c.what)
+				Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
 			})
 		}
 		if judged == 0 {

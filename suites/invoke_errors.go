@@ -46,19 +46,23 @@ var _ = Area("invoke", func(b *Bridge) {
 		denied := b.DeniedTool(Discoverer, Agent)
 		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
 
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		Expect(r).To(BeRefusedWith(403, 404))
-		Expect(r).To(HaveRunNothing())
+		b.For(Discoverer, denied, func() {
+			b.Drupal.Mark()
+			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+			Expect(r).To(BeRefusedWith(403, 404))
+			Expect(r).To(HaveRunNothing())
+		})
 
 		who := b.Drupal.NewUser(b.Permissions(Agent)...)
 		b.As(who).List(ctx)
 		b.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
 		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		b.Drupal.Mark()
-		r = b.As(who).Invoke(ctx, denied, Args{})
-		Expect(r).To(BeRefusedWith(403, 404), "after the permission went")
-		Expect(r).To(HaveRunNothing(), "after the permission went")
+		b.Row(who, denied, "after the permission went", func() {
+			b.Drupal.Mark()
+			r := b.As(who).Invoke(ctx, denied, Args{})
+			Expect(r).To(BeRefusedWith(403, 404))
+			Expect(r).To(HaveRunNothing())
+		})
 	})
 
 	b.Check("invoke/denied-clear", func(ctx SpecContext) {

@@ -24,10 +24,11 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		meet := func(tool sample, f siteFailure) {
 			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
-			disarm := b.Drupal.Arm(f.fault)
-			b.Drupal.Mark()
-			Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), f.name)
-			disarm()
+			b.Row(Agent, tool.Name, f.name, func() {
+				defer b.Drupal.Arm(f.fault)()
+				b.Drupal.Mark()
+				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
+			})
 			b.recovered(ctx, b.mustRun(ctx))
 		}
 		for _, f := range afterTheRun {
@@ -41,11 +42,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		if b.UpstreamTimeout == 0 {
 			return // nobody knows how long a bridge waits for a site that hangs
 		}
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteJSONRPC, Method: tool.ID, Run: true})
-		b.Drupal.Mark()
-		Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID), "no answer within the upstream time-out")
-		disarm()
-		b.recovered(ctx, asAgent(tool.Name))
+		meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
 	})
 
 	b.Check("invoke/not-cached", func(ctx SpecContext) {
@@ -60,10 +57,12 @@ var _ = Area("invoke", func(b *Bridge) {
 			})
 		}
 		failing := b.failing()[0]
-		b.Drupal.Mark()
-		b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-		again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-		Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
+		b.For(Agent, failing.Name, func() {
+			b.Drupal.Mark()
+			b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+			again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+			Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
+		})
 	})
 })
 

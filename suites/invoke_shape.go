@@ -20,7 +20,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mustTakeInvokes(ctx)
 
 		for _, c := range malformedBodies {
-			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json"), c.what)
+			b.Row(Agent, "", c.what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
 		}
 	})
 
@@ -28,7 +28,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mustTakeInvokes(ctx)
 
 		for _, c := range notObjects {
-			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"), c.what)
+			b.Row(Agent, "", c.what, func() {
+				Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
+			})
 		}
 	})
 
@@ -36,12 +38,14 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mustTakeInvokes(ctx)
 
 		for _, c := range notNames {
-			Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter"), c.what)
+			b.Row(Agent, "", c.what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
 		}
-		empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-		Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
-			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
-		}), "an empty one")
+		b.Row(Agent, "", "an empty name", func() {
+			empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
+			Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
+				return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
+			}))
+		})
 	})
 
 	b.Check("invoke/missing-arguments", func(ctx SpecContext) {
@@ -50,14 +54,16 @@ var _ = Area("invoke", func(b *Bridge) {
 
 		for _, c := range notArguments {
 			body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
-			Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"), c.what)
+			b.Row(call.Identity, "", c.what, func() {
+				Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
+			})
 		}
 	})
 
 	b.Check("invoke/unknown-404", func(ctx SpecContext) {
 		b.mustTakeInvokes(ctx)
 
-		Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found"))
+		b.For(Agent, noSuchTool, func() { Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
 		call, ok := b.harmless(ctx)
 		if !ok {
 			return // a name close to that of an existing tool may run it
@@ -65,15 +71,19 @@ var _ = Area("invoke", func(b *Bridge) {
 		listed := b.As(Agent).MustListAll(ctx).Names()
 		for what, name := range inOrder(otherSpellings(call.Tool)) {
 			if !contains(listed, name) {
-				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"), what)
+				b.Row(call.Identity, "", what, func() {
+					Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+				})
 			}
 		}
 		for what, name := range inOrder(uncleanSpellings(call.Tool)) {
-			Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError(), what)
+			b.Row(call.Identity, "", what, func() { Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
 		}
 		for _, name := range oddNames {
 			if !contains(listed, name) {
-				Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+				b.For(call.Identity, name, func() {
+					Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+				})
 			}
 		}
 	})
@@ -84,7 +94,6 @@ var _ = Area("invoke", func(b *Bridge) {
 		if call, ok := b.harmless(ctx); ok {
 			name = call.Tool
 		}
-		b.mark()
 		for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
 			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
 			for what, r := range inOrder(map[string]Request{
@@ -92,9 +101,12 @@ var _ = Area("invoke", func(b *Bridge) {
 				"with a body":    {Body: strings.NewReader(body), Show: body},
 			}) {
 				r.Method, r.Path = verb, InvokePath
-				answer := b.As(Agent).Send(ctx, r)
-				Expect(answer).To(HaveStatus(405), what)
-				Expect(answer).To(HaveRunNothing(), what)
+				b.Row(Agent, "", verb+" "+what, func() {
+					b.mark()
+					answer := b.As(Agent).Send(ctx, r)
+					Expect(answer).To(HaveStatus(405))
+					Expect(answer).To(HaveRunNothing())
+				})
 			}
 		}
 	})
@@ -114,17 +126,22 @@ var _ = Area("invoke", func(b *Bridge) {
 				r = large()
 			}
 		}
-		Expect(r).To(BeTakenOrTooLarge(tool), "1 MiB of arguments")
+		b.Row(Agent, "", "1 MiB of arguments", func() { Expect(r).To(BeTakenOrTooLarge(tool)) })
 		b.mustTakeInvokes(ctx)
 
-		Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize(), "64 MiB")
-		Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request after 64 MiB")
+		b.Row(Agent, "", "64 MiB", func() {
+			Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
+			Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request")
+		})
+		b.mustTakeInvokes(ctx)
 
 		const deep = 10_000
 		nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
-		Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
-			To(BeClientError(), "arguments nested 10,000 deep")
-		Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request after arguments nested 10,000 deep")
+		b.Row(Agent, "", "arguments nested 10,000 deep", func() {
+			Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+				To(BeClientError())
+			Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request")
+		})
 	})
 
 	b.Check("invoke/duplicate-members", func(ctx SpecContext) {
@@ -139,7 +156,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
 			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 		}) {
-			Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400), what)
+			b.Row(Agent, "", what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
 		}
 		if b.Drupal == nil {
 			return
@@ -150,7 +167,9 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
 		b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
-		Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400), "two members of an argument")
+		b.Row(Agent, "", "two members of an argument", func() {
+			Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
+		})
 	})
 })
 

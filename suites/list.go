@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,31 +20,28 @@ var _ = Area("list", func(b *Bridge) {
 		if b.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
 			NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
 		}
-		Expect(first).To(HaveStatus(200))
-		for _, page := range append(list.Pages, b.pagesOfOthers(ctx)...) {
+		b.For(Agent, "", func() { Expect(first).To(HaveStatus(200)) })
+		b.eachCaller(append(list.Pages, b.pagesOfOthers(ctx)...), func(page *Answer) {
 			if page.Status >= 200 && page.Status <= 299 {
 				Expect(page).To(HaveStatus(200))
 				Expect(page).To(BeJSON())
 			}
-		}
+		})
 	})
 
 	b.Check("list/has-tools-array", func(ctx SpecContext) {
-		for _, page := range append(b.pages(ctx), b.pagesWithoutTools(ctx)...) {
-			Expect(page).To(HaveToolsArray())
-		}
+		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { Expect(page).To(HaveToolsArray()) })
 	})
 
 	b.Check("list/next-cursor-type", func(ctx SpecContext) {
-		for _, page := range append(b.pages(ctx), b.pagesWithoutTools(ctx)...) {
-			Expect(page).To(HaveACursorOrNone())
-		}
+		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { Expect(page).To(HaveACursorOrNone()) })
 		if b.Drupal == nil || b.DiscoveryTTL == 0 {
 			return
 		}
 		b.Replace(ctx, b.Drupal.Site())
 		for tools := range 2 { // a list that ends on its first page
-			Expect(b.shortest(ctx, manyMethods("content.few.", tools))).To(HaveACursorOrNone())
+			page := b.shortest(ctx, manyMethods("content.few.", tools))
+			b.Row(page.Who, "", fmt.Sprintf("a site with %d tools", tools), func() { Expect(page).To(HaveACursorOrNone()) })
 		}
 	})
 
@@ -51,9 +49,7 @@ var _ = Area("list", func(b *Bridge) {
 		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 			Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 		})
-		for _, page := range b.pages(ctx) {
-			Expect(page).To(HoldObjectsAlone())
-		}
+		b.eachCaller(b.pages(ctx), func(page *Answer) { Expect(page).To(HoldObjectsAlone()) })
 	})
 
 	b.Check("list/tool-optional-members", func(ctx SpecContext) {
@@ -131,20 +127,20 @@ var _ = Area("list", func(b *Bridge) {
 		if b.Drupal == nil && len(list.Tools()) == 0 {
 			NotTestable("the agent sees no tool: it needs one")
 		}
-		Expect(list).To(Cover(b, b.mustShow(Agent)))
+		b.eachCovered(list, b.mustShow(Agent))
 		for _, list := range b.listsOfOthers(ctx) {
 			mustBeReadable(list)
-			Expect(list).To(Cover(b, b.mustShow(list.Pages[0].Who)))
+			b.eachCovered(list, b.mustShow(list.Pages[0].Who))
 		}
 	})
 
 	b.Check("list/unknown-query-ignored", func(ctx SpecContext) {
 		const unknown = "bridgecheck_unknown=1&x%5B%5D=%20"
 		list := b.steadyList(ctx)
-		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: unknown})).To(ShowPage(list.Pages[0]))
-		if len(list.Pages) > 1 {
-			second := list.Pages[1]
-			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: unknown + "&" + second.RawQuery})).To(ShowPage(second))
+		for i, page := range list.Pages[:min(len(list.Pages), 2)] {
+			b.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
+				Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
+			})
 		}
 	})
 
@@ -179,6 +175,13 @@ func (b *Bridge) pages(ctx context.Context) []*Answer {
 		NotTestable("there is no list of tools (list/answers-json judges that): " + list.Fault)
 	}
 	return append(pages, readable(b.pagesOfOthers(ctx))...)
+}
+
+// eachCaller judges the pages of each caller apart from those of others.
+func (b *Bridge) eachCaller(pages []*Answer, judge func(page *Answer)) {
+	for _, page := range pages {
+		b.For(page.Who, "", func() { judge(page) })
+	}
 }
 
 // shortest is the first page of a caller whom the bridge has never seen, over a site of these methods alone: as soon as

@@ -22,9 +22,9 @@ var _ = Area("list", func(b *Bridge) {
 		offset := 0
 		for i, page := range list.Pages[:len(list.Pages)-1] {
 			offset += len(page.Tools())
-			Expect(page).To(HaveCursor(offsetCursor(offset)))
+			b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { Expect(page).To(HaveCursor(offsetCursor(offset))) })
 			if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
-				Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1]), "without padding")
+				b.Row(caller.who, "", "without padding", func() { Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
 			}
 		}
 	})
@@ -51,29 +51,33 @@ var _ = Area("list", func(b *Bridge) {
 				continue // as it stands, this cursor means something else in a URL
 			}
 			r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
-			if second == nil {
+			if second == nil { // what the others are held against
 				second = r
 				Expect(r).To(BeTools(), sent.how)
 			}
-			Expect(r).To(ShowPage(second), sent.how)
+			b.Row(caller.who, "", sent.how, func() { Expect(r).To(ShowPage(second)) })
 		}
 	})
 
 	b.Check("list/cursor-past-end", func(ctx SpecContext) {
 		total := len(b.steadyList(ctx).Tools())
 		for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
-			Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+			b.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
+				Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+			})
 		}
 	})
 
 	b.Check("list/cursor-malformed", func(ctx SpecContext) {
 		list := b.steadyList(ctx)
 		for _, c := range badCursors {
-			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-			Expect(r).To(BeHarmless(c, list), c.what)
-			if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
-				Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r), c.what)
-			}
+			b.Row(Agent, "", c.what, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+				Expect(r).To(BeHarmless(c, list))
+				if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
+					Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
+				}
+			})
 		}
 	})
 
@@ -83,10 +87,12 @@ var _ = Area("list", func(b *Bridge) {
 			if !c.unmistakable && !(c.text && hasOffsets(list)) {
 				continue
 			}
-			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-			if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
-				Expect(r).To(BeRefused(400, "invalid_cursor"), c.what)
-			}
+			b.Row(Agent, "", c.what, func() {
+				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+				if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
+					Expect(r).To(BeRefused(400, "invalid_cursor"))
+				}
+			})
 		}
 	})
 
@@ -98,25 +104,25 @@ var _ = Area("list", func(b *Bridge) {
 	b.Check("list/cursor-other-caller", func(ctx SpecContext) {
 		b.steadyList(ctx)
 		agent, discoverer, admin := b.As(Agent), b.As(Discoverer), b.As(Admin)
-		judged := lendCursors(ctx, discoverer, agent) + lendCursors(ctx, discoverer, admin) + lendCursors(ctx, agent, admin) + lendCursors(ctx, admin, agent)
+		judged := b.lendCursors(ctx, discoverer, agent) + b.lendCursors(ctx, discoverer, admin) + b.lendCursors(ctx, agent, admin) + b.lendCursors(ctx, admin, agent)
 		if judged > 0 {
 			return
 		}
 		few := b.serve(ctx, visibleAmongHidden(b.PageSize+1))
 		many := b.As(b.Drupal.NewUser(append(b.Permissions(Agent), fixtures.AdministerSite)...))
-		if lendCursors(ctx, few, many)+lendCursors(ctx, many, few) == 0 {
+		if b.lendCursors(ctx, few, many)+b.lendCursors(ctx, many, few) == 0 {
 			NotTestable("no caller gets a cursor: the site has fewer tools than a page holds")
 		}
 	})
 })
 
 // lendCursors judges what the sender gets for each of the owner's cursors, and tells how many there were.
-func lendCursors(ctx context.Context, sender, owner Client) (judged int) {
+func (b *Bridge) lendCursors(ctx context.Context, sender, owner Client) (judged int) {
 	own := sender.MustListAll(ctx)
 	for _, page := range owner.MustListAll(ctx).Pages {
 		if page.NextCursor() != "" {
 			judged++
-			Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own), "the cursor of "+owner.who.String())
+			b.Row(sender.who, "", "the cursor of "+owner.who.String(), func() { Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own)) })
 		}
 	}
 	return judged

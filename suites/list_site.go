@@ -22,11 +22,13 @@ var _ = Area("list", func(b *Bridge) {
 		if len(list.Tools()) <= b.PageSize {
 			list = b.allTools(ctx, b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1)))
 		}
-		for _, page := range list.Pages {
-			Expect(page).To(HoldAtMost(b.PageSize))
-		}
-		for _, page := range list.Pages[:len(list.Pages)-1] {
-			Expect(page).To(BeFull(b.PageSize))
+		for i, page := range list.Pages {
+			b.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
+				Expect(page).To(HoldAtMost(b.PageSize))
+				if i < len(list.Pages)-1 {
+					Expect(page).To(BeFull(b.PageSize))
+				}
+			})
 		}
 	})
 
@@ -42,7 +44,7 @@ var _ = Area("list", func(b *Bridge) {
 				tools += size
 			}
 			caller := b.present(ctx, manyMethods("content."+what+".", tools))
-			Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...), what)
+			b.Row(caller.who, "", what, func() { Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
 		}
 	})
 
@@ -50,17 +52,19 @@ var _ = Area("list", func(b *Bridge) {
 		b.steadyList(ctx)
 
 		b.Replace(ctx, b.Drupal.Site())
-		Expect(b.present(ctx, nil).List(ctx)).To(BeNoTools(), "on a site without a method")
+		caller := b.present(ctx, nil)
+		b.Row(caller.who, "", "on a site without a method", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
 		if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
 			return // every method is a tool
 		}
 		hidden := manyMethods("system.hidden.", 2)
 		hidden[0].MCP, hidden[1].MCP = nil, nil
-		Expect(b.present(ctx, hidden).List(ctx)).To(BeNoTools(), "on a site without a tool")
+		caller = b.present(ctx, hidden)
+		b.Row(caller.who, "", "on a site without a tool", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
 
 		// That one of two tools went shows to the same caller; so does it that the last one went.
 		two := manyMethods("content.last.", 2)
-		caller := b.present(ctx, append(two, hidden...))
+		caller = b.present(ctx, append(two, hidden...))
 		for _, left := range [][]fixtures.Method{two[1:], nil} {
 			site := b.Drupal.Site().Clone()
 			site.Methods = append(left, hidden...)
@@ -70,24 +74,24 @@ var _ = Area("list", func(b *Bridge) {
 				NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
 			}
 		}
-		Expect(caller.List(ctx)).To(BeNoTools(), "after the last tool went")
+		b.Row(caller.who, "", "after the last tool went", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
 	})
 
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
 		for _, who := range []Identity{Agent, Discoverer} {
 			list := b.As(who).MustListAll(ctx)
-			for _, page := range list.Pages {
-				Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
-			}
+			b.eachCaller(list.Pages, func(page *Answer) { Expect(page).To(GiveAwayNone(b.hiddenFrom(list))) })
 		}
 		caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
 		list := b.allTools(ctx, caller)
 		if len(list.Pages) < 2 {
 			NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
 		}
-		for _, page := range list.Pages {
-			Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
-		}
+		b.Row(caller.who, "", "hidden tools between the visible ones", func() {
+			for _, page := range list.Pages {
+				Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
+			}
+		})
 	})
 
 	b.Check("list/change-between-pages", func(ctx SpecContext) {

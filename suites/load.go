@@ -34,20 +34,26 @@ var _ = Area("load", func(b *Bridge) {
 		accepted := map[string]bool{}
 		var wrong *Answer
 		var expected string
+		lost := map[string]bool{}
 		atOnce(callers, func(i int) {
 			for n := range each {
 				text := fmt.Sprintf("caller %d, call %d", i, n)
 				r := b.accepted(ctx, func() *Answer { return clients[i].Invoke(ctx, tool, echo.arguments(text)) })
 				mu.Lock()
 				accepted[text] = true
-				if result, _ := r.Member("result"); wrong == nil && !exact.Equal(result, map[string]any{echo.param: text}) {
-					wrong, expected = r, text
+				if result, _ := r.Member("result"); !exact.Equal(result, map[string]any{echo.param: text}) {
+					lost[text] = true
+					if wrong == nil {
+						wrong, expected = r, text
+					}
 				}
 				mu.Unlock()
 			}
 		})
 		if wrong != nil {
-			Expect(wrong).To(GiveResult(string(encode(echo.arguments(expected)))))
+			b.Row(wrong.Who, tool, fmt.Sprintf("one of %d wrong answers of %d", len(lost), callers*each), func() {
+				Expect(wrong).To(GiveResult(string(encode(echo.arguments(expected)))))
+			})
 		}
 		ran := map[string]int{}
 		for _, call := range b.Drupal.Runs(echo.ID) {
@@ -57,7 +63,11 @@ var _ = Area("load", func(b *Bridge) {
 			}
 		}
 		for text := range inOrder(accepted) {
-			Expect(ran[text]).To(Equal(1), "%q: expected its method to run once, got %d runs", text, ran[text])
+			if !lost[text] { // else it is told already
+				b.Row(clients[0].who, tool, "runs", func() {
+					Expect(ran[text]).To(Equal(1), "invoke %s with %q: expected it to run once, got %d runs", tool, text, ran[text])
+				})
+			}
 		}
 
 		const equal = 16
@@ -69,7 +79,9 @@ var _ = Area("load", func(b *Bridge) {
 		})
 		given := len(slices.DeleteFunc(answers, func(a *Answer) bool { return a.Status != http.StatusOK }))
 		runs := len(b.Drupal.Runs(echo.ID))
-		Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected a run for each, got %d runs", given, runs)
+		b.Row(clients[0].who, tool, "equal invokes", func() {
+			Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected a run for each, got %d runs", given, runs)
+		})
 	})
 
 	b.Check("load/slow-method-isolated", func(ctx SpecContext) {
@@ -93,10 +105,10 @@ var _ = Area("load", func(b *Bridge) {
 		took := time.Since(began)
 		disarm()
 		<-slow
-		for _, r := range fast {
-			Expect(r).To(HaveStatus(http.StatusOK), "while calls wait on a slow method")
-		}
-		Expect(took).To(BeNumerically("<", hold), "list and a fast method while 32 calls wait: expected answers before the slow ones (%v), got them after %v", hold, took)
+		b.each(fast, func(r *Answer) { Expect(r).To(HaveStatus(http.StatusOK), "while calls wait on a slow method") })
+		b.Row(Agent, "", "time", func() {
+			Expect(took).To(BeNumerically("<", hold), "list and a fast method while 32 calls wait: expected answers before the slow ones (%v), got them after %v", hold, took.Round(time.Millisecond))
+		})
 	})
 
 	b.Check("load/large-catalogue", func(ctx SpecContext) {
@@ -107,7 +119,7 @@ var _ = Area("load", func(b *Bridge) {
 		}
 		few := b.fastest(50, 0, list(100))
 		many := b.fastest(10, 3*few, list(10_000))
-		Expect(many).To(BeNumerically("<=", 3*few), "a page of 10,000 tools: expected at most three times the cost of 100 (%v), got %v", few, many)
+		Expect(many).To(BeNumerically("<=", 3*few), "a page of 10,000 tools: expected at most three times the cost of 100 (%v), got %v", few.Round(time.Microsecond), many.Round(time.Microsecond))
 	})
 
 	b.Check("load/discovery-budget", func(ctx SpecContext) {
@@ -116,7 +128,7 @@ var _ = Area("load", func(b *Bridge) {
 		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: discovery})
 		b.As(who).List(ctx).MustSucceed()
 		warm := b.fastest(20, discovery/10, func() *Answer { return b.As(who).List(ctx) })
-		Expect(warm).To(BeNumerically("<=", discovery/10), "list on a warm cache: expected at most a tenth of the site's discovery time (%v), got %v", discovery, warm)
+		Expect(warm).To(BeNumerically("<=", discovery/10), "list on a warm cache: expected at most a tenth of the site's discovery time (%v), got %v", discovery, warm.Round(time.Microsecond))
 	})
 })
 

@@ -43,17 +43,15 @@ var _ = Area("mapping", func(b *Bridge) {
 		b.eachTool(list, func(_ *Answer, t Tool) {
 			Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
 		})
-		Expect(b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{})).To(HaveResult(), "the listed name")
+		known := b.KnownTool(ctx)
+		b.For(Agent, known, func() { Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
 		for _, m := range b.colliding() {
 			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
-				Expect(list).To(HaveOnce(name))
-				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(Meet("the method "+m.ID+" to run", func(a *Answer) string {
-					if len(b.Drupal.Runs(m.ID)) == 1 {
-						return ""
-					}
-					return a.Outcome() + " without that"
-				}))
+				b.For(Agent, name, func() {
+					Expect(list).To(HaveOnce(name))
+					b.Drupal.Mark()
+					Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
+				})
 			}
 		}
 	})
@@ -279,16 +277,21 @@ var _ = Area("mapping", func(b *Bridge) {
 			b.Drupal.Mark()
 			r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
 			r.MustSucceed()
-			Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
-				asked := []string{}
-				for _, entry := range b.Drupal.Discoveries() {
-					asked = append(asked, entry.Header.Get("Accept-Language"))
-				}
-				if slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }) {
-					return ""
-				}
-				return fmt.Sprintf("requests in %q", asked)
-			}))
+			b.Row(who.who, "", language, func() {
+				Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
+					asked := []string{}
+					for _, entry := range b.Drupal.Discoveries() {
+						asked = append(asked, entry.Header.Get("Accept-Language"))
+					}
+					switch {
+					case slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }):
+						return ""
+					case len(asked) == 0:
+						return "no request to it"
+					}
+					return "requests with the Accept-Language " + fewOf(asked)
+				}))
+			})
 		}
 	})
 })

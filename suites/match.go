@@ -26,18 +26,24 @@ func (m *answerMatcher) Match(actual any) (bool, error) {
 	}
 	got, ok := m.judge(a)
 	m.got = got
-	if !ok {
-		a.blame()
-	}
 	return ok, nil
 }
 
-func (m *answerMatcher) FailureMessage(actual any) string {
-	return mismatch(actual.(*Answer).Subject(), m.expected, m.got)
-}
+func (m *answerMatcher) FailureMessage(actual any) string { return m.message(actual, m.expected) }
 
 func (m *answerMatcher) NegatedFailureMessage(actual any) string {
-	return mismatch(actual.(*Answer).Subject(), "not "+m.expected, actual.(*Answer).Outcome())
+	return m.message(actual, "not "+m.expected)
+}
+
+// message is asked for when the assertion fails: then the answer is the one to blame.
+func (m *answerMatcher) message(actual any, expected string) string {
+	a := actual.(*Answer)
+	a.blame()
+	got := m.got
+	if got == "" {
+		got = a.Outcome()
+	}
+	return mismatch(a.Subject(), expected, got)
 }
 
 // mismatch is the form of every message that has an expected and an actual side.

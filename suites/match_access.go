@@ -119,13 +119,12 @@ func (m *listingMatcher) Match(actual any) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("a listing is needed, not a %T", actual)
 	}
-	if m.got = m.judge(l); m.got != "" {
-		l.Last().blame()
-	}
+	m.got = m.judge(l)
 	return m.got == "", nil
 }
 
 func (m *listingMatcher) FailureMessage(actual any) string {
+	actual.(Listing).Last().blame()
 	return mismatch("list as "+actual.(Listing).Pages[0].Who.String(), m.expected, m.got)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"bridgecheck/fixtures"
@@ -20,36 +21,63 @@ func ListSame(other Listing) types.GomegaMatcher {
 	}}
 }
 
-// Cover matches a listing that ends, holds no tool twice, and lacks none of the methods. Tools that share a name, or
-// whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge those.
+// Cover matches a listing that ends, holds no tool twice, and lacks none of the methods.
 func Cover(b *Bridge, methods []*fixtures.Method) types.GomegaMatcher {
-	return &listingMatcher{expected: "every visible tool exactly once, and an end", judge: func(l Listing) string {
-		if l.Fault != "" {
-			_, got := splitMismatch(l.Fault)
-			return got
-		}
-		if twice := doubled(l.Tools()); len(twice) > 0 {
-			return "twice: " + fewOf(twice)
-		}
-		var missing []string
-		shown := map[string]bool{}
-		misnamed := 0
-		for _, name := range l.Names() {
-			if shown[name] || b.Drupal != nil && b.methodOf(name) == nil {
-				misnamed++
+	return coverWith(func(l Listing) string {
+		wrong := b.coverFaults(l, methods)
+		for _, fault := range inOrder(wrong) {
+			if len(wrong) > 1 {
+				fault += fmt.Sprintf(" and %d more", len(wrong)-1)
 			}
-			shown[name] = true
-		}
-		for _, m := range methods {
-			if !shown[b.ToolName(m.ID)] {
-				missing = append(missing, b.ToolName(m.ID))
-			}
-		}
-		if len(missing) > misnamed {
-			return "no " + fewOf(missing)
+			return fault
 		}
 		return ""
-	}}
+	})
+}
+
+func coverWith(fault func(Listing) string) types.GomegaMatcher {
+	return &listingMatcher{expected: "every visible tool exactly once, and an end", judge: fault}
+}
+
+// eachCovered is Cover with every tool judged apart, where the list comes to an end.
+func (b *Bridge) eachCovered(list Listing, methods []*fixtures.Method) {
+	who, wrong := list.Pages[0].Who, b.coverFaults(list, methods)
+	names := []string{""}
+	for _, m := range methods {
+		names = append(names, b.ToolName(m.ID))
+	}
+	for _, name := range union(names, list.Names()) {
+		b.For(who, name, func() { gomega.Expect(list).To(coverWith(func(Listing) string { return wrong[name] })) })
+	}
+}
+
+// coverFaults says of each name that is missing or stands twice what is wrong, and of "" why the list has no end. Tools
+// that share a name, or whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge
+// those.
+func (b *Bridge) coverFaults(l Listing, methods []*fixtures.Method) map[string]string {
+	if l.Fault != "" {
+		_, got := splitMismatch(l.Fault)
+		return map[string]string{"": got}
+	}
+	wrong := map[string]string{}
+	for _, name := range doubled(l.Tools()) {
+		wrong[name] = fmt.Sprintf("%q twice", name)
+	}
+	shown := map[string]bool{}
+	misnamed := 0
+	for _, name := range l.Names() {
+		if shown[name] || b.Drupal != nil && b.methodOf(name) == nil {
+			misnamed++
+		}
+		shown[name] = true
+	}
+	missing := slices.DeleteFunc(slices.Clone(methods), func(m *fixtures.Method) bool { return shown[b.ToolName(m.ID)] })
+	for _, m := range missing {
+		if len(missing) > misnamed {
+			wrong[b.ToolName(m.ID)] = fmt.Sprintf("no %q", b.ToolName(m.ID))
+		}
+	}
+	return wrong
 }
 
 // HaveNamesOf matches a listing of the same names as another, in any order.

@@ -43,6 +43,17 @@ func HaveReachedOnce(method string) types.GomegaMatcher {
 	})
 }
 
+// CallNothing matches an answer during which, since the last Mark, no call of the methods reached the site; without any,
+// no call at all.
+func CallNothing(methods ...string) types.GomegaMatcher {
+	return Meet("no call to the site", func(a *Answer) string {
+		if calls := a.bridge.Upstream.Calls(methods...); len(calls) > 0 {
+			return fmt.Sprintf("%s, and a call of %s", a.Outcome(), fewOf(methodsOf(calls)))
+		}
+		return ""
+	})
+}
+
 func often(n int) string {
 	switch n {
 	case 0:

@@ -24,38 +24,17 @@ var _ = Area("mcp", func(b *Bridge) {
 		offered := b.sessionRevisions(ctx)
 		Expect(offered).NotTo(BeEmpty(), "initialize with 2025-11-25 and 2025-06-18: expected one of them in the answer, got neither")
 		for _, revision := range offered {
-			s := b.As(Agent).MCP(ctx, revision)
-			Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
-			if b.Claims("mcp-list-changed") && !s.declaresListChanged() {
-				Expect(s.offersStream(ctx)).To(BeFalse(), "initialize in %s: expected tools with listChanged, for there is a stream of notifications, got %s", revision, exact.Short(s.Opened.RPCResult()))
-			}
-			Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
-			declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
-				if a.RPCResult() == nil {
+			b.Row(Agent, "", string(revision), func() { b.opensWell(ctx, revision) })
+		}
+		unknown := b.As(Agent).MCP(ctx, "1999-01-01")
+		b.Row(Agent, "", "a version that nobody knows", func() {
+			Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
+				if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 					return a.rpcOutcome()
 				}
 				return ""
 			}))
-			nobodys := map[string]any{"name": noSuchTool, "arguments": Args{}}
-			for _, id := range ids {
-				Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
-				Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
-			}
-			for _, undeclared := range optional {
-				if _, has := declared[undeclared.capability]; !has {
-					Expect(s.Call(ctx, undeclared.method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", undeclared.capability)
-				}
-			}
-		}
-		unknown := b.As(Agent).MCP(ctx, "1999-01-01")
-		Expect(unknown.Opened).To(Meet("another version in the answer, or an error, to a version that nobody knows", func(a *Answer) string {
-			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
-				return a.rpcOutcome()
-			}
-			return ""
-		}))
+		})
 	})
 
 	b.Check("mcp/tools-list", func(ctx SpecContext) {
@@ -64,7 +43,7 @@ var _ = Area("mcp", func(b *Bridge) {
 				b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
 			}
 			for _, who := range b.callers(Outsider, NoRPC, Anonymous) {
-				b.notShown(ctx, revision, who)
+				b.For(who, "", func() { b.notShown(ctx, revision, who) })
 			}
 		}
 	})
@@ -73,7 +52,7 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
 			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602"), "an invalid cursor in %s", revision)
+			b.Row(Agent, "", "in "+string(revision), func() { Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
 		}
 	})
 
@@ -84,19 +63,27 @@ var _ = Area("mcp", func(b *Bridge) {
 				denied := b.DeniedTool(Discoverer, Agent)
 				known := b.otherTool(denied)
 				Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
-				b.Drupal.Mark()
-				if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
-					Expect(s.CallTool(ctx, loud, Args{})).To(BeProtocolError("-32602"), "a tool's name in another case")
+				refuses := func(s *Session, name, what string) {
+					b.For(s.Client.who, name, func() {
+						b.Drupal.Mark()
+						r := s.CallTool(ctx, name, Args{})
+						Expect(r).To(BeProtocolError("-32602"), what)
+						Expect(r).To(HaveRun(name, 0), what)
+					})
 				}
-				Expect(s.CallTool(ctx, b.HiddenMethods()[0], Args{})).To(BeProtocolError("-32602"), "a method that is no tool")
-				Expect(b.As(Discoverer).MustMCP(ctx, revision).CallTool(ctx, denied, Args{})).To(BeProtocolError("-32602"), "a tool that the caller may not run")
-				Expect(b.Drupal.Runs(b.HiddenMethods()[0], denied)).To(BeEmpty(), "a refused tool: expected no run, got one")
+				if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
+					refuses(s, loud, "a tool's name in another case")
+				}
+				refuses(s, b.HiddenMethods()[0], "a method that is no tool")
+				refuses(b.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
 			} else {
 				s.MustListTools(ctx)
 			}
-			nobodys := s.CallTool(ctx, "no.such.tool", Args{})
-			Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
-			Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+			b.For(Agent, noSuchTool, func() {
+				nobodys := s.CallTool(ctx, noSuchTool, Args{})
+				Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
+				Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+			})
 		}
 	})
 
@@ -112,7 +99,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			if revision == MCP2025June && r.RPCCode() == "-32602" {
 				continue
 			}
-			Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema, in %s", revision)
+			b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
 		}
 	})
 
@@ -121,9 +108,11 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
 			Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
-			failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
-			Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails, in %s", revision)
-			Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+			b.Row(Agent, b.ToolName(failing.ID), "in "+string(revision), func() {
+				failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
+				Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+				Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+			})
 		}
 	})
 
@@ -185,6 +174,34 @@ var _ = Area("mcp", func(b *Bridge) {
 		}
 	})
 })
+
+// opensWell holds a session's opening, and the form of what comes after it, to a revision.
+func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
+	s := b.As(Agent).MCP(ctx, revision)
+	Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	if b.Claims("mcp-list-changed") && !s.declaresListChanged() {
+		Expect(s.offersStream(ctx)).To(BeFalse(), "initialize in %s: expected tools with listChanged, for there is a stream of notifications, got %s", revision, exact.Short(s.Opened.RPCResult()))
+	}
+	Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
+	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+	Expect(s.ListTools(ctx, "")).To(HaveTools())
+	Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
+		if a.RPCResult() == nil {
+			return a.rpcOutcome()
+		}
+		return ""
+	}))
+	nobodys := map[string]any{"name": noSuchTool, "arguments": Args{}}
+	for _, id := range ids {
+		Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+		Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
+	}
+	for _, undeclared := range optional {
+		if _, has := declared[undeclared.capability]; !has {
+			Expect(s.Call(ctx, undeclared.method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", undeclared.capability)
+		}
+	}
+}
 
 // listsByMCP holds what tools/list pages to against what the caller must see.
 func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity) {

@@ -43,11 +43,13 @@ var _ = Area("mcp", func(b *Bridge) {
 			if w.value != "" {
 				h.Set(w.name, w.value)
 			}
-			r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
-			Expect(r).To(BeRefusedWith(400), "headers that disagree with the body: "+w.what)
-			if w.code != "" {
-				Expect(r).To(BeProtocolError(w.code), "headers that disagree with the body: "+w.what)
-			}
+			b.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
+				r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
+				Expect(r).To(BeRefusedWith(400))
+				if w.code != "" {
+					Expect(r).To(BeProtocolError(w.code))
+				}
+			})
 		}
 		for what, meta := range inOrder(map[string]map[string]any{
 			"no _meta": nil, "a _meta without the version": {metaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {metaVersion: string(MCP2026July)},
@@ -56,26 +58,32 @@ var _ = Area("mcp", func(b *Bridge) {
 			if meta != nil {
 				params["_meta"] = meta
 			}
-			bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
-			Expect(bare).To(BeRefusedWith(400), what)
-			Expect(bare).To(BeProtocolError("-32602"), what)
+			b.Row(Agent, "", what, func() {
+				bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
+				Expect(bare).To(BeRefusedWith(400))
+				Expect(bare).To(BeProtocolError("-32602"))
+			})
 		}
 
 		future := &Session{Client: s.Client, Revision: "2999-01-01"}
-		refused := future.ListTools(ctx, "")
-		Expect(refused).To(BeRefusedWith(400), "a revision that nobody knows")
-		Expect(refused).To(BeProtocolError("-32022"), "a revision that nobody knows")
-		Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
-			failure, _ := a.RPC()["error"].(map[string]any)
-			data, _ := failure["data"].(map[string]any)
-			if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
-				return a.rpcOutcome()
-			}
-			return ""
-		}))
-		unknown := s.Call(ctx, "no/such/method", map[string]any{})
-		Expect(unknown).To(BeRefusedWith(404), "a method that nobody has")
-		Expect(unknown).To(BeProtocolError("-32601"), "a method that nobody has")
+		b.Row(Agent, "", "a revision that nobody knows", func() {
+			refused := future.ListTools(ctx, "")
+			Expect(refused).To(BeRefusedWith(400))
+			Expect(refused).To(BeProtocolError("-32022"))
+			Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
+				failure, _ := a.RPC()["error"].(map[string]any)
+				data, _ := failure["data"].(map[string]any)
+				if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
+					return a.rpcOutcome()
+				}
+				return ""
+			}))
+		})
+		b.Row(Agent, "", "a method that nobody has", func() {
+			unknown := s.Call(ctx, "no/such/method", map[string]any{})
+			Expect(unknown).To(BeRefusedWith(404))
+			Expect(unknown).To(BeProtocolError("-32601"))
+		})
 		if b.Drupal != nil {
 			b.namedByHeader(ctx, s)
 		}
@@ -109,19 +117,21 @@ func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 	}
 	h := s.headers("tools/call", params)
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
-	Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult(), "Mcp-Name in base64")
-	b.Drupal.Mark()
+	b.Row(Agent, "", "Mcp-Name in base64", func() { Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult()) })
 	wrong := map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}
 	if loud := strings.ToUpper(known); loud != known {
 		wrong["Mcp-Name in another case"] = []string{loud}
 	}
 	for what, name := range inOrder(wrong) {
 		h["Mcp-Name"] = name
-		r := s.send(ctx, s.message(4, "tools/call", params), h)
-		Expect(r).To(BeRefusedWith(400), what)
-		Expect(r).To(BeProtocolError("-32020"), what)
+		b.Row(Agent, "", what, func() {
+			b.Drupal.Mark()
+			r := s.send(ctx, s.message(4, "tools/call", params), h)
+			Expect(r).To(BeRefusedWith(400))
+			Expect(r).To(BeProtocolError("-32020"))
+			Expect(r).To(HaveRunNothing())
+		})
 	}
-	Expect(b.Drupal.Runs()).To(BeEmpty(), "Mcp-Name that does not agree: expected no run, got one")
 }
 
 // BeComplete matches a result with the resultType of one that is all there is. Errors of the protocol have none.

@@ -111,8 +111,10 @@ func (b *Bridge) sameArguments(ctx context.Context, revision Revision) {
 		return // invoke/arguments-forwarded judges that
 	}
 	b.Drupal.Mark()
-	Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
-		To(HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+	b.For(Agent, tool.Name, func() {
+		Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
+			To(HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+	})
 }
 
 // sameAfterChange holds what MCP shows of a changed site against what list shows.
@@ -125,8 +127,10 @@ func (b *Bridge) sameAfterChange(ctx context.Context) {
 	if !b.Await(ctx, func() bool { return contains(b.listed(ctx), name) }) {
 		return // fresh/ttl-expiry judges that
 	}
-	Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
-		To(BeTrue(), "the site has a new tool, and %s shows it: expected it in tools/list as well within %v, got the old tools", ListPath, b.patience())
+	b.For(Agent, name, func() {
+		Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
+			To(BeTrue(), "the site has a new tool, and %s shows it: expected it in tools/list as well within %v, got the old tools", ListPath, b.patience())
+	})
 }
 
 // sameCalls holds the answers of tools/call against those of invoke, for the agent.
@@ -171,11 +175,13 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {
 			continue // invoke/invalid-arguments-400 judges that
 		}
-		Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
-			if a.RPCCode() != "" || a.toolResult().isError {
-				return ""
-			}
-			return a.rpcOutcome()
-		}), what)
+		b.Row(Agent, b.ToolName(echo.ID), what, func() {
+			Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
+				if a.RPCCode() != "" || a.toolResult().isError {
+					return ""
+				}
+				return a.rpcOutcome()
+			}))
+		})
 	}
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -22,7 +23,9 @@ var _ = Area("mcp", func(b *Bridge) {
 			for _, version := range unknownVersions {
 				h := s.headers("tools/list", nil)
 				h.Set("MCP-Protocol-Version", version)
-				Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400), "MCP-Protocol-Version: %s in %s", version, revision)
+				b.Row(Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
+					Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400))
+				})
 			}
 		}
 	})
@@ -38,7 +41,9 @@ var _ = Area("mcp", func(b *Bridge) {
 			for _, origin := range b.foreignOrigins() {
 				h := s.headers("tools/list", nil)
 				h.Set("Origin", origin)
-				Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...), "Origin: %s", origin)
+				b.Row(Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
+					Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
+				})
 			}
 		}
 	})
@@ -55,15 +60,15 @@ var _ = Area("mcp", func(b *Bridge) {
 				continue // a bridge may do without sessions
 			}
 			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-			Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that nobody opened")
+			b.Row(Agent, "", "a session that nobody opened", func() { Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404)) })
 			for _, who := range b.callers(Discoverer, Anonymous) {
-				b.notLent(ctx, s, who)
+				b.For(who, "", func() { b.notLent(ctx, s, who) })
 			}
 			ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
 			if ended.Status == http.StatusMethodNotAllowed {
 				continue // a bridge may refuse that clients end a session
 			}
-			Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404), "a session that was ended")
+			b.Row(Agent, "", "a session that was ended", func() { Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404)) })
 		}
 	})
 
@@ -75,12 +80,14 @@ var _ = Area("mcp", func(b *Bridge) {
 				methods = methods[1:]
 			}
 			for _, method := range methods {
-				Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
-					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
-						return a.Outcome()
-					}
-					return ""
-				}), "%s in %s", method, revision)
+				b.Row(Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
+					Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
+						if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+							return a.Outcome()
+						}
+						return ""
+					}))
+				})
 			}
 		}
 	})

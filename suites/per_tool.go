@@ -24,36 +24,47 @@ var _ = Area("per-tool", func(b *Bridge) {
 	b.Check("per-tool/answers", func(ctx SpecContext) {
 		known, echo := b.knownMethod(), b.echoTool()
 		for _, id := range []any{"abc", 7, "7"} {
-			Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id), "by POST")
-			Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id), "by GET ?query=")
+			b.Row(Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id)) })
+			b.Row(Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
+				Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id))
+			})
 		}
 		params := echo.arguments("é+&% {}")
 		call := rpcBody(echo.ID, params, 1)
 		for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).PostAt(ctx, echo.ID, call), "by GET ?query=": b.As(Agent).AskAt(ctx, echo.ID, call)}) {
-			Expect(r).To(AnswerRPC(1), how)
-			Expect(r).To(GiveResult(string(encode(params))), how)
+			b.Row(Agent, echo.ID, how, func() {
+				Expect(r).To(AnswerRPC(1))
+				Expect(r).To(GiveResult(string(encode(params))))
+			})
 		}
 	})
 
 	b.Check("per-tool/name-binds", func(ctx SpecContext) {
 		known, other := b.knownMethod(), b.HiddenMethods()[0]
 		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
-		b.Drupal.Mark()
 		for _, method := range []string{other, b.echoTool().ID} {
-			for how, r := range inOrder(map[string]*Answer{
-				"by POST":        b.As(Agent).CallAt(ctx, known, method, Args{}, 1),
-				"by GET ?query=": b.As(Agent).AskAt(ctx, known, rpcBody(method, Args{}, 1)),
+			for how, ask := range inOrder(map[string]func() *Answer{
+				"by POST":        func() *Answer { return b.As(Agent).CallAt(ctx, known, method, Args{}, 1) },
+				"by GET ?query=": func() *Answer { return b.As(Agent).AskAt(ctx, known, rpcBody(method, Args{}, 1)) },
 			}) {
-				Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known+" "+how)
+				b.Row(Agent, method, how, func() {
+					b.Drupal.Mark()
+					r := ask()
+					Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
+					Expect(r).To(HaveRun(method, 0), "the method "+method+" at the tool "+known)
+				})
 			}
-			Expect(b.Drupal.Runs(method)).To(BeEmpty(), "the method %s at the tool %s: expected no run, got one", method, known)
 		}
+		b.Row(Agent, known, "no method", func() {
+			b.Drupal.Mark()
+			r := b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
+			Expect(r).To(beRPCRefused())
+			Expect(r).To(HaveRun(known, 0))
+		})
 		b.Drupal.Mark()
-		Expect(b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))).To(beRPCRefused(), "no method at the tool "+known)
-		Expect(b.Drupal.Runs(known)).To(BeEmpty(), "no method at the tool %s: expected no run, got one", known)
 		batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
-		b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
-		Expect(b.Drupal.Runs(other)).To(BeEmpty(), "the method %s in a batch at the tool %s: expected no run, got one", other, known)
+		sent := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
+		b.Row(Agent, other, "a batch", func() { Expect(sent).To(HaveRun(other, 0)) })
 	})
 
 	b.Check("per-tool/scopes", func(ctx SpecContext) {
@@ -74,16 +85,23 @@ var _ = Area("per-tool", func(b *Bridge) {
 		b.ChangeSite(ctx, site, func() bool { return enough.CallAt(ctx, scoped, scoped, Args{}, 1).RPCResultIs("done") })
 
 		call := rpcBody(scoped, Args{}, 1)
-		for _, send := range []func(Client) *Answer{
-			func(c Client) *Answer { return c.PostAt(ctx, scoped, call) },
-			func(c Client) *Answer { return c.AskAt(ctx, scoped, call) },
-		} {
-			anonymous := send(b.As(Anonymous))
-			Expect(anonymous).To(BeRefusedWith(401), "without a token")
-			Expect(anonymous).To(challenge(), "without a token")
-			refused := send(less)
-			Expect(refused).To(BeRefusedWith(403), "with too few scopes")
-			Expect(refused).To(challenge("insufficient_scope", scopes[1]), "with too few scopes")
+		for how, send := range inOrder(map[string]func(Client) *Answer{
+			"by POST":        func(c Client) *Answer { return c.PostAt(ctx, scoped, call) },
+			"by GET ?query=": func(c Client) *Answer { return c.AskAt(ctx, scoped, call) },
+		}) {
+			b.Row(Anonymous, scoped, "without a token, "+how, func() {
+				anonymous := send(b.As(Anonymous))
+				Expect(anonymous).To(BeRefusedWith(401))
+				Expect(anonymous).To(challenge())
+			})
+			b.Row(Agent, scoped, "with too few scopes, "+how, func() {
+				refused := send(less)
+				Expect(refused).To(BeRefusedWith(403))
+				Expect(refused).To(challenge("insufficient_scope", scopes[1]))
+			})
+		}
+		if b.wrong() {
+			return
 		}
 		Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), "refused calls: expected no run of %s, got one", scoped)
 	})
@@ -92,15 +110,19 @@ var _ = Area("per-tool", func(b *Bridge) {
 		known := b.knownMethod()
 		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
 		for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
-			for _, r := range []*Answer{b.As(Agent).CallAt(ctx, name, name, Args{}, 1), b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))} {
-				Expect(r).To(BeRefusedWith(404), what)
-				Expect(r).To(BeProtocolError("-32601"), what)
+			for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).CallAt(ctx, name, name, Args{}, 1), "by GET ?query=": b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))}) {
+				b.Row(Agent, name, what+", "+how, func() {
+					Expect(r).To(BeRefusedWith(404))
+					Expect(r).To(BeProtocolError("-32601"))
+				})
 			}
 		}
 		denied := b.DeniedTool(Discoverer, Agent)
-		r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
-		Expect(r).To(BeRefusedWith(404), "a tool that the caller may not run")
-		Expect(r).To(BeProtocolError("-32601"), "a tool that the caller may not run")
+		b.Row(Discoverer, denied, "a tool that the caller may not run", func() {
+			r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
+			Expect(r).To(BeRefusedWith(404))
+			Expect(r).To(BeProtocolError("-32601"))
+		})
 	})
 })
 

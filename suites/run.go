@@ -155,17 +155,17 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.DurationMS = ms(spec.RunTime)
 	r.Verdict, r.Message = verdict(clause, spec)
 	r.Message = c.bridge.redact.Text(sentence(r.Message))
-	r.Findings = c.bridge.found(spec)
-	if len(r.Findings) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, r.Message = broken(clause), r.Findings[0].Message
+	found := c.bridge.found(spec)
+	if len(found) > 0 { // which count, though what came after them could not be judged
+		r.Verdict, r.Message, r.Findings = broken(clause), found[0].message, reported(found)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)
 	if wrong {
 		r.Expected, r.Actual = splitMismatch(r.Message)
 	}
-	if len(r.Findings) > 0 {
-		r.Message = whole(r.Findings)
+	if len(found) > 0 {
+		r.Message = whole(found)
 	}
 	for _, p := range c.bridge.findings.judged {
 		r.Judged = append(r.Judged, reports.Part{Tool: p.tool, Identity: p.identity})
@@ -180,20 +180,32 @@ func (c *collector) collect(spec types.SpecReport) {
 }
 
 // sentence is a failure's message as one line: the line in the form of mismatch where there is one, with the short
-// explanation before it in brackets; else all of it.
+// explanation before it as its note; else all of it.
 func sentence(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	for i, line := range lines {
-		line = strings.TrimPrefix(strings.TrimSpace(line), "<string>: ")
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "<string>: "))
 		if expected, _ := splitMismatch(line); expected == "" {
 			continue
 		}
-		if i > 0 && !strings.HasPrefix(lines[i-1], "Timed out") {
-			return fmt.Sprintf("%s (%s)", strings.TrimSpace(line), strings.TrimSpace(lines[i-1]))
+		if i == 0 || lines[0] == "Expected" || strings.HasPrefix(lines[0], "Timed out") {
+			return line
 		}
-		return strings.TrimSpace(line)
+		return about(line, strings.TrimSpace(lines[0]))
 	}
 	return oneLine(message)
+}
+
+// about puts a note on the subject of a message that does not speak of it yet.
+func about(message, note string) string {
+	subject, rest, found := strings.Cut(message, ": expected ")
+	switch {
+	case note == "" || strings.Contains(" "+subject+" ", " "+note+" "):
+		return message
+	case !found:
+		return note + ": " + message
+	}
+	return fmt.Sprintf("%s (%s): expected %s", subject, note, rest)
 }
 
 // broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.

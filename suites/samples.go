@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/suites/cases"
@@ -81,6 +82,51 @@ func leastArguments(m *fixtures.Method) (map[string]any, bool) {
 		arguments[p.Name] = cases.Example(schema)
 	}
 	return arguments, true
+}
+
+// echoing is a tool of the agent's that gives back its arguments, and one required string parameter of it.
+type echoing struct {
+	fixtures.Method
+	param string
+}
+
+func (e echoing) arguments(value any) Args { return Args{e.param: value} }
+
+// echoTool is findEcho for checks that need one.
+func (b *Bridge) echoTool() echoing {
+	tool, ok := b.findEcho()
+	if !ok {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that echoes one required string")
+	}
+	return tool
+}
+
+// findEcho finds a tool that echoes and has exactly one required parameter, a plain string.
+func (b *Bridge) findEcho() (tool echoing, ok bool) {
+	for _, m := range b.agentTools() {
+		var required []fixtures.Param
+		for _, p := range m.Params {
+			if p.Required {
+				required = append(required, p)
+			}
+		}
+		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 && strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
+			return echoing{*m, required[0].Name}, true
+		}
+	}
+	return echoing{}, false
+}
+
+// failingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
+func (b *Bridge) failingTool() *fixtures.Method {
+	for _, m := range b.agentTools() {
+		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
+			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
+			return m
+		}
+	}
+	NotTestable("the site " + b.Drupal.Site().Name + " has no tool that fails with a code of its own")
+	return nil
 }
 
 // harmless is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation

@@ -54,6 +54,16 @@ func (l Listing) Find(name string) (Tool, bool) {
 	return nil, false
 }
 
+// pageOf is the page that holds a tool of the name; the last one where none does.
+func (l Listing) pageOf(name string) *Answer {
+	for _, page := range l.Pages {
+		if slices.ContainsFunc(page.Tools(), func(t Tool) bool { return t.Name() == name }) {
+			return page
+		}
+	}
+	return l.Last()
+}
+
 // Last is the last page.
 func (l Listing) Last() *Answer { return l.Pages[len(l.Pages)-1] }
 
@@ -179,10 +189,11 @@ func BeJSON() types.GomegaMatcher {
 
 // BeHTML matches an HTML page, whatever its content type says.
 func BeHTML() types.GomegaMatcher {
-	return judging("HTML", func(a *Answer) bool {
+	return &answerMatcher{expected: "HTML", judge: func(a *Answer) (string, bool) {
 		start := strings.ToLower(strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])))
-		return strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
-	})
+		return fmt.Sprintf("Content-Type %q: %s", a.Header.Get("Content-Type"), a.Outcome()),
+			strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
+	}}
 }
 
 // SayInMessage matches a refusal whose message holds the text.

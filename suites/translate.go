@@ -48,63 +48,74 @@ var _ = Area("translate", func(b *Bridge) {
 	b.Check("translate/entity-reference", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
 		for _, c := range []struct{ tool, param, target string }{{"type.entity_reference", "bundle", "node_type"}} {
-			property := types.property(c.tool, c.param)
-			values, _ := property["enum"].([]any)
-			Expect(values).To(ConsistOf(types.values(c.target)), "the enum of a reference to %s: expected the site's values, got %s", c.target, exact.Short(property))
-			Expect(property["type"]).To(Equal("string"), "a reference to %s: expected a string, got %s", c.target, exact.Short(property))
+			types.of(c.tool, c.param, func(property map[string]any) {
+				values, _ := property["enum"].([]any)
+				Expect(values).To(ConsistOf(types.values(c.target)), "the enum of a reference to %s: expected the site's values, got %s", c.target, exact.Short(property))
+				Expect(property["type"]).To(Equal("string"), "a reference to %s: expected a string, got %s", c.target, exact.Short(property))
+			})
 		}
 		types.judge(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
 	})
 
 	b.Check("translate/datetime", func(ctx SpecContext) {
-		property := b.fieldTypes(ctx).property("type.datetime", "value")
-		Expect(property["type"]).To(Equal("string"), "a datetime: expected a string, got %s", exact.Short(property))
-		Expect(property["format"]).To(Equal("date-time"), "a datetime: expected the format date-time, got %s", exact.Short(property))
+		b.fieldTypes(ctx).of("type.datetime", "value", func(property map[string]any) {
+			Expect(property["type"]).To(Equal("string"), "a datetime: expected a string, got %s", exact.Short(property))
+			Expect(property["format"]).To(Equal("date-time"), "a datetime: expected the format date-time, got %s", exact.Short(property))
+		})
 	})
 
 	b.Check("translate/text-formatted", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
-		property := types.property("type.text_formatted", "value")
-		parts, _ := property["properties"].(map[string]any)
-		for _, part := range []string{"value", "format"} {
-			Expect(parts).To(HaveKey(part), "formatted text: expected a `%s`, got %s", part, exact.Short(property))
-		}
+		types.of("type.text_formatted", "value", func(property map[string]any) {
+			parts, _ := property["properties"].(map[string]any)
+			for _, part := range []string{"value", "format"} {
+				Expect(parts).To(HaveKey(part), "formatted text: expected a `%s`, got %s", part, exact.Short(property))
+			}
+		})
 		types.judge(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
 	})
 
 	b.Check("translate/file", func(ctx SpecContext) {
-		property := b.fieldTypes(ctx).property("type.file", "value")
-		shown := exact.Short(property)
-		text := string(encode(property))
-		Expect(property["type"]).To(BeElementOf("object", "string", "integer"), "a file: expected a reference, got %s", shown)
-		for _, extension := range []string{"txt", "pdf"} {
-			Expect(text).To(ContainSubstring(extension), "a file: expected the extension %s among its constraints, got %s", extension, shown)
-		}
-		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
-		Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), "a file: expected its size of 2 MB among its constraints, got %s", shown)
+		b.fieldTypes(ctx).of("type.file", "value", func(property map[string]any) {
+			shown := exact.Short(property)
+			text := string(encode(property))
+			Expect(property["type"]).To(BeElementOf("object", "string", "integer"), "a file: expected a reference, got %s", shown)
+			for _, extension := range []string{"txt", "pdf"} {
+				Expect(text).To(ContainSubstring(extension), "a file: expected the extension %s among its constraints, got %s", extension, shown)
+			}
+			sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
+			Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), "a file: expected its size of 2 MB among its constraints, got %s", shown)
+		})
 	})
 
 	b.Check("translate/boolean-integer-decimal-list", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
 		for _, c := range simpleFields {
-			b.For(Agent, b.ToolName(c.tool), func() { types.judge(c) })
+			types.judge(c)
 		}
 	})
 
 	b.Check("translate/required-default", func(ctx SpecContext) {
 		types := b.fieldTypes(ctx)
 		const tool = "type.required_default"
-		input := types.input(tool)
-		Expect(input["required"]).To(ConsistOf("status", "title"), "%s: expected `required` to hold status and title, got %s", tool, exact.Short(input["required"]))
-		status, weight := types.property(tool, "status"), types.property(tool, "weight")
-		Expect(status["default"]).To(Equal("draft"), "status: expected the default \"draft\", got %s", exact.Short(status))
-		Expect(status["description"]).To(Equal("The state"), "status: expected the description \"The state\", got %s", exact.Short(status))
-		Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), "status: expected no boolean `required` beside the type, got %s", exact.Short(status))
-		Expect(exact.Short(weight["default"])).To(Equal("0"), "weight: expected the default 0, got %s", exact.Short(weight))
-		flag := types.property("type.numbers", "boolean")
-		Expect(flag["default"]).To(Equal(false), "boolean of type.numbers: expected the default false, got %s", exact.Short(flag))
-		title := types.property(tool, "title")
-		Expect(title["description"]).To(Equal("The title"), "title: expected the description \"The title\", got %s", exact.Short(title))
+		b.Row(Agent, b.ToolName(tool), "required", func() {
+			required := types.input(tool)["required"]
+			Expect(required).To(ConsistOf("status", "title"), "`required` of %s: expected status and title, got %s", tool, exact.Short(required))
+		})
+		types.of(tool, "status", func(status map[string]any) {
+			Expect(status["default"]).To(Equal("draft"), "status of %s: expected the default \"draft\", got %s", tool, exact.Short(status))
+			Expect(status["description"]).To(Equal("The state"), "status of %s: expected the description \"The state\", got %s", tool, exact.Short(status))
+			Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), "status of %s: expected no boolean `required` beside the type, got %s", tool, exact.Short(status))
+		})
+		types.of(tool, "weight", func(weight map[string]any) {
+			Expect(exact.Short(weight["default"])).To(Equal("0"), "weight of %s: expected the default 0, got %s", tool, exact.Short(weight))
+		})
+		types.of("type.numbers", "boolean", func(flag map[string]any) {
+			Expect(flag["default"]).To(Equal(false), "boolean of type.numbers: expected the default false, got %s", exact.Short(flag))
+		})
+		types.of(tool, "title", func(title map[string]any) {
+			Expect(title["description"]).To(Equal("The title"), "title of %s: expected the description \"The title\", got %s", tool, exact.Short(title))
+		})
 	})
 
 	b.Check("translate/custom-type", func(ctx SpecContext) {
@@ -115,8 +126,9 @@ var _ = Area("translate", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustMeet(HaveResult())
 		types := b.fieldTypes(ctx)
 		types.judge(fieldCase{tool: "type.unknown", param: "value", takes: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
-		r := b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})
-		Expect(r).To(HaveResult(), "a tool with a field type that the bridge does not know")
+		b.Row(Agent, b.ToolName("type.unknown"), "a field type that the bridge does not know", func() {
+			Expect(b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})).To(HaveResult())
+		})
 	})
 
 	b.Check("translate/one-bad-tool", func(ctx SpecContext) {
@@ -156,13 +168,13 @@ var _ = Area("translate", func(b *Bridge) {
 			return contains(listing.Names(), want[0])
 		})
 		Expect(listing.Fault).To(BeEmpty(), "a site with methods that cannot be translated")
-		missing := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return contains(listing.Names(), name) })
-		Expect(missing).To(BeEmpty(), "a site with methods that cannot be translated: expected every good tool, got a list without %v", missing)
 		for _, name := range want {
 			b.For(Agent, name, func() {
+				Expect(listing.Names()).To(ContainElement(name), "list of a site with methods that cannot be translated: expected the good tool %q, got %d tools without it", name, len(listing.Names()))
 				Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
 				tool, _ := listing.Find(name)
-				Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, as what the site says of it is well", name)
+				fault := toolFault(tool)
+				Expect(fault).To(BeEmpty(), "%s: expected a tool that clients can read, as what the site says of it is well, got one that they cannot: %s", name, fault)
 			})
 		}
 		for _, tool := range listing.Tools() {
@@ -170,7 +182,8 @@ var _ = Area("translate", func(b *Bridge) {
 				continue // schema/input-valid and its like judge what is merely wrong
 			}
 			b.For(Agent, tool.Name(), func() {
-				Expect(toolFault(tool)).To(BeEmpty(), "%s: expected a tool that clients can read, or none", tool.Name())
+				fault := toolFault(tool)
+				Expect(fault).To(BeEmpty(), "%s: expected a tool that clients can read, or none, got one that they cannot: %s", tool.Name(), fault)
 			})
 		}
 	})
@@ -223,8 +236,10 @@ func (b *Bridge) fieldTypes(ctx context.Context) fieldSite {
 
 func (a *Answer) names() []string { return Listing{Pages: []*Answer{a}}.Names() }
 
+// input is the tool's inputSchema; the page that it stands on is what shows a fault in it.
 func (f fieldSite) input(id string) map[string]any {
 	tool, ok := f.listing.Find(f.bridge.ToolName(id))
+	f.listing.pageOf(tool.Name()).blame()
 	Expect(ok).To(BeTrue(), "list of a site with Drupal field types: expected the tool %s, got none", id)
 	return tool.Input()
 }
@@ -247,18 +262,24 @@ func (f fieldSite) values(target string) []any {
 	return ids
 }
 
+// of judges the property of a parameter apart from others.
+func (f fieldSite) of(id, param string, judge func(property map[string]any)) {
+	f.bridge.Row(Agent, f.bridge.ToolName(id), param, func() { judge(f.property(id, param)) })
+}
+
 // judge holds a property against what it must take and refuse.
 func (f fieldSite) judge(c fieldCase) {
-	property := f.property(c.tool, c.param)
-	field := fmt.Sprintf("%s of %s as %s", c.param, c.tool, exact.Short(property))
-	schema, err := jsonschema.Compile(property, jsonschema.Draft7)
-	Expect(err).NotTo(HaveOccurred(), field)
-	for _, value := range c.takes {
-		Expect(schema.Fault(parsed(value))).To(BeEmpty(), "%s: expected it to take %s, got a refusal", field, value)
-	}
-	for _, value := range c.refuses {
-		Expect(schema.Fault(parsed(value))).NotTo(BeEmpty(), "%s: expected it to refuse %s, got it taken", field, value)
-	}
+	f.of(c.tool, c.param, func(property map[string]any) {
+		field := fmt.Sprintf("%s of %s", c.param, c.tool)
+		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
+		Expect(err).NotTo(HaveOccurred(), "%s: expected a valid schema, got %s", field, exact.Short(property))
+		for _, value := range c.takes {
+			Expect(schema.Fault(parsed(value))).To(BeEmpty(), "%s: expected a schema that takes %s, got %s", field, exact.Cut(value, 80), exact.Short(property))
+		}
+		for _, value := range c.refuses {
+			Expect(schema.Fault(parsed(value))).NotTo(BeEmpty(), "%s: expected a schema that refuses %s, got %s", field, exact.Cut(value, 80), exact.Short(property))
+		}
+	})
 }
 
 // parsed reads a JSON value that stands in a check.

@@ -67,25 +67,27 @@ var _ = Area("upstream", func(b *Bridge) {
 				continue
 			}
 			calls++
-			Expect(callFault(entry)).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got %s", exact.Cut(string(entry.Body), 200))
+			b.For(Identity(entry.User), "", func() { mustBeValidCall(entry) })
 		}
 		Expect(calls).To(BeNumerically(">=", 2), "two invokes: expected a POST /jsonrpc each, got %d", calls)
-		Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), "the invoke of %s: expected a call of exactly that method id, got %s", echo.ID, calledMethods(b.Drupal))
+		Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), "the invoke of %s: expected a call of exactly that method id, got %s", echo.ID, fewOf(methodsOf(b.Drupal.Calls())))
 	})
 
 	b.Check("upstream/eager-validation", func(ctx SpecContext) {
 		echo := b.echoTool()
 		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
-		b.Drupal.Mark()
 
 		for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
-			r := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)
-			Expect(calledMethods(b.Drupal)).To(BeEmpty(), "%s, %s: expected no call to the site, got one", r.Subject(), what)
+			b.Row(Agent, b.ToolName(echo.ID), what, func() {
+				b.Drupal.Mark()
+				Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
+			})
 		}
 		for _, c := range b.brokenArguments(ctx) {
-			b.Drupal.Mark()
-			r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
-			Expect(b.Drupal.Calls(c.ID)).To(BeEmpty(), "%s, which breaks %s: expected no call to the site, got one", r.Subject(), c.What)
+			b.For(Agent, c.Name, func() {
+				b.Drupal.Mark()
+				Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
+			})
 		}
 	})
 
@@ -131,18 +133,21 @@ var _ = Area("upstream", func(b *Bridge) {
 		call := b.mustRun(ctx)
 		b.make(ctx, call).MustSucceed()
 
-		disarm := b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})
-		refused := b.make(ctx, call)
-		Expect(refused).To(BeRefusedWith(401), "the site's 401")
-		Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
-			if a.Header.Get("WWW-Authenticate") == "" {
-				return "no WWW-Authenticate"
-			}
-			return ""
-		}))
-		disarm()
-		b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})
-		Expect(b.make(ctx, call)).To(BeRefusedWith(403), "the site's 403")
+		b.Row(call.Identity, "", "the site's 401", func() {
+			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
+			refused := b.make(ctx, call)
+			Expect(refused).To(BeRefusedWith(401))
+			Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
+				if a.Header.Get("WWW-Authenticate") == "" {
+					return "no WWW-Authenticate"
+				}
+				return ""
+			}))
+		})
+		b.Row(call.Identity, "", "the site's 403", func() {
+			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
+			Expect(b.make(ctx, call)).To(BeRefusedWith(403))
+		})
 	})
 
 	b.Check("upstream/timeout", func(ctx SpecContext) {
@@ -170,11 +175,13 @@ var _ = Area("upstream", func(b *Bridge) {
 				GinkgoWriter.Printf("left out: a site that hangs with %s: %v\n", f.name, err)
 				continue
 			}
-			r := b.make(ctx, call)
-			Expect(r).To(BeRefusedWith(504, 502, 500), "a site that hangs with "+f.name)
-			Expect(r).To(BeEnvelope(), "a site that hangs with "+f.name)
-			Expect(r.Took).To(BeNumerically("<=", limit), "a site that hangs with %s: expected an answer within %v, got it after %v", f.name, limit, r.Took)
-			disarm()
+			b.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
+				defer disarm()
+				r := b.make(ctx, call)
+				Expect(r).To(BeRefusedWith(504, 502, 500))
+				Expect(r).To(BeEnvelope())
+				Expect(r).To(ComeInTime(limit))
+			})
 			b.recovered(ctx, call)
 		}
 	})
@@ -197,12 +204,16 @@ var _ = Area("upstream", func(b *Bridge) {
 			if time.Since(began) > down {
 				NotTestable("the machine was too slow to look while the site was down")
 			}
-			Expect(r).To(BeRefusedWith(502, 503, 500), what+" while the site is down")
-			Expect(r.Took).To(BeNumerically("<=", atOnce), "%s while the site is down: expected an answer at once, got it after %v", what, r.Took)
+			b.Row(r.Who, "", what+" while the site is down", func() {
+				Expect(r).To(BeRefusedWith(502, 503, 500))
+				Expect(r).To(ComeInTime(atOnce))
+			})
 		}
 		reopen()
-		Expect(b.comesBack(ctx, asAgent(known))).To(BeEmpty(), "the site is back")
-		Expect(stranger.List(ctx)).To(HaveStatus(200), "the site is back")
+		b.Row(Agent, "", "the site is back", func() {
+			Expect(b.comesBack(ctx, asAgent(known))).To(BeEmpty())
+			Expect(stranger.List(ctx)).To(HaveStatus(200))
+		})
 	})
 
 	b.Check("upstream/cancel", func(ctx SpecContext) {
@@ -305,9 +316,10 @@ var _ = Area("upstream", func(b *Bridge) {
 func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {
 	for _, f := range failures {
 		f.fault.Route = "jsonrpc"
-		disarm := b.Upstream.Arm(f.fault)
-		Expect(b.make(ctx, call)).To(judge, f.name)
-		disarm()
+		b.Row(call.Identity, "", f.name, func() {
+			defer b.Upstream.Arm(f.fault)()
+			Expect(b.make(ctx, call)).To(judge)
+		})
 		b.recovered(ctx, b.mustRun(ctx))
 	}
 }
@@ -370,6 +382,11 @@ func (b *Bridge) elsewhere() (visitors func() []string, host string) {
 	return func() []string { return *came.Load() }, listener.Addr().String()
 }
 
+func mustBeValidCall(entry mockdrupal.Entry) {
+	fault := callFault(entry)
+	Expect(fault).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got one of which %s: %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))
+}
+
 // callFault says what keeps a request to the site from being valid JSON-RPC 2.0 with an id; "" when it is.
 func callFault(entry mockdrupal.Entry) string {
 	if t, _, _ := strings.Cut(entry.Header.Get("Content-Type"), ";"); strings.TrimSpace(t) != "application/json" {
@@ -411,59 +428,6 @@ func callFault(entry mockdrupal.Entry) string {
 		}
 	}
 	return ""
-}
-
-func calledMethods(d *Drupal) []string {
-	methods := []string{}
-	for _, call := range d.Calls() {
-		methods = append(methods, call.Method)
-	}
-	return methods
-}
-
-// echoing is a tool of the agent's that gives back its arguments, and one required string parameter of it.
-type echoing struct {
-	fixtures.Method
-	param string
-}
-
-func (e echoing) arguments(value any) Args { return Args{e.param: value} }
-
-// echoTool is findEcho for checks that need one.
-func (b *Bridge) echoTool() echoing {
-	tool, ok := b.findEcho()
-	if !ok {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that echoes one required string")
-	}
-	return tool
-}
-
-// findEcho finds a tool that echoes and has exactly one required parameter, a plain string.
-func (b *Bridge) findEcho() (tool echoing, ok bool) {
-	for _, m := range b.agentTools() {
-		var required []fixtures.Param
-		for _, p := range m.Params {
-			if p.Required {
-				required = append(required, p)
-			}
-		}
-		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 && strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
-			return echoing{*m, required[0].Name}, true
-		}
-	}
-	return echoing{}, false
-}
-
-// failingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
-func (b *Bridge) failingTool() *fixtures.Method {
-	for _, m := range b.agentTools() {
-		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
-			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
-			return m
-		}
-	}
-	NotTestable("the site " + b.Drupal.Site().Name + " has no tool that fails with a code of its own")
-	return nil
 }
 
 func errorBody(e *fixtures.RPCError, id string) string {

@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -149,10 +148,11 @@ func (b *Bridge) runsAllowedOnce(ctx SpecContext) {
 		b.mustReach(ctx, call)
 		for _, f := range afterTheRun {
 			f.fault.Route, f.fault.Run = mockdrupal.RouteJSONRPC, true
-			disarm := b.Upstream.Arm(f.fault)
-			b.Upstream.Mark()
-			Expect(b.make(ctx, call)).To(CallOnce(), f.name)
-			disarm()
+			b.Row(call.Identity, call.Tool, f.name, func() {
+				defer b.Upstream.Arm(f.fault)()
+				b.Upstream.Mark()
+				Expect(b.make(ctx, call)).To(CallOnce())
+			})
 			b.recovered(ctx, call)
 		}
 	}
@@ -172,13 +172,15 @@ func (b *Bridge) runsAllowedAgain(ctx SpecContext) {
 	for _, call := range b.allowed() {
 		first := b.mustReach(ctx, call)
 		again := b.make(ctx, call).MustSucceed()
-		Expect(again).To(Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*Answer) string {
-			if n := len(b.Upstream.Calls()); n != 2*len(first) {
-				return fmt.Sprintf("%d calls at the site", n)
-			}
-			return ""
-		}))
-		Expect(again).To(ForbidStoring())
+		b.For(call.Identity, call.Tool, func() {
+			Expect(again).To(Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*Answer) string {
+				if n := len(b.Upstream.Calls()); n != 2*len(first) {
+					return fmt.Sprintf("%d calls at the site", n)
+				}
+				return ""
+			}))
+			Expect(again).To(ForbidStoring())
+		})
 	}
 }
 
@@ -197,9 +199,12 @@ func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
 			creds.apply(header)
 			who := mockdrupal.CredentialName(header)
 			for _, entry := range b.Upstream.Journal() {
-				if len(entry.Calls) > 0 {
-					Expect(entry.User).To(Equal(who), "the call of %s for %s: expected the caller's own credentials at the site, got those of %q", call.Tool, call.Identity, entry.User)
+				if len(entry.Calls) == 0 {
+					continue
 				}
+				b.For(call.Identity, call.Tool, func() {
+					Expect(entry.User).To(Equal(who), "the call of %s for %s: expected the caller's own credentials at the site, got those of %q", call.Tool, call.Identity, entry.User)
+				})
 			}
 		}
 	}
@@ -208,13 +213,15 @@ func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
 func (b *Bridge) callsInValidJSONRPC(ctx SpecContext) {
 	for _, call := range b.allowed() {
 		called := b.mustReach(ctx, call)
-		for _, entry := range b.Upstream.Journal() {
-			if len(entry.Calls) > 0 {
-				Expect(callFault(entry)).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got %s", bytes.TrimSpace(entry.Body))
+		b.For(call.Identity, call.Tool, func() {
+			for _, entry := range b.Upstream.Journal() {
+				if len(entry.Calls) > 0 {
+					mustBeValidCall(entry)
+				}
 			}
-		}
-		if b.Claims("naming-id") {
-			Expect(called).To(ContainElement(HaveField("Method", call.Tool)), "the invoke of %s: expected a call of exactly that method id, got %s", call.Tool, methodsOf(called))
-		}
+			if b.Claims("naming-id") {
+				Expect(methodsOf(called)).To(ContainElement(call.Tool), "the invoke of %s: expected a call of exactly that method id, got %s", call.Tool, fewOf(methodsOf(called)))
+			}
+		})
 	}
 }

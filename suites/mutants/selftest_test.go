@@ -2,7 +2,12 @@ package mutants
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"testing"
+
+	"bridgecheck/reports"
+	"bridgecheck/suites"
 )
 
 // What a busy machine may have spoilt is judged once more, when nothing else runs; what is as expected is not.
@@ -25,5 +30,43 @@ func TestTheUnexpectedIsJudgedAgain(t *testing.T) {
 	}
 	if asked["left in peace"] != 1 || asked["blamed once"] != 2 {
 		t.Errorf("asked %v, not the blamed one alone twice", asked)
+	}
+}
+
+// A known fault of one tool, caller or row must not hide another one's.
+func TestTwoFaultsOfOneClauseAreBothTold(t *testing.T) {
+	for _, c := range []struct {
+		clause string
+		front  front
+		told   []reports.Finding // without messages
+	}{
+		{"list/pages-cover-all-once", onList(func(p *page) {
+			p.Tools = slices.DeleteFunc(p.Tools, func(v any) bool {
+				name := v.(map[string]any)["name"]
+				return name == "whoami" || name == "content.list" && caller(p.Request) == "admin"
+			})
+		}), []reports.Finding{{Tool: "whoami"}, {Tool: "whoami", Identity: "discoverer"}, {Tool: "content.list", Identity: "admin"}, {Tool: "whoami", Identity: "admin"}}},
+		{"access/bad-credentials", onAnswer(toList, func(x *exchange) {
+			if _, password, _ := x.Request.BasicAuth(); password == "" && x.Status == http.StatusUnauthorized {
+				x.Status = http.StatusInternalServerError
+			}
+		}), []reports.Finding{{Identity: "a digest"}, {Identity: "an unknown scheme"}, {Identity: "no scheme"}}},
+		{"errors/status-agrees", onRefusal(func(x *exchange) {
+			if who := caller(x.Request); who == "outsider" || who == "norpc" {
+				x.Status = http.StatusOK
+			}
+		}), []reports.Finding{{Identity: "outsider"}, {Identity: "outsider"}, {Identity: "norpc"}}},
+	} {
+		report, err := Judge(t.Context(), Mutant{Front: c.front}, suites.Options{Only: []string{c.clause}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []reports.Finding
+		for _, f := range report.Results[0].Findings {
+			told = append(told, reports.Finding{Tool: f.Tool, Identity: f.Identity})
+		}
+		if !slices.Equal(told, c.told) {
+			t.Errorf("%s: told of %v, not of %v", c.clause, told, c.told)
+		}
 	}
 }
