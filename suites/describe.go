@@ -133,7 +133,6 @@ var _ = Area("describe", func(b *Bridge) {
 			"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
 			"a map":          "name[a]=" + url.QueryEscape(known),
 			"invalid UTF-8":  "name=%FF%FE",
-			"8 KiB":          "name=" + strings.Repeat("x", 8<<10),
 		}) {
 			b.Row(Agent, "", what, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
@@ -141,6 +140,13 @@ var _ = Area("describe", func(b *Bridge) {
 				Expect(r).NotTo(BeHTML())
 			})
 		}
+		b.Row(Agent, "", "8 KiB", func() {
+			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
+			Expect(r).To(BeClientError())
+			if !r.RefusedForLength() {
+				Expect(r).NotTo(BeHTML())
+			}
+		})
 		b.Row(Agent, "", "a repeated name", func() {
 			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
 			Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {

@@ -16,6 +16,7 @@ import (
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
 	"bridgecheck/suites/exact"
+	"bridgecheck/suites/jsonschema"
 )
 
 // The method that checks of freshness add to the site, and what it takes before and after a change.
@@ -98,14 +99,18 @@ var _ = Area("fresh", func(b *Bridge) {
 			began := time.Now()
 			atOnce(100, func(int) { caller.List(ctx) })
 			asked := len(b.Drupal.DiscoveriesFor(who))
-			if asked > 1 && b.DiscoveryTTL > 0 && time.Since(began) > b.DiscoveryTTL*3/4 {
-				continue // what was discovered has run out meanwhile
+			most := 1
+			if b.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
+				most += int(time.Since(began) / (b.DiscoveryTTL * 3 / 4))
 			}
-			Expect(asked).To(BeNumerically("<=", 1), "100 lists at once on a cold cache: at most one discovery request")
+			if most > 10 {
+				continue // a bridge that asks once for each of its workers would pass
+			}
+			Expect(asked).To(BeNumerically("<=", most), "100 lists at once on a cold cache: at most one discovery request in a TTL")
 			caller.List(ctx).MustSucceed()
 			return
 		}
-		NotTestable("100 lists at once took longer than the TTL: give the bridge a longer one")
+		NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
 	})
 
 	b.Check("fresh/stale-on-error", func(ctx SpecContext) {
@@ -295,8 +300,7 @@ func (b *Bridge) shows(ctx context.Context, who Identity, schema string) bool {
 
 // schemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
 func schemaFault(tool Tool, schema string) string {
-	properties, _ := tool.Input()["properties"].(map[string]any)
-	property, _ := properties[arrivalParam].(map[string]any)
+	property, _ := jsonschema.At(map[string]any(tool.Input()), "/properties/"+arrivalParam)
 	want, err := exact.Parse([]byte(schema))
 	if err != nil {
 		return err.Error()

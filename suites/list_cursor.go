@@ -204,7 +204,7 @@ func BeHarmless(c badCursor, list Listing) OmegaMatcher {
 		switch {
 		case a.Status == http.StatusBadRequest && a.Code() != "" && a.Message() != "":
 			return ""
-		case c.long && (a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge):
+		case c.long && a.RefusedForLength():
 			return ""
 		case a.Status != http.StatusOK:
 			return a.Outcome()

@@ -97,9 +97,13 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	}
 }
 
-// MustListAll is ListAll for checks that judge something else: where the list itself fails they are not testable.
+// MustListAll is ListAll for checks that judge something else: where the list itself fails they are not testable. A
+// list that changed while it was read, which a cursor may tell (list/change-between-pages), is read once more.
 func (c Client) MustListAll(ctx context.Context) Listing {
 	l := c.ListAll(ctx)
+	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
+		l = c.ListAll(ctx)
+	}
 	if l.Fault != "" {
 		NotTestable("the list of tools, which it builds on, failed: " + l.Fault)
 	}
@@ -194,6 +198,12 @@ func BeHTML() types.GomegaMatcher {
 		return fmt.Sprintf("Content-Type %q: %s", a.Header.Get("Content-Type"), a.Outcome()),
 			strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
 	}}
+}
+
+// RefusedForLength tells whether the server refused a request for its length, before it looked where it goes (such
+// refusals need no envelope, errors/envelope).
+func (a *Answer) RefusedForLength() bool {
+	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
 }
 
 // SayInMessage matches a refusal whose message holds the text.

@@ -241,13 +241,14 @@ func (f fieldSite) input(id string) map[string]any {
 	tool, ok := f.listing.Find(f.bridge.ToolName(id))
 	f.listing.pageOf(tool.Name()).blame()
 	Expect(ok).To(BeTrue(), "list of a site with Drupal field types: expected the tool %s, got none", id)
-	return tool.Input()
+	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
+	return input
 }
 
 func (f fieldSite) property(id, param string) map[string]any {
-	properties, _ := f.input(id)["properties"].(map[string]any)
-	property, ok := properties[param].(map[string]any)
-	Expect(ok).To(BeTrue(), "%s: expected a schema for %s, got %s", id, param, exact.Short(properties[param]))
+	input := f.input(id)
+	property, ok := jsonschema.At(input, "/properties/"+param)
+	Expect(ok).To(BeTrue(), "%s: expected a schema for %s, got %s", id, param, exact.Short(input))
 	return property
 }
 

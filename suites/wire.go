@@ -80,12 +80,18 @@ func (w *wire) roundTrip(req *http.Request, a *Answer) error {
 	if err := req.Write(w.conn); err != nil {
 		return err
 	}
+	if _, err := w.from.Peek(1); err != nil { // ReadResponse calls no answer a cut one
+		return err
+	}
 	resp, err := http.ReadResponse(w.from, req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	a.Status, a.Header = resp.StatusCode, resp.Header
+	if resp.Close && resp.ProtoAtLeast(1, 1) {
+		a.Header.Set("Connection", "close") // which ReadResponse takes out
+	}
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return err
 }

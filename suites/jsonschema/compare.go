@@ -52,6 +52,21 @@ func Difference(want, got any, at string) string {
 	return c.schemas(w, g, "")
 }
 
+// At gives the keywords of the schema at a JSON pointer within a document, with references followed, a lone allOf
+// opened, and one spelling for each meaning, as Difference compares them; a lone type is no list. False where there is
+// no schema.
+func At(schema any, pointer string) (map[string]any, bool) {
+	found, ok := lookUp(schema, pointer)
+	if !ok || !isSchema(found) {
+		return nil, false
+	}
+	keywords, _ := side{read(schema), baseOf(schema, ""), found}.normal(0)
+	if types, ok := keywords["type"].([]any); ok && len(types) == 1 {
+		keywords["type"] = types[0]
+	}
+	return keywords, true
+}
+
 // side is one of the two schemas, with the document around it and the address that its references are relative to.
 type side struct {
 	doc    *document

@@ -298,3 +298,50 @@ func isOpen(conn net.Conn) bool {
 	_, err := conn.Read(make([]byte, 1))
 	return errors.Is(err, os.ErrDeadlineExceeded) && conn.SetReadDeadline(time.Time{}) == nil
 }
+
+// asWebServersDo is what Apache does with its defaults, in front of a bridge in PHP.
+func asWebServersDo(next http.Handler) http.Handler {
+	answers := onAnswer(everything, func(x *exchange) {
+		if x.Method == http.MethodGet {
+			x.Header.Add("Vary", "Accept-Encoding")
+		}
+		if x.Status == http.StatusBadRequest {
+			x.Header.Set("Connection", "close")
+		}
+	})(next)
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if len(r.RequestURI) < 8190 {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestURITooLong)
+		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
+		return true
+	})(answers)
+}
+
+// byReference moves the schema of each parameter among the definitions, and keeps its texts and default beside the
+// reference, as Draft 7 wants it: around an allOf.
+func byReference(schema, properties map[string]any) {
+	definitions, ok := schema["definitions"].(map[string]any)
+	if !ok {
+		definitions = map[string]any{}
+		schema["definitions"] = definitions
+	}
+	for i, name := range slices.Sorted(maps.Keys(properties)) {
+		property, ok := properties[name].(map[string]any)
+		if !ok || property["$schema"] != nil || strings.Contains(string(encode(property)), `"$ref"`) {
+			continue // another dialect, or references into the tool's schema
+		}
+		key := fmt.Sprintf("parameter%d", i)
+		definitions[key] = property
+		outer := map[string]any{"allOf": []any{map[string]any{"$ref": "#/definitions/" + key}}}
+		for _, beside := range []string{"description", "default"} {
+			if v, there := property[beside]; there {
+				outer[beside] = v
+			}
+		}
+		properties[name] = outer
+	}
+}

@@ -65,6 +65,8 @@ var wireVariants = []Mutant{
 	})},
 	{Name: "closes-every-connection", Why: "as HTTP/1.0 does", Free: Clauses("http/keep-alive-after-error"),
 		Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
+	{Name: "behind-a-web-server", Why: "it refuses a long address with a page of its own, ends the connection after a 400, and tells by GET alone that it compresses",
+		Free: Clauses("http/keep-alive-after-error"), Front: asWebServersDo},
 	{Name: "without-gzip", Why: "compression is a SHOULD", Free: Clauses("http/content-negotiation"), Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		r.Header.Del("Accept-Encoding")
 		return false
@@ -150,6 +152,7 @@ var toolVariants = []Mutant{
 		s["additionalProperties"], s["title"] = false, "Arguments"
 	})},
 	{Name: "draft-7-declared", Why: "the dialect may be said", Front: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
+	{Name: "parameters-by-reference", Why: "a local reference means what it leads to", Front: onProperties(byReference)},
 	{Name: "required-in-another-order", Why: "`required` is a set", Front: onInput(func(s map[string]any) { slices.Reverse(required(s)) })},
 	{Name: "annotations-empty-object", Why: "empty annotations are left out or {}", Front: onTool(func(t tool) {
 		if t["annotations"] == nil {
