@@ -76,7 +76,7 @@ func failure(id php.Value, e *rpcError) rpcResponse {
 var requestSchema = func() php.Value {
 	const request = `{"type":"object","required":["jsonrpc","method"],"properties":{"jsonrpc":{"type":"string","enum":["2.0"]},` +
 		`"method":{"type":"string"},"id":{"type":["number","string"]},"params":{"type":["array","object"]}}}`
-	v, err := php.Decode([]byte(`{"oneOf":[{"type":"array","items":` + request + `},` + request + `]}`))
+	v, err := php.Decode([]byte(`{"oneOf":[` + request + `,{"type":"array","items":` + request + `}]}`))
 	if err != nil {
 		panic(err)
 	}

@@ -4,12 +4,8 @@
 package phpschema
 
 import (
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"bridgecheck/mockdrupal/php"
 )
@@ -36,18 +32,16 @@ func (e Error) Value() *php.Array {
 	)
 }
 
-var numericSegment = regexp.MustCompile(`^\d+$`)
-
 func (e Error) property() string {
 	var b strings.Builder
 	for _, s := range e.path {
-		if numericSegment.MatchString(s) {
-			b.WriteString("[" + s + "]")
+		if n, ok := numeric(s); ok {
+			b.WriteString("[" + decimal(int64(n)) + "]")
 		} else {
 			b.WriteString("." + s)
 		}
 	}
-	return strings.TrimPrefix(b.String(), ".")
+	return strings.Trim(b.String(), ".")
 }
 
 var pointerEscapes = strings.NewReplacer("/", "~1", "~", "~0", "%", "%25")
@@ -57,16 +51,29 @@ func (e Error) pointer() string {
 	for _, s := range e.path {
 		b.WriteString("/" + pointerEscapes.Replace(s))
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), "/")
 }
 
 // Validate returns what is wrong with v under schema, a schema decoded to PHP values; nil when it conforms. Errors come
-// in the library's order.
+// in the library's order, each of them once.
 func Validate(v, schema php.Value) []Error {
 	root, _ := schema.(*php.Array)
 	c := check{root: root}
-	c.undefined(v, schema, nil)
-	return c.errors
+	c.undefined(v, schema, place{})
+	return distinct(c.errors)
+}
+
+func distinct(errors []Error) []Error {
+	if len(errors) < 2 {
+		return errors
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(errors, func(e Error) bool {
+		key, _ := php.Encode(e.Value()) // errors are plain values
+		again := seen[string(key)]
+		seen[string(key)] = true
+		return again
+	})
 }
 
 // check is one run of the library's constraints over a value.
@@ -76,20 +83,89 @@ type check struct {
 	depth  int // of $ref upon $ref
 }
 
+// place is where in the document a value stands.
+type place struct {
+	path []string
+	last php.Value // the last step as the library hands it on: nil at the top, "" in a branch of a combinator
+}
+
+// step is the place of an element. A member without a name has its parent's path.
+func (p place) step(key php.Key) place {
+	if !key.IsInt && key.Str == "" {
+		return place{p.path, ""}
+	}
+	return place{append(slices.Clip(p.path), key.String()), keyValue(key)}
+}
+
+// branch is the same place for a subschema of a combinator.
+func (p place) branch() place { return place{p.path, ""} }
+
+func keyValue(k php.Key) php.Value {
+	if k.IsInt {
+		return k.Int
+	}
+	return k.Str
+}
+
 // keyword is a schema's member, absent when it is null, as isset() has it.
 func keyword(schema *php.Array, name string) (php.Value, bool) {
 	v := schema.Member(name)
 	return v, v != nil
 }
 
-func (c *check) fail(path []string, message, name string, params ...php.Pair) {
-	c.errors = append(c.errors, Error{path: slices.Clone(path), Message: message, Name: name, Params: php.Map(params...)})
+// fail enters an error. Every %s in the message stands for the next parameter.
+func (c *check) fail(at place, message, name string, params ...php.Pair) {
+	for _, p := range params {
+		message = strings.Replace(message, "%s", printed(p.Value), 1)
+	}
+	if message != "" { // as ucfirst has it
+		message = strings.ToUpper(message[:1]) + message[1:]
+	}
+	c.errors = append(c.errors, Error{path: at.path, Message: message, Name: name, Params: php.Map(params...)})
+}
+
+// printed is a parameter within a message: json_encode without flags for what is no scalar.
+func printed(v php.Value) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	case nil, *php.Array:
+		doc, _ := php.Encode(v)
+		return plain(doc)
+	}
+	return php.ToString(v)
+}
+
+// hexEscapes are those that Drupal asks json_encode for; inside messages the library does not.
+var hexEscapes = map[string]string{`\u0022`: `\"`, `\u003C`: `<`, `\u003E`: `>`, `\u0027`: `'`, `\u0026`: `&`}
+
+func plain(doc []byte) string {
+	var b strings.Builder
+	for i := 0; i < len(doc); {
+		n := 1
+		if doc[i] == '\\' {
+			n = 2
+		}
+		if i+6 <= len(doc) {
+			if as, ok := hexEscapes[string(doc[i:i+6])]; ok {
+				b.WriteString(as)
+				i += 6
+				continue
+			}
+		}
+		b.Write(doc[i : i+n])
+		i += n
+	}
+	return b.String()
 }
 
 // maxRefs bounds $ref chains; a schema that needs more is cyclic.
 const maxRefs = 64
 
-func (c *check) undefined(v, schema php.Value, path []string) {
+func (c *check) undefined(v, schema php.Value, at place) {
 	s, ok := schema.(*php.Array)
 	if !ok || s.Len() == 0 {
 		return
@@ -101,12 +177,15 @@ func (c *check) undefined(v, schema php.Value, path []string) {
 		}
 		c.depth++
 		defer func() { c.depth-- }()
-		c.undefined(v, target, path)
+		c.undefined(v, target, at)
 		return
 	}
-	c.common(v, s, path)
-	c.combinators(v, s, path)
-	c.types(v, s, path)
+	outer := c.errors
+	c.errors = nil // a validator of its own, as in the library
+	c.common(v, s, at)
+	c.combinators(v, s, at)
+	c.types(v, s, at)
+	c.errors = append(outer, c.errors...)
 }
 
 func (c *check) resolve(ref string) (php.Value, bool) {
@@ -130,48 +209,47 @@ func (c *check) resolve(ref string) (php.Value, bool) {
 	return at, true
 }
 
-func (c *check) common(v php.Value, s *php.Array, path []string) {
+func (c *check) common(v php.Value, s *php.Array, at place) {
 	if required, ok := s.Member("required").(*php.Array); ok && isObject(v) {
 		for _, name := range values(required) {
-			name := php.ToString(name)
-			if _, has := v.(*php.Array).Get(php.KeyOf(name)); !has {
-				c.fail(append(path, name), "The property "+name+" is required", "required", php.Pair{Name: "property", Value: name})
+			key := php.KeyOf(php.ToString(name))
+			if _, has := v.(*php.Array).Get(key); !has {
+				c.fail(at.step(key), "The property %s is required", "required", php.Pair{Name: "property", Value: name})
 			}
 		}
 	}
-	c.typeOf(v, s, path)
+	c.typeOf(v, s, at)
 	if not, ok := keyword(s, "not"); ok {
 		before := len(c.errors)
-		c.undefined(v, not, path)
+		c.undefined(v, not, at)
 		matched := len(c.errors) == before
 		c.errors = c.errors[:before]
 		if matched {
-			c.fail(path, "Matched a schema which it should not", "not")
+			c.fail(at, "Matched a schema which it should not", "not")
 		}
 	}
 	if deps, ok := s.Member("dependencies").(*php.Array); ok && isObject(v) {
-		c.dependencies(v.(*php.Array), deps, path)
+		c.dependencies(v.(*php.Array), deps, at)
 	}
 }
 
-func (c *check) dependencies(v, deps *php.Array, path []string) {
+func (c *check) dependencies(v, deps *php.Array, at place) {
 	for i := range deps.Len() {
 		key, dep := deps.At(i)
 		if _, has := v.Get(key); !has {
 			continue
 		}
-		needs, ok := dep.(*php.Array)
-		if !ok {
-			continue
-		}
-		if !needs.IsList() {
-			c.undefined(v, dep, path)
-			continue
+		needs := php.List(dep) // Draft 3: one name
+		if list, ok := dep.(*php.Array); ok {
+			if needs = list; !list.IsList() {
+				c.undefined(v, dep, at.branch())
+				continue
+			}
 		}
 		for _, need := range values(needs) {
 			if _, has := v.Get(php.KeyOf(php.ToString(need))); !has {
-				c.fail(path, key.String()+" depends on "+php.ToString(need)+", which is missing", "dependencies",
-					php.Pair{Name: "key", Value: key.String()}, php.Pair{Name: "dependency", Value: need})
+				c.fail(at, "%s depends on %s, which is missing", "dependencies",
+					php.Pair{Name: "key", Value: key.String()}, php.Pair{Name: "dependency", Value: dep})
 			}
 		}
 	}
@@ -182,7 +260,7 @@ var wording = map[string]string{
 	"array": "an array", "string": "a string", "null": "a null", "any": "",
 }
 
-func (c *check) typeOf(v php.Value, s *php.Array, path []string) {
+func (c *check) typeOf(v php.Value, s *php.Array, at place) {
 	var names []string
 	switch t := s.Member("type").(type) {
 	case string:
@@ -205,9 +283,8 @@ func (c *check) typeOf(v php.Value, s *php.Array, path []string) {
 	if n := len(words); n > 1 {
 		expected = strings.Join(words[:n-1], ", ") + " or " + words[n-1]
 	}
-	found := php.TypeName(v)
-	c.fail(path, strings.ToUpper(found[:1])+found[1:]+" value found, but "+expected+" is required", "type",
-		php.Pair{Name: "found", Value: found}, php.Pair{Name: "expected", Value: expected})
+	c.fail(at, "%s value found, but %s is required", "type",
+		php.Pair{Name: "found", Value: php.TypeName(v)}, php.Pair{Name: "expected", Value: expected})
 }
 
 func isType(v php.Value, name string) bool {
@@ -247,240 +324,26 @@ func values(a *php.Array) []php.Value {
 	return vs
 }
 
-func (c *check) combinators(v php.Value, s *php.Array, path []string) {
-	if all, ok := s.Member("allOf").(*php.Array); ok {
-		before := len(c.errors)
-		for _, sub := range values(all) {
-			c.undefined(v, sub, path)
-		}
-		if len(c.errors) > before {
-			c.fail(path, "Failed to match all schemas", "allOf")
-		}
-	}
-	if options, ok := s.Member("anyOf").(*php.Array); ok {
-		c.anyOf(v, values(options), path)
-	}
-	if options, ok := s.Member("oneOf").(*php.Array); ok {
-		c.oneOf(v, values(options), path)
-	}
-}
-
-func (c *check) anyOf(v php.Value, options []php.Value, path []string) {
-	before := len(c.errors)
-	for _, sub := range options {
-		start := len(c.errors)
-		if c.undefined(v, sub, path); len(c.errors) == start {
-			c.errors = c.errors[:before]
-			return
-		}
-	}
-	c.fail(path, "Failed to match at least one schema", "anyOf")
-}
-
-func (c *check) oneOf(v php.Value, options []php.Value, path []string) {
-	before, matched := c.errors, 0
-	var all []Error
-	for _, sub := range options {
-		c.errors = nil
-		if c.undefined(v, sub, path); len(c.errors) == 0 {
-			matched++
-		}
-		all = append(all, c.errors...)
-	}
-	if c.errors = before; matched == 1 {
-		return
-	}
-	c.errors = append(all, before...)
-	c.fail(path, "Failed to match exactly one schema", "oneOf")
-}
-
-func (c *check) types(v php.Value, s *php.Array, path []string) {
+func (c *check) types(v php.Value, s *php.Array, at place) {
 	if isArray(v) {
-		c.array(v.(*php.Array), s, path)
+		c.array(v.(*php.Array), s, at)
 	}
 	if isObject(v) {
-		c.object(v.(*php.Array), s, path)
+		c.object(v.(*php.Array), s, at)
 	}
-	if text, ok := v.(string); ok {
-		c.text(text, s, path)
+	text, isText := v.(string)
+	if isText {
+		c.text(text, s, at)
 	}
-	if n, ok := numeric(v); ok {
-		c.number(n, s, path)
+	if _, ok := numeric(v); ok {
+		c.number(v, s, at)
 	}
 	if enum, ok := s.Member("enum").(*php.Array); ok {
-		if !slices.ContainsFunc(values(enum), func(want php.Value) bool { return sameEnum(v, want) }) {
-			list, _ := php.Encode(enum)
-			c.fail(path, "Does not have a value in the enumeration "+plain(list), "enum", php.Pair{Name: "enum", Value: enum})
+		if !slices.ContainsFunc(values(enum), func(want php.Value) bool { return isOneOf(v, want) }) {
+			c.fail(at, "Does not have a value in the enumeration %s", "enum", php.Pair{Name: "enum", Value: enum})
 		}
 	}
-	if want, ok := keyword(s, "const"); ok && !sameEnum(v, want) {
-		text, _ := php.Encode(want)
-		c.fail(path, "Does not have a value equal to "+plain(text), "const", php.Pair{Name: "const", Value: want})
+	if want, ok := keyword(s, "const"); ok && !isConst(v, want) {
+		c.fail(at, "Does not have a value equal to %s", "const", php.Pair{Name: "const", Value: want})
 	}
-}
-
-// plain undoes Drupal's hex escapes: inside messages the library calls json_encode without flags.
-func plain(doc []byte) string {
-	return hexEscapes.Replace(string(doc))
-}
-
-var hexEscapes = strings.NewReplacer(`\u0022`, `\"`, `\u003C`, `<`, `\u003E`, `>`, `\u0027`, `'`, `\u0026`, `&`)
-
-// sameEnum is loose about numbers: 2, 2.0, "2" and "2.0" are one value, as the library has it.
-func sameEnum(v, want php.Value) bool {
-	if php.TypeName(v) == php.TypeName(want) && equal(v, want) {
-		return true
-	}
-	a, ok := numeric(v)
-	b, ok2 := numeric(want)
-	return ok && ok2 && a == b
-}
-
-func equal(a, b php.Value) bool {
-	x, err := php.Encode(a)
-	y, err2 := php.Encode(b)
-	return err == nil && err2 == nil && string(x) == string(y)
-}
-
-// numeric is PHP's is_numeric(): numbers, and strings that hold one.
-func numeric(v php.Value) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	case string:
-		trimmed := strings.Trim(v, " \t\n\r\v\f")
-		if !numericString.MatchString(trimmed) {
-			return 0, false
-		}
-		f, _ := strconv.ParseFloat(trimmed, 64)
-		return f, true
-	}
-	return 0, false
-}
-
-var numericString = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$`)
-
-func (c *check) array(v *php.Array, s *php.Array, path []string) {
-	n := int64(v.Len())
-	if min, ok := s.Member("minItems").(int64); ok && n < min {
-		c.fail(path, "There must be a minimum of "+decimal(min)+" items in the array, "+decimal(n)+" found", "minItems",
-			php.Pair{Name: "minItems", Value: min}, php.Pair{Name: "found", Value: n})
-	}
-	if max, ok := s.Member("maxItems").(int64); ok && n > max {
-		c.fail(path, "There must be a maximum of "+decimal(max)+" items in the array, "+decimal(n)+" found", "maxItems",
-			php.Pair{Name: "maxItems", Value: max}, php.Pair{Name: "found", Value: n})
-	}
-	if php.Truthy(s.Member("uniqueItems")) && hasDuplicates(v) {
-		c.fail(path, "There are no duplicates allowed in the array", "uniqueItems")
-	}
-	c.items(v, s, path)
-}
-
-func hasDuplicates(v *php.Array) bool {
-	seen := make(map[string]bool, v.Len())
-	for _, item := range values(v) {
-		doc, err := php.Encode(item)
-		if err == nil && seen[string(doc)] {
-			return true
-		}
-		seen[string(doc)] = true
-	}
-	return false
-}
-
-func (c *check) items(v, s *php.Array, path []string) {
-	items, ok := s.Member("items").(*php.Array)
-	if !ok {
-		return
-	}
-	for i, item := range values(v) {
-		at := append(path, strconv.Itoa(i))
-		switch {
-		case !items.IsList():
-			c.undefined(item, items, at)
-		case i < items.Len():
-			_, sub := items.At(i)
-			c.undefined(item, sub, at)
-		case items.Len() > 0 && s.Member("additionalItems") == false:
-			c.fail(path, "The item ["+strconv.Itoa(i)+"] is not defined and the definition does not allow additional items",
-				"additionalItems", php.Pair{Name: "item", Value: int64(i)})
-		case items.Len() > 0:
-			c.undefined(item, s.Member("additionalItems"), at)
-		}
-	}
-}
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-func (c *check) text(v string, s *php.Array, path []string) {
-	n := int64(utf8.RuneCountInString(v))
-	if max, ok := s.Member("maxLength").(int64); ok && n > max {
-		c.fail(path, "Must be at most "+decimal(max)+" characters long", "maxLength", php.Pair{Name: "maxLength", Value: max})
-	}
-	if min, ok := s.Member("minLength").(int64); ok && n < min {
-		c.fail(path, "Must be at least "+decimal(min)+" characters long", "minLength", php.Pair{Name: "minLength", Value: min})
-	}
-	if pattern, ok := s.Member("pattern").(string); ok {
-		if re, err := regexp.Compile(pattern); err == nil && !re.MatchString(v) {
-			c.fail(path, "Does not match the regex pattern "+pattern, "pattern", php.Pair{Name: "pattern", Value: pattern})
-		}
-	}
-	c.format(v, s, path)
-}
-
-// bound is one numeric keyword: what it says when it is broken.
-type bound struct {
-	keyword, message, name string
-	broken                 func(v, limit float64) bool
-}
-
-var (
-	atLeast   = bound{"minimum", "Must have a minimum value greater than or equal to ", "minimum", func(v, l float64) bool { return v < l }}
-	moreThan  = bound{"minimum", "Must have a minimum value greater than ", "exclusiveMinimum", func(v, l float64) bool { return v <= l }}
-	atMost    = bound{"maximum", "Must have a maximum value less than or equal to ", "maximum", func(v, l float64) bool { return v > l }}
-	lessThan  = bound{"maximum", "Must have a maximum value less than ", "exclusiveMaximum", func(v, l float64) bool { return v >= l }}
-	multiples = bound{"multipleOf", "Must be a multiple of ", "multipleOf", func(v, l float64) bool {
-		rest := math.Abs(math.Remainder(v, l))
-		return l != 0 && rest > 1e-9*math.Abs(l)
-	}}
-)
-
-func (c *check) number(v float64, s *php.Array, path []string) {
-	c.bound(v, s, path, "exclusiveMinimum", atLeast, moreThan)
-	c.bound(v, s, path, "exclusiveMaximum", atMost, lessThan)
-	if of, ok := keyword(s, "multipleOf"); ok {
-		c.limit(v, of, path, multiples)
-	}
-	c.format(v, s, path)
-}
-
-// bound applies minimum or maximum with its exclusive companion: a flag as in Draft 4, or a limit of its own as later.
-func (c *check) bound(v float64, s *php.Array, path []string, companion string, inclusive, exclusive bound) {
-	limit := s.Member(inclusive.keyword)
-	switch e := s.Member(companion).(type) {
-	case bool:
-		if e && limit != nil {
-			c.limit(v, limit, path, exclusive)
-			return
-		}
-	case int64, float64:
-		c.limit(v, e, path, exclusive)
-	}
-	if limit != nil {
-		c.limit(v, limit, path, inclusive)
-	}
-}
-
-func (c *check) limit(v float64, limit php.Value, path []string, b bound) {
-	l, ok := numeric(limit)
-	if !ok || !b.broken(v, l) {
-		return
-	}
-	shown := php.ToString(limit)
-	if b.keyword != "multipleOf" {
-		shown = decimal(int64(l)) // the library prints bounds with %d
-	}
-	c.fail(path, b.message+shown, b.name, php.Pair{Name: b.keyword, Value: limit})
 }
