@@ -1,13 +1,14 @@
 package php
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep json_decode and json_encode go unless told otherwise.
+// MaxDepth is how deep json_encode goes unless told otherwise; json_decode stops one level before.
 const MaxDepth = 512
 
 // ErrSyntax is returned for all that json_decode refuses: PHP's caller sees no more than NULL.
@@ -15,7 +16,7 @@ var ErrSyntax = errors.New("not a JSON document that PHP reads")
 
 // Decode reads one document as json_decode($data, TRUE) does: objects become arrays, integers outside of int64 become
 // floats, a repeated member takes its last value in its first place. It fails with ErrSyntax on anything else than
-// RFC 8259, on invalid UTF-8, on a lone surrogate and beyond 512 levels.
+// RFC 8259, on invalid UTF-8, on a lone surrogate and from 512 levels on.
 func Decode(data []byte) (Value, error) {
 	d := decoder{data: data}
 	d.space()
@@ -77,36 +78,27 @@ func (d *decoder) value(depth int) (Value, error) {
 	}
 }
 
-// word reads true, false and null; PHP takes them in any case.
+// words are the only ones; PHP takes them in lower case, as they are written here.
+var words = []struct {
+	text  string
+	value Value
+}{{"true", true}, {"false", false}, {"null", nil}}
+
 func (d *decoder) word() (Value, error) {
-	start := d.at
-	for c := d.peek() | 0x20; c >= 'a' && c <= 'z'; c = d.peek() | 0x20 {
-		d.at++
-	}
-	switch lower(d.data[start:d.at]) {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	case "null":
-		return nil, nil
+	for _, w := range words {
+		if bytes.HasPrefix(d.data[d.at:], []byte(w.text)) {
+			d.at += len(w.text)
+			return w.value, nil
+		}
 	}
 	return nil, ErrSyntax
-}
-
-func lower(b []byte) string {
-	l := make([]byte, len(b))
-	for i, c := range b {
-		l[i] = c | 0x20
-	}
-	return string(l)
 }
 
 // usualMembers is how many members an object is made ready for.
 const usualMembers = 4
 
 func (d *decoder) object(depth int) (Value, error) {
-	if depth > MaxDepth {
+	if depth >= MaxDepth {
 		return nil, ErrSyntax
 	}
 	d.at++
@@ -144,7 +136,7 @@ func (d *decoder) object(depth int) (Value, error) {
 }
 
 func (d *decoder) list(depth int) (Value, error) {
-	if depth > MaxDepth {
+	if depth >= MaxDepth {
 		return nil, ErrSyntax
 	}
 	d.at++

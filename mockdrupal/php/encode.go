@@ -3,6 +3,7 @@ package php
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,7 @@ func appendValue(b []byte, v Value, depth int) ([]byte, error) {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return b, ErrInfNaN
 		}
-		return append(b, formatFloat(v, 'e')...), nil
+		return append(b, formatFloat(v, -1, 'e')...), nil
 	case string:
 		return AppendString(b, v), nil
 	case Literal:
@@ -86,28 +87,32 @@ func appendMembers(b []byte, a *Array, depth int) (_ []byte, err error) {
 	return append(b, '}'), nil
 }
 
-// formatFloat prints the shortest digits that give f back, in PHP's layout: 1, 0.0001, 1.0e-5, 1.0e+18. The letter is
-// e in JSON, E in strings.
-func formatFloat(f float64, letter byte) string {
+// formatFloat prints f with so many digits, or for -1 the fewest that give it back, in PHP's layout: 1, 0.0001, 1.0e-5,
+// 1.0e+18. The letter is e in JSON, E in strings.
+func formatFloat(f float64, digits int, letter byte) string {
 	if f == 0 {
 		if math.Signbit(f) {
 			return "-0"
 		}
 		return "0"
 	}
-	exp := strconv.FormatFloat(f, 'e', -1, 64)
-	mantissa := exp
-	for i := range exp {
-		if exp[i] == 'e' {
-			mantissa, exp = exp[:i], exp[i+1:]
-			break
-		}
+	decimals, longest := -1, 17 // serialize_precision -1 lays out as 17 does
+	if digits > 0 {
+		decimals, longest = digits-1, digits
+	}
+	mantissa, exp, isFinite := strings.Cut(strconv.FormatFloat(f, 'e', decimals, 64), "e")
+	if !isFinite {
+		return strings.ToUpper(strings.TrimPrefix(mantissa, "+")) // INF, -INF, NAN
+	}
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 	}
 	point, _ := strconv.Atoi(exp) // the decimal point stands behind this many digits, less one
-	if point >= -4 && point <= 16 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
+	if point >= -4 && point < longest {
+		shortest, _ := strconv.ParseFloat(mantissa+"e"+exp, 64) // it has no more digits than the layout holds
+		return strconv.FormatFloat(shortest, 'f', -1, 64)
 	}
-	if len(mantissa) < 3 {
+	if !strings.Contains(mantissa, ".") {
 		mantissa += ".0" // one digit alone, with a sign or not
 	}
 	sign := ""

@@ -35,7 +35,7 @@ func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
 		{"a repeated member takes its last value in its first place", `{"a":1,"b":2,"a":3}`, `{"a":3,"b":2}`},
 		{"a number with a leading zero is text", `{"00":1}`, `{"00":1}`},
 		{"escapes", `"<>&'\"/\\ é 日 🚀 \u0000\b\f\n\r\t"`, `"\u003C\u003E\u0026\u0027\u0022\/\\ \u00e9 \u65e5 \ud83d\ude80 \u0000\b\f\n\r\t"`},
-		{"words in any case", `[TRUE,False,nULL]`, `[true,false,null]`},
+		{"words", `[true,false,null]`, `[true,false,null]`},
 		{"blanks", " \t\r\n[ 1 , 2 ] ", `[1,2]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,19 +51,28 @@ func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {
 	}
 }
 
+func TestFloatsInStringsHaveFourteenDigits(t *testing.T) {
+	for f, want := range map[float64]string{1: "1", 0.1: "0.1", 1.0 / 3: "0.33333333333333", 2.0 / 3 * 1e20: "6.6666666666667E+19", 1e14: "1.0E+14",
+		99999999999999: "99999999999999", 999999999999999: "1.0E+15", 0.00001: "1.0E-5", math.Inf(-1): "-INF", math.Copysign(0, -1): "-0"} {
+		if got := php.ToString(f); got != want {
+			t.Errorf("%v is %q, want %q", f, got, want)
+		}
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for name, in := range map[string]string{
 		"nothing": "", "text": "hello", "single quotes": `{'a':1}`, "comment": `{/**/}`, "trailing comma": `[1,]`, "two documents": `{}{}`,
 		"NaN": "NaN", "plus": "+1", "leading zero": "01", "no digit behind the point": "1.", "BOM": "\xef\xbb\xbf{}",
 		"invalid UTF-8": "\"\xff\"", "lone surrogate": `"\ud800"`, "low surrogate first": `"\udc00\ud800"`, "bad escape": `"\x"`,
-		"control character": "\"\n\"", "open string": `"a`, "open object": `{"a":1`, "too deep": strings.Repeat("[", 513) + strings.Repeat("]", 513),
+		"control character": "\"\n\"", "open string": `"a`, "open object": `{"a":1`, "too deep": strings.Repeat("[", 512) + strings.Repeat("]", 512), "words in capitals": "TRUE", "words run together": "[truefalse]",
 	} {
 		if v, err := php.Decode([]byte(in)); !errors.Is(err, php.ErrSyntax) {
 			t.Errorf("%s was read as %v", name, v)
 		}
 	}
-	if _, err := php.Decode([]byte(strings.Repeat("[", 512) + strings.Repeat("]", 512))); err != nil {
-		t.Errorf("512 levels: %v", err)
+	if _, err := php.Decode([]byte(strings.Repeat("[", 511) + strings.Repeat("]", 511))); err != nil {
+		t.Errorf("511 levels: %v", err)
 	}
 }
 

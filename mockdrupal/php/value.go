@@ -214,6 +214,9 @@ func Truthy(v Value) bool {
 	}
 }
 
+// precision is how many digits PHP shows of a float in a string, by its ini setting of this name.
+const precision = 14
+
 // ToString returns `(string) $v`.
 func ToString(v Value) string {
 	switch v := v.(type) {
@@ -225,7 +228,7 @@ func ToString(v Value) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		return formatFloat(v, 'E')
+		return formatFloat(v, precision, 'E')
 	case string:
 		return v
 	case *Array:
