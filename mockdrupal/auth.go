@@ -1,13 +1,14 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"crypto/subtle"
-	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
 
 	"bridgecheck/fixtures"
+	"bridgecheck/mockdrupal/php"
 )
 
 // Sign-in schemes, as the site file and the journal name them.
@@ -17,10 +18,10 @@ const (
 	schemeCookie = "cookie"
 )
 
-// identify finds out who makes the request. The first provider that recognises its kind of credentials decides, as in
-// Drupal: Basic, then bearer, then the session cookie. Credentials of a kind that the route does not take end the
-// request, right or wrong; so does a bad bearer token. Other wrong credentials leave the caller anonymous.
-func (x *exchange) identify(schemes []string) *Answer {
+// identify finds out who makes the request, before Drupal routes it. The first provider that recognises its kind of
+// credentials decides, as in Drupal: Basic, then bearer, then the session cookie. A bad bearer token ends the request;
+// other wrong credentials leave the caller anonymous.
+func (x *exchange) identify() *Answer {
 	name, password, basic := basicCredentials(x.r)
 	token, bearer := bearerToken(x.r)
 	var user *fixtures.User
@@ -41,16 +42,21 @@ func (x *exchange) identify(schemes []string) *Answer {
 		if open := x.d.session.find(x.r); open != nil {
 			user = x.active(open.user)
 		}
-	default:
-		return nil
-	}
-	if !slices.Contains(schemes, x.caller.sent) {
-		return x.denied("The used authentication method is not allowed on this route.")
 	}
 	if user != nil {
 		x.caller = caller{user: user, sent: x.caller.sent, scheme: x.caller.sent, scopes: scopes}
 	}
 	return nil
+}
+
+// filter refuses credentials of a kind that the route does not take, right or wrong: their sender stays anonymous.
+func (x *exchange) filter(schemes []string) *Answer {
+	if x.caller.sent == "" || slices.Contains(schemes, x.caller.sent) {
+		return nil
+	}
+	anonymous, _ := x.state.site.User(fixtures.Anonymous)
+	x.caller = caller{user: anonymous, sent: x.caller.sent}
+	return x.denied("The used authentication method is not allowed on this route.")
 }
 
 // active returns the account with this name unless it is unknown or blocked.
@@ -61,37 +67,27 @@ func (x *exchange) active(name string) *fixtures.User {
 	return nil
 }
 
-// basicCredentials reads Basic credentials as PHP and Symfony do: the scheme in any case, base64 with what is no base64
-// left out, split at the first colon; without a colon there are none.
+// basicCredentials reads Basic credentials as PHP and Symfony do: the scheme in any case, base64 split at the first
+// colon; without a colon there are none.
 func basicCredentials(r *http.Request) (name, password string, ok bool) {
 	scheme, rest, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, schemeBasic) {
 		return "", "", false
 	}
-	rest = strings.Map(func(c rune) rune {
-		if c == '+' || c == '/' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
-			return c
-		}
-		return -1
-	}, rest)
-	decoded, err := base64.RawStdEncoding.DecodeString(rest)
-	if err != nil {
-		return "", "", false
-	}
-	return strings.Cut(string(decoded), ":")
+	return strings.Cut(php.Base64Decode(rest), ":")
 }
 
 // checkPassword returns the account that these credentials open, nil when there is none.
 func (x *exchange) checkPassword(name, password string) *fixtures.User {
 	u := x.active(name)
 	switch {
-	case u == nil, x.d.flood.locked(u.Name, x.d.Now()):
+	case u == nil, x.d.flood.locked(floodBasic, u.Name, x.d.Now()):
 		return nil
 	case !samePassword(u, password):
-		x.d.flood.failed(u.Name, x.d.Now())
+		x.d.flood.failed(floodBasic, u.Name, x.d.Now())
 		return nil
 	}
-	x.d.flood.succeeded(u.Name)
+	x.d.flood.succeeded(floodBasic, u.Name)
 	return u
 }
 
@@ -107,9 +103,12 @@ func (x *exchange) unauthorized(schemes []string, permission string) *Answer {
 		return x.denied(permissionRequired(permission))
 	}
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "No authentication credentials provided."})
-	a.header["WWW-Authenticate"] = []string{`Basic realm="` + x.state.site.Title + `"`}
+	a.header["WWW-Authenticate"] = []string{`Basic realm="` + escaped.Replace(cmp.Or(x.state.site.Title, "Access restricted")) + `"`}
 	return a
 }
+
+// escaped is what Drupal's markup makes of a text.
+var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#039;")
 
 // guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil lets it pass.
 func (x *exchange) guard(schemes []string, permission string) *Answer {

@@ -20,10 +20,12 @@ type exchange struct {
 	state    *snapshot
 	entry    *Entry
 	verb     string // the HTTP method, as X-HTTP-Method-Override has it
-	path     string // decoded, without /index.php and trailing slashes, as Drupal routes it
+	sent     string // the path as it was sent, without /index.php: Symfony's path info
+	path     string // decoded and without trailing slashes, as Drupal routes it
 	caller   caller
 	body     []byte
-	rejected *Answer // why the credentials end the request, nil when they do not
+	refused  *Answer // why the credentials end the request wherever it goes, nil when they do not
+	rejected *Answer // why the credentials end the request on this route, nil when they do not
 	named    string  // the method that the path names; "" when it names none
 	sketched []Call  // the JSON-RPC calls of the request, as far as they can be made out
 	aborted  bool    // the caller went away while a method slept
@@ -33,17 +35,19 @@ type exchange struct {
 func (x *exchange) begun(rt *route, vars map[string]string) {
 	anonymous, _ := x.state.site.User(fixtures.Anonymous)
 	x.caller = caller{user: anonymous}
-	if rt == nil {
-		return
+	if rt != nil {
+		x.named = cmp.Or(vars["id"], vars["tool"])
+		x.note(func(e *Entry) { e.Route = rt.name })
 	}
-	x.named = cmp.Or(vars["id"], vars["tool"])
-	x.note(func(e *Entry) { e.Route = rt.name })
 	if x.d.behind != nil {
 		x.caller = named(x.r)
 		x.note(func(e *Entry) { e.User, e.Scheme = x.caller.user.Name, x.caller.scheme })
 		return
 	}
-	x.rejected = x.identify(rt.schemes(x.state.site))
+	x.refused = x.identify()
+	if rt != nil {
+		x.rejected = x.filter(rt.schemes(x.state.site))
+	}
 	x.note(func(e *Entry) { e.User, e.Scheme = x.caller.name(), x.caller.scheme })
 }
 
@@ -72,7 +76,8 @@ func (x *exchange) sketches() []Call {
 
 // begin opens the journal's entry. Nothing of the body is read yet.
 func (d *Drupal) begin(r *http.Request) *exchange {
-	x := &exchange{d: d, r: r, verb: verb(r), state: d.state.Load(), path: drupalPath(r)}
+	x := &exchange{d: d, r: r, verb: verb(r), state: d.state.Load(), sent: pathInfo(r)}
+	x.path = drupalPath(x.sent)
 	x.entry = &Entry{Start: time.Now(), Conn: d.conns.number(r), HTTPMethod: r.Method, Path: r.URL.Path,
 		RawQuery: r.URL.RawQuery, Header: r.Header}
 	d.journal.begin(x.entry)
@@ -87,17 +92,22 @@ func verb(r *http.Request) string {
 	return r.Method
 }
 
-// drupalPath is the path as Drupal's router sees it: without the front controller, decoded as PHP's urldecode does, and
-// without slashes at the end.
-func drupalPath(r *http.Request) string {
-	p := r.URL.EscapedPath()
+// pathInfo is the path as it was sent, without the front controller.
+func pathInfo(r *http.Request) string {
+	p, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(p, "/") { // a proxy's form, or a test's
+		p = r.URL.EscapedPath()
+	}
 	if rest, ok := strings.CutPrefix(p, "/index.php"); ok && (rest == "" || rest[0] == '/') {
 		p = rest
 	}
-	if decoded, err := url.QueryUnescape(p); err == nil {
-		p = decoded
-	}
-	return "/" + strings.Trim(p, "/")
+	return p
+}
+
+// drupalPath is the path as Drupal's router sees it: without slashes at the end, decoded as urldecode does by a path
+// processor, then as rawurldecode does by the router.
+func drupalPath(sent string) string {
+	return rawUnescape(phpUnescape(strings.TrimRight(sent, "/")))
 }
 
 // maxRequest is how much of a body the site reads: more is refused, as PHP's post_max_size has it.
@@ -106,7 +116,7 @@ const maxRequest = 64 << 20
 func (x *exchange) readBody() error {
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxRequest))
 	x.body = body
-	if strings.HasPrefix(x.r.Header.Get("Content-Type"), "multipart/form-data") {
+	if kind := x.r.Header.Get("Content-Type"); x.r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(kind), "multipart/form-data") {
 		x.body = nil // PHP takes such a body apart itself; Drupal sees none of it
 	}
 	x.d.journal.body(x.entry, body)
@@ -120,18 +130,23 @@ func (x *exchange) note(change func(*Entry)) { x.d.journal.edit(x.entry, change)
 func (x *exchange) query(name string) (value string, isList, has bool) {
 	for _, pair := range strings.Split(x.r.URL.RawQuery, "&") {
 		key, raw, _ := strings.Cut(pair, "=")
-		key, value2 := phpUnescape(key), phpUnescape(raw)
-		base, _, list := strings.Cut(key, "[")
-		if base == name {
-			value, isList, has = value2, list, true
+		base, _, list := strings.Cut(strings.TrimLeft(phpUnescape(key), " "), "[")
+		if argument.Replace(base) == name {
+			value, isList, has = phpUnescape(raw), list, true
 		}
 	}
 	return value, isList, has
 }
 
-// phpUnescape is PHP's urldecode: a percent sign that starts no escape stands for itself.
-func phpUnescape(s string) string {
-	if u, err := url.QueryUnescape(s); err == nil {
+// argument writes an argument's name as $_GET has it.
+var argument = strings.NewReplacer(".", "_", " ", "_")
+
+// phpUnescape is PHP's urldecode.
+func phpUnescape(s string) string { return rawUnescape(strings.ReplaceAll(s, "+", " ")) }
+
+// rawUnescape is PHP's rawurldecode: a percent sign that starts no escape stands for itself.
+func rawUnescape(s string) string {
+	if u, err := url.PathUnescape(s); err == nil {
 		return u
 	}
 	var b strings.Builder
@@ -143,18 +158,21 @@ func phpUnescape(s string) string {
 				continue
 			}
 		}
-		if s[i] == '+' {
-			b.WriteByte(' ')
-			continue
-		}
 		b.WriteByte(s[i])
 	}
 	return b.String()
 }
 
-func (x *exchange) format() string {
-	f, _, _ := x.query("_format")
-	return f
+// formatHTML is the format of a request that names none: Drupal does not look at Accept.
+const formatHTML = "html"
+
+// format is the format that the request asks for; ok is false for a list of them.
+func (x *exchange) format() (name string, ok bool) {
+	name, isList, has := x.query("_format")
+	if !has {
+		name = formatHTML
+	}
+	return name, !isList
 }
 
 // base is where absolute links start: the scheme and host that the caller used.

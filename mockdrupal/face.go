@@ -70,8 +70,8 @@ func (v *Visit) Site() *fixtures.Site { return v.x.state.site }
 // Var returns a variable of the route's path.
 func (v *Visit) Var(name string) string { return v.vars[name] }
 
-// Path returns the path as Drupal routes it.
-func (v *Visit) Path() string { return v.x.path }
+// PathInfo returns the path as it was sent, without the front controller.
+func (v *Visit) PathInfo() string { return v.x.sent }
 
 // Header returns a header of the request.
 func (v *Visit) Header(name string) string { return v.x.r.Header.Get(name) }

@@ -6,18 +6,26 @@ import (
 	"time"
 )
 
+// Ways to sign in that Drupal counts apart.
+const (
+	floodBasic = "basic_auth.failed_login_user"
+	floodLogin = "user.http_login"
+)
+
 // Drupal's flood limits for signing in: so many failures of one account in the window lock it.
 const (
 	floodLimit  = 5
 	floodWindow = 6 * time.Hour
 )
 
-// flood counts failed Basic logins by account. It is off unless switched on.
+// flood counts failed logins by way and account. It is off unless switched on.
 type flood struct {
 	on       atomic.Bool
 	mu       sync.Mutex
-	failures map[string][]time.Time
+	failures map[attempt][]time.Time
 }
+
+type attempt struct{ way, account string }
 
 // SetFlood switches flood control on or off; either way it forgets all failures.
 func (d *Drupal) SetFlood(on bool) {
@@ -28,14 +36,14 @@ func (d *Drupal) SetFlood(on bool) {
 }
 
 // locked tells whether the account is locked now: then even the right password is refused.
-func (f *flood) locked(account string, now time.Time) bool {
+func (f *flood) locked(way, account string, now time.Time) bool {
 	if !f.on.Load() {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	recent := 0
-	for _, at := range f.failures[account] {
+	for _, at := range f.failures[attempt{way, account}] {
 		if now.Sub(at) < floodWindow {
 			recent++
 		}
@@ -43,27 +51,24 @@ func (f *flood) locked(account string, now time.Time) bool {
 	return recent >= floodLimit
 }
 
-func (f *flood) failed(account string, now time.Time) {
+func (f *flood) failed(way, account string, now time.Time) {
 	if !f.on.Load() {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failures == nil {
-		f.failures = map[string][]time.Time{}
+		f.failures = map[attempt][]time.Time{}
 	}
-	if list := f.failures[account]; len(list) < floodLimit {
-		f.failures[account] = append(list, now)
-	} else {
-		f.failures[account] = append(list[1:], now)
-	}
+	list := append(f.failures[attempt{way, account}], now)
+	f.failures[attempt{way, account}] = list[max(0, len(list)-floodLimit):]
 }
 
-func (f *flood) succeeded(account string) {
+func (f *flood) succeeded(way, account string) {
 	if !f.on.Load() {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.failures, account)
+	delete(f.failures, attempt{way, account})
 }

@@ -10,10 +10,20 @@ import (
 // loginRoutes are Drupal's own routes for signing in and out by cookie.
 func loginRoutes() []route {
 	return []route{
-		{name: RouteLogin, path: "/user/login", verbs: []string{"GET", "POST"}, schemes: cookieOnly, handle: (*exchange).login},
-		{name: RouteLogout, path: "/user/logout", verbs: []string{"GET", "POST"}, schemes: cookieOnly, handle: (*exchange).logout},
-		{name: RouteSession, path: "/session/token", verbs: []string{"GET"}, schemes: cookieOnly, handle: (*exchange).sessionToken},
-		{name: RouteSession, path: "/user/login_status", verbs: []string{"GET"}, schemes: cookieOnly, handle: (*exchange).loginStatus},
+		{name: RouteLogin, path: "/user/login", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*exchange).login)},
+		{name: RouteLogout, path: "/user/logout", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*exchange).logout)},
+		{name: RouteSession, path: "/session/token", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*exchange).sessionToken)},
+		{name: RouteSession, path: "/user/login_status", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*exchange).loginStatus)},
+	}
+}
+
+// ifAllowed refuses callers whose kind of credentials the route does not take.
+func ifAllowed(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
+	return func(x *exchange, _ map[string]string) *Answer {
+		if x.rejected != nil {
+			return x.rejected
+		}
+		return handle(x)
 	}
 }
 
@@ -22,12 +32,11 @@ func (x *exchange) bad(message string) *Answer {
 	return x.refuse(refusal{http.StatusBadRequest, "Client error", message})
 }
 
+const wrongCredentials = "Sorry, unrecognized username or password."
+
 // login is POST /user/login?_format=json. Without a format it is the page with the form.
-func (x *exchange) login(map[string]string) *Answer {
-	if x.rejected != nil {
-		return x.rejected
-	}
-	if x.verb != http.MethodPost || x.format() != "json" {
+func (x *exchange) login() *Answer {
+	if format, _ := x.format(); x.verb != http.MethodPost || format != "json" {
 		return page(http.StatusOK, "Log in | "+x.state.site.Title)
 	}
 	if x.caller.scheme != "" {
@@ -52,11 +61,17 @@ func (x *exchange) login(map[string]string) *Answer {
 	}
 	u := x.state.account(php.ToString(name))
 	switch {
-	case u != nil && u.Blocked:
+	case u == nil:
+		return x.bad(wrongCredentials)
+	case u.Blocked:
 		return x.bad("The user has not been activated or is blocked.")
-	case u == nil || !samePassword(u, php.ToString(pass)):
-		return x.bad("Sorry, unrecognized username or password.")
+	case x.d.flood.locked(floodLogin, u.Name, x.d.Now()):
+		return x.denied("Too many failed login attempts from your IP address. This IP address is temporarily blocked.")
+	case !samePassword(u, php.ToString(pass)):
+		x.d.flood.failed(floodLogin, u.Name, x.d.Now())
+		return x.bad(wrongCredentials)
 	}
+	x.d.flood.succeeded(floodLogin, u.Name)
 	return x.loggedIn(u)
 }
 
@@ -82,11 +97,8 @@ func (x *exchange) loggedIn(u *fixtures.User) *Answer {
 }
 
 // logout is POST /user/logout?_format=json&token=…; by GET it is a person's link, which needs no token.
-func (x *exchange) logout(map[string]string) *Answer {
+func (x *exchange) logout() *Answer {
 	open := x.d.session.find(x.r)
-	if x.rejected != nil {
-		return x.rejected
-	}
 	if x.caller.scheme == "" {
 		return x.denied("This route can only be accessed by authenticated users.")
 	}
@@ -97,7 +109,7 @@ func (x *exchange) logout(map[string]string) *Answer {
 	switch token, _, has := x.query("token"); {
 	case !has:
 		return x.denied("'csrf_token' URL query argument is missing.")
-	case token != open.logout:
+	case open == nil || token != open.logout:
 		return x.denied("'csrf_token' URL query argument is invalid.")
 	}
 	x.d.session.end(open)
@@ -105,7 +117,7 @@ func (x *exchange) logout(map[string]string) *Answer {
 }
 
 // sessionToken is the CSRF token of the session; an anonymous caller gets one that opens nothing.
-func (x *exchange) sessionToken(map[string]string) *Answer {
+func (x *exchange) sessionToken() *Answer {
 	token := randomToken()
 	if open := x.d.session.find(x.r); open != nil {
 		token = open.csrf
@@ -113,10 +125,10 @@ func (x *exchange) sessionToken(map[string]string) *Answer {
 	return newAnswer(http.StatusOK, typeText, []byte(token))
 }
 
-func (x *exchange) loginStatus(map[string]string) *Answer {
+func (x *exchange) loginStatus() *Answer {
 	status := "0"
 	if x.caller.scheme != "" {
 		status = "1"
 	}
-	return newAnswer(http.StatusOK, typeJSON, []byte(status))
+	return newAnswer(http.StatusOK, typeText, []byte(status))
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -64,17 +63,17 @@ type tokenClaims struct {
 // oauthRoutes exist on sites that take bearer tokens.
 func oauthRoutes() []route {
 	return []route{
-		{name: RouteToken, path: "/oauth/token", verbs: []string{"POST"}, schemes: cookieOnly, handle: ifOAuth((*exchange).issueToken)},
-		{name: RouteToken, path: "/oauth/revoke", verbs: []string{"POST"}, schemes: cookieOnly, handle: ifOAuth((*exchange).revokeToken)},
-		{name: RouteJWKS, path: "/oauth/jwks", verbs: []string{"GET"}, schemes: cookieOnly, handle: ifOAuth((*exchange).jwks)},
-		{name: RouteOAuth, path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: cookieOnly, handle: ifOAuth((*exchange).authorizationServer)},
+		{name: RouteToken, path: "/oauth/token", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).issueToken)},
+		{name: RouteToken, path: "/oauth/revoke", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).revokeToken)},
+		{name: RouteJWKS, path: "/oauth/jwks", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).jwks)},
+		{name: RouteOAuth, path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).authorizationServer)},
 	}
 }
 
 func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
 	return func(x *exchange, _ map[string]string) *Answer {
 		if !x.takesBearer() {
-			return x.notFound(fmt.Sprintf("No route found for %q", x.verb+" "+x.base()+x.path))
+			return x.noRoute()
 		}
 		return handle(x)
 	}

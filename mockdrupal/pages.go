@@ -1,11 +1,10 @@
 package mockdrupal
 
 import (
-	"bytes"
-	"encoding/xml"
 	"html"
 	"maps"
 	"net/http"
+	"strings"
 
 	"bridgecheck/mockdrupal/php"
 )
@@ -69,17 +68,22 @@ type refusal struct {
 	message string // of the JSON and XML forms
 }
 
-// refuse answers in the format that ?_format asks for: a page, or {"message": …}.
+// refuse answers in the format that ?_format asks for: a page, or {"message": …} in a format that the serialization
+// module knows, or else as to an exception that nobody caught.
 func (x *exchange) refuse(r refusal) *Answer {
-	switch x.format() {
-	case "json", "hal_json", "api_json":
+	switch format, _ := x.format(); format {
+	case formatHTML:
+		return page(r.status, r.title+" | "+x.state.site.Title)
+	case "json":
 		return jsonAnswer(r.status, php.Map(php.Pair{Name: "message", Value: r.message}))
 	case "xml":
-		var text bytes.Buffer
-		_ = xml.EscapeText(&text, []byte(r.message)) // a Buffer takes all
-		return newAnswer(r.status, typeXML, []byte("<?xml version=\"1.0\"?>\n<response><message>"+text.String()+"</message></response>\n"))
+		text := r.message
+		if strings.ContainsAny(text, "<>&") {
+			text = "<![CDATA[" + text + "]]>"
+		}
+		return newAnswer(r.status, typeXML, []byte("<?xml version=\"1.0\"?>\n<response><message>"+text+"</message></response>\n"))
 	}
-	return page(r.status, r.title+" | "+x.state.site.Title)
+	return x.plain(r.status, unexpectedError)
 }
 
 func (x *exchange) notFound(message string) *Answer {
@@ -95,15 +99,17 @@ func permissionRequired(permission string) string {
 	return "The '" + permission + "' permission is required."
 }
 
-// unexpected is what a visitor sees of an exception that nobody caught.
+// unexpectedError is all that a visitor is told of an exception that nobody caught.
+const unexpectedError = "The website encountered an unexpected error. Try again later."
+
 func (x *exchange) unexpected() *Answer {
-	return x.plain(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
+	return x.plain(http.StatusInternalServerError, unexpectedError)
 }
 
 // plain is Drupal's last resort for an exception: its message, as a page or as text.
 func (x *exchange) plain(status int, message string) *Answer {
 	kind := typeText
-	if f := x.format(); status == http.StatusInternalServerError && (f == "" || f == "html") {
+	if format, _ := x.format(); status == http.StatusInternalServerError && format == formatHTML {
 		kind = typeHTML
 	}
 	return newAnswer(status, kind, []byte(message))
@@ -112,5 +118,5 @@ func (x *exchange) plain(status int, message string) *Answer {
 // crashed is an exception before Drupal's kernel was up.
 func crashed() *Answer {
 	return &Answer{status: http.StatusInternalServerError, header: http.Header{"Content-Type": {typeHTML}, "Cache-Control": {"no-cache, private"}},
-		body: []byte("The website encountered an unexpected error. Try again later.<br />")}
+		body: []byte(unexpectedError + "<br />")}
 }

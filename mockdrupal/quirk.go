@@ -16,17 +16,13 @@ type Quirk struct {
 	Text string
 }
 
-// Names of the quirks.
-const (
-	QuirkStickyGet          = "sticky-get-cache"
-	QuirkEmptyOnEncodeError = "empty-on-encode-error"
-)
+// QuirkStickyGet is the name of the only quirk.
+const QuirkStickyGet = "sticky-get-cache"
 
 // Quirks lists all quirks.
 func Quirks() []Quirk {
 	return []Quirk{
 		{QuirkStickyGet, "GET /jsonrpc?query= (and the module's describe) answers from the page cache of the caller's permissions: another user's answer, and after a 400 or 204 that answer to every later query, until the site changes; GET /jsonrpc/methods forgets which scopes a token has."},
-		{QuirkEmptyOnEncodeError, "A result that json_encode refuses (1e400, more than 512 levels) gives 200 with an empty body in place of a -32603 error."},
 	}
 }
 
@@ -91,7 +87,8 @@ func (c *getCache) key(x *exchange, query string) cacheKey {
 			held = append(held, p)
 		}
 	}
-	return cacheKey{x.path, x.format(), x.state.visible(account) + "/" + strings.Join(held, ","), query}
+	format, _ := x.format()
+	return cacheKey{x.path, format, x.state.visible(account) + "/" + strings.Join(held, ","), query}
 }
 
 func (c *getCache) get(x *exchange) (*Answer, bool) {

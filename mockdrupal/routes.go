@@ -38,8 +38,13 @@ const (
 
 func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 
-// cookieOnly are the schemes of routes that name none: what Drupal takes by default.
-func cookieOnly(*fixtures.Site) []string { return []string{schemeCookie} }
+// globalSchemes are those of routes that name none: the session cookie, and OAuth where there is any.
+func globalSchemes(s *fixtures.Site) []string {
+	if slices.Contains(slices.Concat(s.Auth.JSONRPC, s.Auth.MCP), schemeBearer) {
+		return []string{schemeCookie, schemeBearer}
+	}
+	return []string{schemeCookie}
+}
 
 func (d *Drupal) routeTable() []route {
 	return slices.Concat(loginRoutes(), oauthRoutes(), d.faceRoutes(), []route{
@@ -88,29 +93,42 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	if !isKnownVerb(x.r.Method) {
 		return notImplemented()
 	}
-	if strings.HasPrefix(x.r.URL.Path, "//") {
-		return x.redirectSlashes()
+	if _, ok := x.format(); !ok {
+		return crashed()
 	}
 	if a := x.before(); a != nil {
 		return a
 	}
-	if rt == nil || rt.exists != nil && !rt.exists(x, vars) {
-		return x.notFound(fmt.Sprintf("No route found for %q", x.verb+" "+x.base()+x.path))
+	if strings.HasPrefix(x.sent, "//") {
+		return x.redirectSlashes()
+	}
+	exists := rt != nil && (rt.exists == nil || rt.exists(x, vars))
+	if exists && x.verb == http.MethodOptions && !slices.Contains(rt.verbs, x.verb) {
+		return newAnswer(http.StatusOK, typeHTML, nil).With("Allow", strings.Join(rt.verbs, ", "))
+	}
+	if x.refused != nil {
+		return x.refused
+	}
+	if !exists {
+		return x.noRoute()
 	}
 	verb := x.verb
 	if verb == http.MethodHead {
 		verb = http.MethodGet
 	}
-	switch {
-	case slices.Contains(rt.verbs, verb):
-	case verb == http.MethodOptions:
-		a := newAnswer(http.StatusOK, typeHTML, nil)
-		a.header.Set("Allow", strings.Join(rt.verbs, ", "))
-		return a
-	default:
+	if !slices.Contains(rt.verbs, verb) {
 		return x.wrongVerb(rt)
 	}
 	return rt.handle(x, vars)
+}
+
+// noRoute is what Symfony's RouterListener says of an address that the site does not have.
+func (x *exchange) noRoute() *Answer {
+	message := fmt.Sprintf(`No route found for "%s %s"`, x.verb, x.base()+x.sent)
+	if referer := x.r.Header.Get("Referer"); referer != "" {
+		message += fmt.Sprintf(` (from "%s")`, referer)
+	}
+	return x.notFound(message)
 }
 
 func (x *exchange) wrongVerb(rt *route) *Answer {
@@ -120,7 +138,7 @@ func (x *exchange) wrongVerb(rt *route) *Answer {
 	}
 	allow := strings.Join(allowed, ", ")
 	a := x.refuse(refusal{http.StatusMethodNotAllowed, "Client error",
-		fmt.Sprintf("No route found for %q: Method Not Allowed (Allow: %s)", x.verb+" "+x.base()+x.path, allow)})
+		fmt.Sprintf(`No route found for "%s %s": Method Not Allowed (Allow: %s)`, x.verb, x.base()+x.sent, allow)})
 	a.header.Set("Allow", allow)
 	return a
 }
@@ -133,11 +151,21 @@ func notImplemented() *Answer {
 }
 
 func (x *exchange) redirectSlashes() *Answer {
-	to := x.base() + "/" + strings.TrimLeft(x.r.URL.EscapedPath(), "/")
-	if q := x.r.URL.RawQuery; q != "" {
+	to := x.base() + "/" + strings.TrimLeft(x.sent, "/")
+	if q := normalQuery(x.r.URL.RawQuery); q != "" {
 		to += "?" + q
 	}
 	return redirectTo(to)
+}
+
+// normalQuery is Symfony's normalizeQueryString for arguments that are no lists: sorted by name, each once.
+func normalQuery(raw string) string {
+	arguments := url.Values{}
+	for _, pair := range strings.FieldsFunc(raw, func(c rune) bool { return c == '&' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		arguments.Set(phpUnescape(name), phpUnescape(value))
+	}
+	return strings.ReplaceAll(arguments.Encode(), "+", "%20")
 }
 
 func redirectTo(to string) *Answer {

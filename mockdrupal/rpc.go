@@ -11,6 +11,9 @@ import (
 	"bridgecheck/mockdrupal/phpschema"
 )
 
+// version is the one that the module speaks.
+const version = "2.0"
+
 // rpcCall is one JSON-RPC call, read as the jsonrpc module's RpcRequestFactory reads it.
 type rpcCall struct {
 	method    *method
@@ -53,7 +56,7 @@ type rpcResponse struct {
 }
 
 func (r rpcResponse) value() *php.Array {
-	members := []php.Pair{{Name: "jsonrpc", Value: "2.0"}, {Name: "id", Value: r.id}}
+	members := []php.Pair{{Name: "jsonrpc", Value: version}, {Name: "id", Value: r.id}}
 	if r.err == nil {
 		return php.Map(append(members, php.Pair{Name: "result", Value: r.result})...)
 	}
@@ -85,7 +88,7 @@ var requestSchema = func() php.Value {
 
 // violations is what breaks the request schema. The usual single request is seen through at a glance.
 func violations(doc php.Value) []phpschema.Error {
-	if request, ok := doc.(*php.Array); ok && request.Member("jsonrpc") == "2.0" {
+	if request, ok := doc.(*php.Array); ok && request.Member("jsonrpc") == version {
 		_, hasMethod := request.Member("method").(string)
 		_, hasID := request.Get(php.KeyOf("id"))
 		_, hasParams := request.Get(php.KeyOf("params"))
@@ -149,14 +152,7 @@ func (x *exchange) respond(responses []rpcResponse, batch bool) *Answer {
 			doc.Append(r.value())
 		}
 	}
-	body, err := php.Encode(doc)
-	if err != nil && !x.d.quirks.has(QuirkEmptyOnEncodeError) {
-		return jsonAnswer(http.StatusOK, failure(responses[0].id, internalError(err.Error())).value())
-	}
-	if err != nil {
-		body = nil
-	}
-	a := newAnswer(http.StatusOK, typeJSON, body)
+	a := jsonAnswer(http.StatusOK, doc)
 	for name, value := range sharedHeaders(responses) {
 		a.header[name] = []string{value} // as written: the module does not canonicalise names
 	}
@@ -230,6 +226,10 @@ func (x *exchange) readCalls() (calls []*rpcCall, batch bool, failed *rpcRespons
 			requests = append(requests, item)
 		}
 	}
+	if batch && slices.ContainsFunc(requests, isOtherVersion) {
+		r := failure(nil, invalidRequest("Every request must include a 'jsonrpc' member with a value of "+version+"."))
+		return nil, false, &r
+	}
 	raws := x.rawCalls(batch)
 	for i, item := range requests {
 		c, r := x.readCall(item.(*php.Array), raws[i], i)
@@ -277,6 +277,10 @@ func sketch(doc []byte) Call {
 	c.Notification = c.ID == nil
 	return c
 }
+
+// isOtherVersion finds what the schema's loose comparison lets pass, as "2": a single request may say so, one of a batch
+// may not.
+func isOtherVersion(request php.Value) bool { return request.(*php.Array).Member("jsonrpc") != version }
 
 func adaptor(class string, errs []phpschema.Error) string {
 	list := &php.Array{}

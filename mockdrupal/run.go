@@ -158,7 +158,7 @@ func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) php.Value
 			return !strings.Contains(strings.ToLower(php.ToString(item.Member(b.Match))), strings.ToLower(php.ToString(words)))
 		})
 	}
-	if page, ok := arguments.Member(b.Page).(*php.Array); ok && b.Page != "" {
+	if page, ok := arguments.Member(b.Page).(*php.Array); ok && page.Len() > 0 && b.Page != "" {
 		items = paged(items, page)
 	}
 	found := &php.Array{}
@@ -168,12 +168,12 @@ func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) php.Value
 	return found
 }
 
-// paged cuts items to {offset, limit}; a missing or zero limit takes all that is left.
+// paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit all that is left is
+// taken.
 func paged(items []*php.Array, page *php.Array) []*php.Array {
-	offset, _ := page.Member("offset").(int64)
-	items = items[min(max(offset, 0), int64(len(items))):]
-	if limit, ok := page.Member("limit").(int64); ok && limit > 0 {
-		items = items[:min(limit, int64(len(items)))]
+	items = items[min(max(php.ToInt(page.Member("offset")), 0), int64(len(items))):]
+	if limit := page.Member("limit"); limit != nil && php.ToInt(limit) >= 0 {
+		items = items[:min(php.ToInt(limit), int64(len(items)))]
 	}
 	return items
 }
@@ -189,35 +189,54 @@ func fields(item *php.Array, names []string) *php.Array {
 	return cut
 }
 
+// refusedItem is the member of an item that get refuses: why.
+const refusedItem = "refused"
+
 func (s *snapshot) get(b *fixtures.Behaviour, arguments *php.Array) (php.Value, *rpcError) {
-	want := php.ToString(arguments.Member(b.By))
-	for _, item := range s.items(b.List) {
-		if php.ToString(item.Member(b.Match)) != want {
-			continue
+	argument := arguments.Member(b.By)
+	want, text := php.ToString(argument), b.Text
+	switch argument.(type) {
+	case *php.Array:
+		return nil, internalError("Illegal offset type in isset or empty")
+	case string, int64: // Drupal finds nothing by other types
+		for _, item := range s.items(b.List) {
+			if php.ToString(item.Member(b.Match)) != want {
+				continue
+			}
+			if refused, ok := item.Member(refusedItem).(string); ok {
+				text = refused
+				break
+			}
+			if b.Field != "" {
+				return item.Member(b.Field), nil
+			}
+			return fields(item, b.Fields), nil
 		}
-		if b.Field != "" {
-			return item.Member(b.Field), nil
-		}
-		return fields(item, b.Fields), nil
 	}
-	text := cmp.Or(b.Text, "Invalid method parameter(s).")
-	return nil, invalidParams(strings.ReplaceAll(text, "{"+b.By+"}", want))
+	return nil, invalidParams(strings.ReplaceAll(cmp.Or(text, "Invalid method parameter(s)."), "{"+b.By+"}", want))
 }
 
-// knownEntityTypes are those that every Drupal site of this kind has; a content list of the same name adds its own.
-var knownEntityTypes = []string{"node", "node_type", "user", "user_role", "block", "block_content", "file", "menu", "menu_link_content",
-	"taxonomy_term", "taxonomy_vocabulary", "media", "media_type", "view", "date_format", "filter_format", "entity_view_mode", "entity_form_mode",
-	"field_config", "field_storage_config", "path_alias", "action", "image_style", "consumer", "oauth2_token"}
+// contentEntities are the content entity types that every Drupal site of this kind has, with their tables; a content list
+// of the same name adds its own.
+var contentEntities = map[string]string{"node": "node", "user": "users", "block_content": "block_content", "file": "file_managed",
+	"menu_link_content": "menu_link_content", "taxonomy_term": "taxonomy_term_data", "media": "media", "path_alias": "path_alias",
+	"consumer": "consumer", "oauth2_token": "oauth2_token"}
 
-// loadEntity is the module's EntityParameterFactory.
+// configEntities are those that live in configuration, which may be asked for anything.
+var configEntities = []string{"node_type", "user_role", "block", "menu", "taxonomy_vocabulary", "media_type", "view", "date_format", "filter_format",
+	"entity_view_mode", "entity_form_mode", "field_config", "field_storage_config", "action", "image_style"}
+
+// loadEntity is the module's EntityParameterFactory, upon Drupal's entity repository.
 func (s *snapshot) loadEntity(reference *php.Array) (php.Value, *rpcError) {
 	kind, uuid := php.ToString(reference.Member("type")), reference.Member("uuid")
-	list, has := s.site.Content[kind]
-	if !has && !slices.Contains(knownEntityTypes, kind) {
+	list, listed := s.site.Content[kind]
+	table, isContent := contentEntities[kind]
+	isConfig := slices.Contains(configEntities, kind)
+	switch {
+	case !listed && !isContent && !isConfig:
 		return nil, internalError(`The "` + kind + `" entity type does not exist.`)
-	}
-	if uuid == nil {
-		return nil, internalError("Query condition '" + kind + ".uuid IN ()' cannot be empty.")
+	case uuid == nil && !isConfig:
+		return nil, internalError("Query condition '" + cmp.Or(table, kind) + ".uuid IN ()' cannot be empty.")
 	}
 	for _, raw := range list {
 		item, err := php.Decode(raw)

@@ -27,7 +27,7 @@ type Options struct {
 	Now          func() time.Time // the site's clock, for tokens, flood control and slow methods; nil: the wall clock
 	JournalLimit int              // entries that the journal keeps; 0: 10,000
 	Quirks       []string         // faults of the recorded site to have from the start: see Quirks
-	Flood        bool             // flood control: five failed Basic logins of an account in six hours lock it
+	Flood        bool             // flood control: five failed logins of an account in six hours lock it
 	Faces        []Face           // further parts of the site on the same address: see the package module
 	ControlToken string           // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
 	Logger       *slog.Logger     // one line a request, at debug level; nil: none

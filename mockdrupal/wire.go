@@ -57,6 +57,9 @@ func (d *Drupal) serve(w http.ResponseWriter, x *exchange) {
 
 // write sends the answer as it is.
 func (v *delivery) write() {
+	if v.x.verb == http.MethodHead && v.x.r.Method != http.MethodHead { // by an override
+		v.answer.body = nil
+	}
 	v.head()
 	if v.x.r.Method != http.MethodHead {
 		v.body(v.answer.body)

@@ -4,11 +4,12 @@
 package module
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
@@ -52,7 +53,7 @@ func Face(version string) (mockdrupal.Face, error) {
 // scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and dies when
 // that name is a list or an object, which PHP takes for no array key.
 func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Answer {
-	if v.Path() != "/mcp/tools/invoke" {
+	if v.PathInfo() != "/mcp/tools/invoke" {
 		return nil
 	}
 	body, err := php.Decode(v.Body())
@@ -96,7 +97,7 @@ func list(v *mockdrupal.Visit) *mockdrupal.Answer {
 	tools := v.Tools()
 	offset := 0
 	if php.Truthy(cursor) {
-		offset = intval(looseBase64(cursor))
+		offset = int(php.ToInt(php.Base64Decode(cursor)))
 	}
 	page := &php.Array{}
 	for _, m := range slice(tools, offset, pageSize) {
@@ -125,7 +126,7 @@ func describe(v *mockdrupal.Visit) *mockdrupal.Answer {
 			return notScalar(v, "name")
 		case !php.Truthy(name):
 			return failure(v, http.StatusBadRequest, "missing_parameter", `Required parameter "name" is missing`)
-		case !isUTF8(name):
+		case !utf8.ValidString(name):
 			return v.Unexpected() // json_encode cannot write the message
 		}
 		m, ok := v.Tool(name)
@@ -176,7 +177,7 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // normalize is the tool as the module shows it: empty properties are [], and so is all else that PHP cannot tell from a
-// list. It fails on annotations that are a list, which the module's attribute class throws for.
+// list. It fails on annotations that are a list, an empty one too, which the module's attribute class throws for.
 func normalize(m *fixtures.Method) (*php.Array, bool) {
 	properties, required := &php.Array{}, &php.Array{}
 	for i := range m.Params {
@@ -214,11 +215,14 @@ func normalize(m *fixtures.Method) (*php.Array, bool) {
 		tool.Set(php.KeyOf("title"), m.MCP.Title)
 	}
 	notes, err := php.Decode(m.MCP.Annotations)
-	if members, ok := notes.(*php.Array); err == nil && ok && members.Len() > 0 {
-		if members.IsList() {
+	if members, ok := notes.(*php.Array); err == nil && ok {
+		switch isObject := bytes.HasPrefix(bytes.TrimSpace(m.MCP.Annotations), []byte("{")); {
+		case members.Len() == 0 && isObject: // PHP cannot write it: none at all
+		case members.IsList():
 			return nil, false
+		default:
+			tool.Set(php.KeyOf("annotations"), members)
 		}
-		tool.Set(php.KeyOf("annotations"), members)
 	}
 	return tool, true
 }
@@ -231,22 +235,4 @@ func slice(tools []*fixtures.Method, offset, length int) []*fixtures.Method {
 	}
 	offset = min(offset, n)
 	return tools[offset:min(n, offset+length)]
-}
-
-// looseBase64 is PHP's base64_decode, which leaves out what is no base64.
-func looseBase64(s string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r == '+' || r == '/' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
-			return r
-		}
-		return -1
-	}, s)
-	if len(clean)%4 == 1 {
-		clean = clean[:len(clean)-1]
-	}
-	decoded, err := base64.RawStdEncoding.DecodeString(clean)
-	if err != nil {
-		return ""
-	}
-	return string(decoded)
 }

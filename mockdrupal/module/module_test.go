@@ -68,16 +68,3 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 		t.Errorf("an unknown version: %v", err)
 	}
 }
-
-func TestOffsetsAsPHPReadsThem(t *testing.T) {
-	for cursor, want := range map[string]int{
-		"NTA=": 50, "NTA": 50, "NTAK": 50, "MTAuOQ==": 10, "MWUx": 10, "IDEw": 10, "MTBhYmM=": 10, "LTU=": -5, "!!!!": 0, "abc": 0, "": 0,
-	} {
-		if got := intval(looseBase64(cursor)); got != want {
-			t.Errorf("cursor %q is offset %d, want %d", cursor, got, want)
-		}
-	}
-	if n := intval("99999999999999999999"); n+pageSize < n {
-		t.Errorf("a huge offset overflows: %d", n)
-	}
-}

@@ -177,3 +177,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestCursorsAndPagesAsPHPReadsThem(t *testing.T) {
+	for cursor, want := range map[string]int64{
+		"NTA=": 50, "NTA": 50, "NTAK": 50, "MTAuOQ==": 10, "MWUx": 10, "IDEw": 10, "MTBhYmM=": 10, "LTU=": -5, "!!!!": 0, "abc": 0, "": 0, "NTAx5": 501,
+	} {
+		if got := php.ToInt(php.Base64Decode(cursor)); got != want {
+			t.Errorf("cursor %q is %d, want %d", cursor, got, want)
+		}
+	}
+	for _, v := range []php.Value{"99999999999999999999", 1e300} {
+		if n := php.ToInt(v); n <= 0 || n+1000 < n {
+			t.Errorf("%v is %d", v, n)
+		}
+	}
+	if php.ToInt(true) != 1 || php.ToInt(php.List()) != 0 || php.ToInt(-1.9) != -1 || php.ToInt(nil) != 0 {
+		t.Error("other types are cast otherwise")
+	}
+}
