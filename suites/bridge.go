@@ -29,6 +29,8 @@ type Bridge struct {
 	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
 
 	ctx         context.Context // of the whole run
+	end         func(why error) // ends the whole run
+	met         bool            // the bridge has answered as one
 	url         string
 	claimed     []string
 	credentials map[Identity]Credentials

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -167,22 +169,41 @@ func oneOfEach(claimed []string) error {
 	return nil
 }
 
+// BaseURL reads the URL of a bridge. The error is a *UsageError that shows no password.
+func BaseURL(text string) (*url.URL, error) {
+	text = strings.TrimSpace(text)
+	u, err := url.Parse(text)
+	_, _, portErr := net.SplitHostPort(text)
+	switch {
+	case err != nil && portErr == nil && !strings.Contains(text, "/"), err == nil && u.Scheme != "" && u.Opaque != "" && u.Scheme != "http" && u.Scheme != "https":
+		return nil, usage("the URL %q is not http or https: write http:// or https:// before it", text)
+	case err != nil:
+		return nil, usage("the URL cannot be read: %v", errors.Unwrap(err)) // without the URL: there may be a password in it
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, usage("the URL %q is not http or https: give for example http://127.0.0.1:8081", u.Redacted())
+	case u.Hostname() == "":
+		return nil, usage("the URL %q names no host", u.Redacted())
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, usage("the URL %q has a query or a fragment: give the base URL of the bridge alone", u.Redacted())
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return nil, usage("the URL %q has a port that is none: 1 to 65535", u.Redacted())
+		}
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, nil
+}
+
 // newBridge checks what the run was told and makes the bridge that the checks see.
 func newBridge(target Target, o Options) (*Bridge, error) {
 	contract, err := ledger.Load()
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(target.URL)
-	switch {
-	case err != nil:
-		return nil, usage("the URL cannot be read: %v", errors.Unwrap(err)) // without the URL: there may be a password in it
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usage("the URL %q is not http or https: give for example http://127.0.0.1:8081", u.Redacted())
-	case u.Host == "":
-		return nil, usage("the URL %q names no host", u.Redacted())
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, usage("the URL %q has a query or a fragment: give the base URL of the bridge alone", u.Redacted())
+	u, err := BaseURL(target.URL)
+	if err != nil {
+		return nil, err
 	}
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities
@@ -235,7 +256,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	for _, creds := range b.credentials {
 		b.redact.Add(creds.secrets()...)
 	}
-	b.url = strings.TrimSuffix(u.String(), "/")
+	b.url = u.String()
 	return b, nil
 }
 

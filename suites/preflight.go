@@ -13,6 +13,9 @@ import (
 	"bridgecheck/suites/exact"
 )
 
+// secondTries is how often a list without an answer is asked for again before the target counts as dead.
+const secondTries = 2
+
 // preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
 func (b *Bridge) preflight(ctx context.Context) error {
@@ -21,15 +24,20 @@ func (b *Bridge) preflight(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	for try := 0; list.Status == 0 && try < secondTries && (try == 0 || list.Err != errTimeout); try++ {
+		list = agent.List(ctx) // a network that loses an answer now and then is no dead target
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
 	if list.Status == 0 {
-		if again := agent.List(ctx); again.Status == 0 {
-			return &UnreachableError{URL: b.url, Reason: errors.New(b.redact.Text(again.Err.Error()))}
-		}
+		return &UnreachableError{URL: b.url, Reason: errors.New(b.redact.Text(list.Err.Error()))}
 	}
 	if err := b.signsIn(ctx); err != nil {
 		return err
 	}
 	if !b.Claims("tools") || hasMember(list, "tools") {
+		b.met = hasMember(list, "tools")
 		return nil
 	}
 	seen := []*Answer{list}

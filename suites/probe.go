@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -103,8 +105,9 @@ func (c Client) Send(ctx context.Context, r Request) *Answer {
 		c.exchange(ctx, r, a)
 	}
 	a.Took = time.Since(a.At)
+	c.outlast(ctx, r, a)
 	c.bridge.record(a, since)
-	if a.Err != nil && c.bridge.ctx.Err() != nil {
+	if c.bridge.ctx.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
 		c.bridge.cutShort()
 	}
 	return a
@@ -173,7 +176,7 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		a.Err = plainError(ctx, err)
+		a.Err = NoAnswer(ctx, err)
 		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
 	}
@@ -181,7 +184,7 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 	a.Status, a.Header = resp.StatusCode, resp.Header
 	a.Body, err = read(resp, r.Until)
 	if err != nil {
-		a.Err = plainError(ctx, err)
+		a.Err = NoAnswer(ctx, err)
 	}
 	return false
 }
@@ -213,19 +216,22 @@ func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 
 var errTimeout = errors.New("no answer within the time-out")
 
-// plainError says in a bridge author's words why there was no answer.
-func plainError(ctx context.Context, err error) error {
+// NoAnswer says in a bridge author's words why a request got no answer.
+func NoAnswer(ctx context.Context, err error) error {
 	var (
 		dns  *net.DNSError
+		host x509.HostnameError
 		cert *tls.CertificateVerificationError
 		rec  tls.RecordHeaderError
 		op   *net.OpError
 	)
 	switch {
-	case context.Cause(ctx) == errTimeout:
+	case context.Cause(ctx) == errTimeout, errors.Is(err, context.DeadlineExceeded):
 		return errTimeout
 	case errors.As(err, &dns):
 		return fmt.Errorf("no such host: %s", dns.Name)
+	case errors.As(err, &host):
+		return fmt.Errorf("the TLS certificate is for %s, and not for %s: check the name in the URL", namesOf(host.Certificate), host.Host)
 	case errors.As(err, &cert):
 		return fmt.Errorf("the TLS certificate is not trusted: %w (tls.ca in the configuration names a file of certificates to trust)", cert.Err)
 	case errors.As(err, &rec):
@@ -235,15 +241,37 @@ func plainError(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("the connection was closed without an answer")
 	case errors.As(err, &op) && op.Op == "dial":
+		if op.Addr == nil {
+			return fmt.Errorf("cannot connect: %w", op.Err)
+		}
 		return fmt.Errorf("cannot connect to %s: %w", op.Addr, op.Err)
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return fmt.Errorf("cannot connect to the proxy: %w", op.Err)
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
 		return fmt.Errorf("the server does not take our TLS certificate, or wants one: %w (tls.cert and tls.key in the configuration)", op.Err)
+	case strings.Contains(err.Error(), "Proxy Authentication Required"):
+		return fmt.Errorf("the proxy wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("what answers there does not speak HTTP: %w", err)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
 	}
 	return err
+}
+
+// namesOf lists some of the hosts that a certificate is for.
+func namesOf(cert *x509.Certificate) string {
+	names := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
+	switch {
+	case len(names) == 0:
+		return "no host by name"
+	case len(names) > 5:
+		names = append(names[:5], "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 func newTransport(o Options) *http.Transport {

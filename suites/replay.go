@@ -85,13 +85,13 @@ func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.D
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		e.Error = secrets.Text(plainError(ctx, err).Error())
+		e.Error = secrets.Text(NoAnswer(ctx, err).Error())
 		return e
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		e.Error = secrets.Text(plainError(ctx, err).Error())
+		e.Error = secrets.Text(NoAnswer(ctx, err).Error())
 	}
 	b := &Bridge{redact: secrets}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: b.shown(resp.Header), DurationMS: ms(time.Since(began))}

@@ -52,6 +52,8 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	started := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, 10*time.Minute), errRunTimeout)
 	defer cancel()
+	ctx, b.end = context.WithCancelCause(ctx)
+	defer b.end(nil)
 	b.ctx = ctx
 	if err := b.preflight(ctx); err != nil {
 		return nil, err

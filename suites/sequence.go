@@ -59,6 +59,9 @@ func (b *Bridge) agents(ctx context.Context) actors {
 		if b.Knows(Agent2) {
 			a.callers = append(a.callers, Agent2)
 		}
+		if len(a.shown)+len(a.runs) == 0 {
+			NotTestable("the agent sees no tool: it needs one")
+		}
 		return a
 	}
 	a.callers = append(a.callers, Agent2)

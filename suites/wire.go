@@ -47,7 +47,7 @@ func (c Client) Dial(ctx context.Context) *wire {
 		conn, err = dialer.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
-		NotTestable("no connection of its own can be opened: " + plainError(ctx, err).Error())
+		NotTestable("no connection of its own can be opened: " + NoAnswer(ctx, err).Error())
 	}
 	return &wire{c, conn, bufio.NewReader(conn)}
 }
@@ -66,7 +66,7 @@ func (w *wire) Ask(ctx context.Context, r Request) *Answer {
 		err = w.roundTrip(req, a)
 	}
 	if err != nil {
-		a.Err = plainError(ctx, err)
+		a.Err = NoAnswer(ctx, err)
 	}
 	a.Took = time.Since(a.At)
 	w.client.bridge.record(a, since)

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -130,18 +131,9 @@ type Duration time.Duration
 // UnmarshalYAML reads a duration and says what one looks like.
 func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 	parsed, err := time.ParseDuration(node.Value)
-	if err != nil || parsed < 0 {
-		return &valueError{node.Line, "`" + node.Value + "` is no duration: write for example 1s, 250ms or 5m"}
+	if err != nil || parsed <= 0 {
+		return fmt.Errorf("%q is no duration: write for example 1s, 250ms or 5m", node.Value)
 	}
 	*d = Duration(parsed)
 	return nil
-}
-
-// UnmarshalYAML refuses a secret that stands in the file.
-func (s *Secret) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind != yaml.MappingNode {
-		return &valueError{node.Line, "a secret may not stand in this file: write {env: VARIABLE} or {file: PATH}"}
-	}
-	type plain Secret
-	return node.Decode((*plain)(s))
 }

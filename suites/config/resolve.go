@@ -6,9 +6,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,8 +17,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"bridgecheck/suites"
 	"bridgecheck/suites/ledger"
@@ -28,11 +27,21 @@ const maxFile = 1 << 20
 
 // Load reads and checks a configuration. Nothing is connected to and no secret is read yet.
 func Load(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	data, err := read(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	return Parse(path, data)
+}
+
+// read reads a file up to one byte more than limit, so that its reader sees that it is too large.
+func read(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit+1))
 }
 
 // Parse reads the text of a configuration; name stands for it in errors, and relative paths in it start at its folder.
@@ -68,19 +77,21 @@ func (f *File) check() error {
 		return f.fault("drupal_proxy", "drupal_proxy and mock_listen both stand behind the bridge: give one of the two")
 	case (f.TLS.Cert == "") != (f.TLS.Key == ""):
 		return f.fault("tls", "tls.cert and tls.key go together")
-	case f.Rate < 0:
-		return f.fault("rate", "rate is %v: give requests a second, more than 0", f.Rate)
-	case f.Cases < 0:
-		return f.fault("cases", "cases is %d: give 1 or more", f.Cases)
-	case f.Settings.PageSize < 0 || f.Settings.RateLimit < 0:
-		return f.fault("settings", "settings.page_size and settings.rate_limit cannot be negative")
+	case f.given("rate") && (!(f.Rate > 0) || math.IsInf(f.Rate, 1)): // the first is so of what is no number, too
+		return f.fault("rate", "rate is %v: give requests a second, more than 0, or leave it out for no limit", f.Rate)
 	case f.Settings.Invalidate != nil && !strings.HasPrefix(f.Settings.Invalidate.Path, "/"):
-		return f.fault("settings.invalidate.path", "settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
+		return f.fault(f.firstGiven("settings.invalidate.path", "settings.invalidate"), "settings.invalidate.path is %q: give a path such as /mcp/admin/invalidate", f.Settings.Invalidate.Path)
 	}
-	if err := f.noSecretInAddresses(); err != nil {
+	for key, value := range map[string]int{"cases": f.Cases, "settings.page_size": f.Settings.PageSize, "settings.rate_limit": f.Settings.RateLimit} {
+		if f.given(key) && value < 1 {
+			return f.fault(key, "%s is %d: give 1 or more", key, value)
+		}
+	}
+	if err := f.checkAddresses(); err != nil {
 		return err
 	}
-	for name, identity := range f.Identities {
+	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
+		identity := f.Identities[name]
 		if !slices.Contains(roles, name) {
 			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, ledger.Nearest(name, roles), strings.Join(roles, ", "))
 		}
@@ -95,19 +106,23 @@ func (f *File) check() error {
 		if call.Identity != "" && call.Identity != "anonymous" && !f.has(call.Identity) {
 			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d is for %s, who is none of the identities", i+1, call.Identity)
 		}
+		if key := fmt.Sprintf("invocations[%d].expect.status", i); f.given(key) && (call.Expect.Status < 100 || call.Expect.Status > 599) {
+			return f.fault(key, "%s is %d: give an HTTP status, 100 to 599", key, call.Expect.Status)
+		}
 	}
 	return nil
 }
 
-// noSecretInAddresses refuses an address with a password in it.
-func (f *File) noSecretInAddresses() error {
+// checkAddresses refuses an address that is none, and one with a password in it.
+func (f *File) checkAddresses() error {
 	type address struct{ key, value, instead string }
 	addresses := []address{
 		{"url", f.URL, "sign the agent in under identities"},
 		{"drupal", f.Drupal, "a proxy passes on what callers send, and signs in nobody itself"},
 		{"proxy", f.Proxy, "leave proxy out and set HTTP_PROXY or HTTPS_PROXY in the environment"},
 	}
-	for name, i := range f.Identities {
+	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
+		i := f.Identities[name]
 		if i.Login != nil {
 			addresses = append(addresses, address{"identities." + name + ".login.url", i.Login.URL, "give user and password as login has them"})
 		}
@@ -116,17 +131,49 @@ func (f *File) noSecretInAddresses() error {
 		}
 	}
 	for _, a := range addresses {
-		if u, err := url.Parse(a.value); err == nil && u.User != nil {
+		if !f.given(a.key) {
+			continue
+		}
+		schemes, example := []string{"http", "https"}, "https://drupal.example.org"
+		if a.key == "proxy" {
+			schemes, example = append(schemes, "socks5", "socks5h"), "http://proxy:3128"
+		}
+		u, err := url.Parse(strings.TrimSpace(a.value))
+		switch {
+		case err == nil && u.User != nil:
 			return f.fault(a.key, "%s: a secret may not stand in this file, and there is a user in the address: %s", a.key, a.instead)
+		case err != nil || !slices.Contains(schemes, u.Scheme) || u.Hostname() == "": // there may be a password in it
+			return f.fault(a.key, "%s: that is no %s address: write for example %s", a.key, strings.Join(schemes, " or "), example)
+		}
+	}
+	if f.given("url") {
+		if _, err := suites.BaseURL(f.URL); err != nil {
+			return f.fault("url", "url: %w", err)
 		}
 	}
 	return nil
+}
+
+// given tells whether a key stands in the file.
+func (f *File) given(key string) bool { return f.lines[key] > 0 }
+
+// firstGiven is the first of the keys that stands in the file.
+func (f *File) firstGiven(keys ...string) string {
+	for _, key := range keys {
+		if f.given(key) {
+			return key
+		}
+	}
+	return ""
 }
 
 func (f *File) has(identity string) bool {
 	_, ok := f.Identities[identity]
 	return ok
 }
+
+// headerLetters are what the name of a header may consist of (RFC 9110 §5.6.2).
+const headerLetters = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 func (i Identity) check() error {
 	ways := 0
@@ -142,10 +189,17 @@ func (i Identity) check() error {
 		return fmt.Errorf("say how it signs in: basic, bearer, login, client_credentials or headers")
 	case i.Basic != nil && i.Basic.User == "":
 		return fmt.Errorf("basic needs a user")
+	case i.Basic != nil && strings.Contains(i.Basic.User, ":"):
+		return fmt.Errorf("a user of basic has no colon in its name: all after it would be the password")
 	case i.Login != nil && i.Login.User == "":
 		return fmt.Errorf("login needs a user")
 	case i.ClientCredentials != nil && (i.ClientCredentials.TokenURL == "" || i.ClientCredentials.ID == ""):
 		return fmt.Errorf("client_credentials needs a token_url and a client_id")
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Headers)) {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(headerLetters, r) }) {
+			return fmt.Errorf("headers: %q is no name of a header", name)
+		}
 	}
 	return nil
 }
@@ -205,8 +259,8 @@ func (f *File) proxy() (func(*http.Request) (*url.URL, error), error) {
 		return nil, nil
 	}
 	proxy, err := url.Parse(f.Proxy)
-	if err != nil || proxy.Host == "" {
-		return nil, f.fault("proxy", "proxy: that is no address of a proxy: write for example http://proxy:3128") // there may be a password in it
+	if err != nil {
+		return nil, f.fault("proxy", "proxy: that is no address of a proxy") // there may be a password in it
 	}
 	return http.ProxyURL(proxy), nil
 }
@@ -218,7 +272,7 @@ func (f *File) tls() (*tls.Config, error) {
 	}
 	settings := &tls.Config{InsecureSkipVerify: t.Insecure} //nolint:gosec // asked for by the user, who is warned
 	if t.CA != "" {
-		pem, err := os.ReadFile(f.beside(t.CA))
+		pem, err := read(f.beside(t.CA), maxFile)
 		if err != nil {
 			return nil, f.fault("tls.ca", "tls.ca: %w", err)
 		}
@@ -262,11 +316,11 @@ func (f *File) invocations() ([]suites.Invocation, error) {
 	for i, c := range f.Invocations {
 		call := suites.Invocation{Tool: c.Tool, Identity: identityNamed(cmp.Or(c.Identity, string(suites.Agent))), Status: cmp.Or(c.Expect.Status, http.StatusOK)}
 		var err error
-		if call.Arguments, err = document(c.Arguments); err == nil {
-			call.Result, err = document(c.Expect.Result)
+		if call.Arguments, err = document(&c.Arguments); err != nil {
+			return nil, fmt.Errorf("%s:%w (invocations[%d].arguments)", f.path, err, i)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: invocations: entry %d: %w", f.path, c.Arguments.Line, i+1, err)
+		if call.Result, err = document(&c.Expect.Result); err != nil {
+			return nil, fmt.Errorf("%s:%w (invocations[%d].expect.result)", f.path, err, i)
 		}
 		if call.Arguments != nil && !bytes.HasPrefix(call.Arguments, []byte("{")) {
 			return nil, fmt.Errorf("%s:%d: invocations: entry %d: arguments must be a mapping", f.path, c.Arguments.Line, i+1)
@@ -274,189 +328,4 @@ func (f *File) invocations() ([]suites.Invocation, error) {
 		calls = append(calls, call)
 	}
 	return calls, nil
-}
-
-// document turns a YAML value into JSON; nil for none.
-func document(node yaml.Node) (json.RawMessage, error) {
-	if node.IsZero() {
-		return nil, nil
-	}
-	var v any
-	if err := node.Decode(&v); err != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("it has no form in JSON: %w", err)
-	}
-	return data, nil
-}
-
-func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Identity]suites.Credentials, error) {
-	all := map[suites.Identity]suites.Credentials{}
-	for name, identity := range f.Identities {
-		creds, err := f.signIn(ctx, identity, o)
-		if err != nil {
-			return nil, f.fault("identities."+name, "identities.%s: %w", name, err)
-		}
-		all[identityNamed(name)] = creds
-	}
-	return all, nil
-}
-
-func (f *File) signIn(ctx context.Context, i Identity, o suites.Options) (suites.Credentials, error) {
-	creds := suites.Credentials{Header: map[string]string{}}
-	var err error
-	for header, secret := range i.Headers {
-		if creds.Header[header], err = f.secret(secret); err != nil {
-			return creds, err
-		}
-	}
-	switch {
-	case i.Basic != nil:
-		creds.User = i.Basic.User
-		creds.Password, err = f.secret(i.Basic.Password)
-	case i.Bearer != nil:
-		creds.Token, err = f.secret(*i.Bearer)
-	case i.Login != nil:
-		creds.Cookie, err = f.logIn(ctx, *i.Login, o)
-	case i.ClientCredentials != nil:
-		creds.Token, err = f.fetchToken(ctx, *i.ClientCredentials, o)
-	}
-	return creds, err
-}
-
-func (f *File) secret(s Secret) (string, error) {
-	switch {
-	case s.Env != "" && s.File != "":
-		return "", fmt.Errorf("a secret comes from env or from file, not from both")
-	case s.Env != "":
-		value, ok := os.LookupEnv(s.Env)
-		if !ok || value == "" {
-			return "", fmt.Errorf("the environment variable %s is not set", s.Env)
-		}
-		f.resolved = append(f.resolved, value)
-		return value, nil
-	case s.File != "":
-		data, err := os.ReadFile(f.beside(s.File))
-		if err != nil {
-			return "", fmt.Errorf("read the secret: %w", err)
-		}
-		value := strings.TrimRight(string(data), "\r\n")
-		f.resolved = append(f.resolved, value)
-		return value, nil
-	}
-	return "", fmt.Errorf("a secret is missing: write {env: VARIABLE} or {file: PATH}")
-}
-
-// logIn opens a session on a Drupal site and returns its cookie.
-func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, error) {
-	password, err := f.secret(l.Password)
-	if err != nil {
-		return "", err
-	}
-	body, err := json.Marshal(map[string]string{"name": l.User, "pass": password})
-	if err != nil {
-		return "", err
-	}
-	site := strings.TrimSuffix(cmp.Or(l.URL, f.URL), "/")
-	resp, err := f.post(ctx, site+"/user/login?_format=json", http.Header{"Content-Type": {"application/json"}}, body, o)
-	if err != nil {
-		return "", err
-	}
-	for _, cookie := range resp.cookies {
-		if strings.HasPrefix(cookie.Name, "SESS") || strings.HasPrefix(cookie.Name, "SSESS") {
-			session := cookie.Name + "=" + cookie.Value
-			var login struct {
-				Logout string `json:"logout_token"`
-			}
-			_ = json.Unmarshal(resp.body, &login) // without a token the site may still take the logout
-			f.sessions = append(f.sessions, Session{Site: site, Cookie: session, Token: login.Logout})
-			f.resolved = append(f.resolved, login.Logout)
-			return session, nil
-		}
-	}
-	return "", fmt.Errorf("%s answered the login of %s with %d and no session cookie", site, l.User, resp.status)
-}
-
-// fetchToken asks a token endpoint for a bearer token.
-func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (string, error) {
-	secret, err := f.secret(c.Secret)
-	if err != nil {
-		return "", err
-	}
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if c.Scope != "" {
-		form.Set("scope", c.Scope)
-	}
-	send := func(header http.Header, form url.Values) (token, error) {
-		header.Set("Content-Type", "application/x-www-form-urlencoded")
-		resp, err := f.post(ctx, c.TokenURL, header, []byte(form.Encode()), o)
-		t := token{status: resp.status}
-		_ = json.Unmarshal(resp.body, &t) // no JSON gives no token
-		return t, err
-	}
-	// RFC 6749 §2.3.1: every server takes Basic, with both parts encoded as a form has them; some take the body alone.
-	basic := &http.Request{Header: http.Header{}}
-	basic.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(secret))
-	t, err := send(basic.Header, form)
-	if err == nil && t.Access == "" && (t.status == http.StatusBadRequest || t.status == http.StatusUnauthorized) {
-		form.Set("client_id", c.ID)
-		form.Set("client_secret", secret)
-		t, err = send(http.Header{}, form)
-	}
-	switch {
-	case err != nil:
-		return "", err
-	case t.Access == "" && t.Error != "":
-		return "", fmt.Errorf("%s answered the request for a token with %d %s", c.TokenURL, t.status, t.Error)
-	case t.Access == "":
-		return "", fmt.Errorf("%s answered the request for a token with %d and no access_token", c.TokenURL, t.status)
-	}
-	return t.Access, nil
-}
-
-// token is a token endpoint's answer.
-type token struct {
-	status int
-	Access string `json:"access_token"`
-	Error  string `json:"error"` // a code of RFC 6749 §5.2
-}
-
-type reply struct {
-	status  int
-	cookies []*http.Cookie
-	body    []byte
-}
-
-// post sends a request of our own, no faster than the configuration's rate.
-func (f *File) post(ctx context.Context, to string, header http.Header, body []byte, o suites.Options) (reply, error) {
-	if o.Rate > 0 {
-		select {
-		case <-time.After(time.Duration(float64(time.Second) / o.Rate)):
-		case <-ctx.Done():
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, 10*time.Second))
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return reply{}, fmt.Errorf("sign in: %w", err)
-	}
-	req.Header = header
-	transport := &http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment}
-	if o.Proxy != nil {
-		transport.Proxy = o.Proxy
-	}
-	defer transport.CloseIdleConnections()
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return reply{}, fmt.Errorf("sign in: %w", err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
-	if err != nil {
-		return reply{}, fmt.Errorf("sign in: %w", err)
-	}
-	return reply{resp.StatusCode, resp.Cookies(), data}, nil
 }

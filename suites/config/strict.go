@@ -1,9 +1,14 @@
 package config
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,23 +16,22 @@ import (
 	"bridgecheck/suites/ledger"
 )
 
-// valueError is a value that is wrong, and where.
-type valueError struct {
-	line int
-	text string
-}
-
-func (e *valueError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
-
-// decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file and
-// line. It returns the line of each key, by its path such as settings.page_size, and of each item, as invocations[0].
+// decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file, line
+// and key. It returns the line of each key, by its path such as settings.page_size, and of each item, as invocations[0].
 func decode(name string, data []byte, into any) (lines map[string]int, err error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	var doc, more yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&doc); err != nil && err != io.EOF {
+		return nil, malformed(name, data, err)
 	}
-	if doc.Kind == 0 {
+	if doc.Kind == 0 || doc.Content[0].Tag == "!!null" {
 		return nil, fmt.Errorf("%s: the file is empty", name)
+	}
+	switch err := documents.Decode(&more); {
+	case err == nil && more.Content[0].Tag != "!!null":
+		return nil, fmt.Errorf("%s:%d: a second document begins before this line: one file is one configuration", name, more.Content[0].Line)
+	case err != nil && err != io.EOF:
+		return nil, malformed(name, data, err)
 	}
 	w := &walker{name: name, lines: map[string]int{}}
 	w.check(doc.Content[0], reflect.TypeOf(into).Elem(), "")
@@ -35,79 +39,173 @@ func decode(name string, data []byte, into any) (lines map[string]int, err error
 		return nil, errors.Join(w.wrong...)
 	}
 	if err := doc.Content[0].Decode(into); err != nil {
-		return nil, fmt.Errorf("%s: %s", name, plain(err))
+		return nil, malformed(name, data, err)
 	}
 	return w.lines, nil
 }
 
-// plain takes Go's vocabulary out of the decoder's errors.
-func plain(err error) string {
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
-		return strings.NewReplacer("cannot unmarshal !!", "a ", " into ", " stands where there should be a ").Replace(strings.Join(typed.Errors, "; "))
+var atLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// malformed is the YAML reader's complaint, with file and line where it names one.
+func malformed(name string, data []byte, err error) error {
+	place, text := name, err.Error()
+	found := atLine.FindStringSubmatch(text)
+	text = text[len(found[0]):]
+	if found[1] != "" {
+		place += ":" + found[1]
 	}
-	return strings.TrimPrefix(err.Error(), "yaml: ")
+	if strings.Contains(text, "cannot start any token") && slices.ContainsFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool {
+		return bytes.Contains(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], []byte("\t"))
+	}) {
+		text += ": YAML is indented by blanks, not by tabs"
+	}
+	return fmt.Errorf("%s: %s", place, text)
 }
 
-// walker compares a document's keys with those of a struct.
+// walker holds a document against a struct: its keys and the kinds of its values.
 type walker struct {
 	name  string
 	wrong []error
 	lines map[string]int
 }
 
-var nodeType = reflect.TypeFor[yaml.Node]()
+var (
+	nodeType   = reflect.TypeFor[yaml.Node]()
+	secretType = reflect.TypeFor[Secret]()
+	leafType   = reflect.TypeFor[yaml.Unmarshaler]()
+)
 
 func (w *walker) check(node *yaml.Node, t reflect.Type, at string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nodeType || node.Tag == "!!null" {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if t == nodeType {
 		return
 	}
-	switch t.Kind() {
-	case reflect.Struct:
+	wants := map[reflect.Kind]yaml.Kind{reflect.Struct: yaml.MappingNode, reflect.Map: yaml.MappingNode, reflect.Slice: yaml.SequenceNode}[t.Kind()]
+	switch {
+	case wants == 0:
+		w.leaf(node, t, at)
+	case node.Tag == "!!null": // nothing is given of it
+	case t == secretType && node.Kind != wants:
+		w.fault(node.Line, "%s: a secret may not stand in this file: write {env: VARIABLE} or {file: PATH}", at)
+	case node.Kind != wants:
+		w.fault(node.Line, "%s should be %s, and is %s", cmp.Or(at, "the file"), inWords(t), described(node, at))
+	case t.Kind() == reflect.Struct:
 		w.members(node, t, at)
-	case reflect.Map:
-		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-			w.lines[join(at, node.Content[i].Value)] = node.Content[i].Line
-			w.check(node.Content[i+1], t.Elem(), join(at, node.Content[i].Value))
-		}
-	case reflect.Slice:
+	case t.Kind() == reflect.Map:
+		w.entries(node, t.Elem(), at)
+	default:
 		for i, item := range node.Content {
 			w.lines[fmt.Sprintf("%s[%d]", at, i)] = item.Line
-			w.check(item, t.Elem(), at)
+			w.check(item, t.Elem(), fmt.Sprintf("%s[%d]", at, i))
 		}
 	}
 }
 
-func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
-	if node.Kind != yaml.MappingNode {
-		return // the decoder says that it is no mapping
-	}
-	fields := map[string]reflect.Type{}
-	var names []string
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
-			fields[key] = t.Field(i).Type
-			names = append(names, key)
+// leaf checks a single value.
+func (w *walker) leaf(node *yaml.Node, t reflect.Type, at string) {
+	into := reflect.New(t)
+	switch {
+	case node.Tag == "!!null" || node.Kind == yaml.ScalarNode && strings.TrimSpace(node.Value) == "":
+		w.fault(node.Line, "%s is empty: give a value, or leave the key out", at)
+	case node.Kind != yaml.ScalarNode, t.Kind() == reflect.Int && node.Tag == "!!float": // which the decoder would cut
+		w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), described(node, at))
+	default:
+		err := node.Decode(into.Interface())
+		switch {
+		case err != nil && into.Type().Implements(leafType):
+			w.fault(node.Line, "%s: %v", at, err)
+		case err != nil:
+			w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), described(node, at))
 		}
 	}
+}
+
+// inWords is what a value of a type is called.
+func inWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		return "a mapping with some of the keys " + strings.Join(keysOf(t), ", ")
+	case reflect.Map:
+		return "a mapping"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a text"
+}
+
+// described is what stands there; below identities without its text, for that may be a secret.
+func described(node *yaml.Node, at string) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if strings.HasPrefix(at, "identities") {
+		return "a text"
+	}
+	return fmt.Sprintf("%q", node.Value)
+}
+
+// entries checks a mapping whose keys are free.
+func (w *walker) entries(node *yaml.Node, t reflect.Type, at string) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := node.Content[i]
-		if line, twice := seen[key.Value]; twice {
-			w.fault(key.Line, "the key %s stands here and on line %d", join(at, key.Value), line)
-		}
-		seen[key.Value] = key.Line
-		w.lines[join(at, key.Value)] = key.Line
-		field, known := fields[key.Value]
-		if !known {
-			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), ledger.Nearest(key.Value, names), strings.Join(names, ", "))
-			continue
-		}
-		w.check(node.Content[i+1], field, join(at, key.Value))
+		w.once(seen, key, at)
+		w.check(node.Content[i+1], t, join(at, key.Value))
 	}
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		if key := t.Field(i).Tag.Get("yaml"); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
+	names := keysOf(t)
+	seen := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		w.once(seen, key, at)
+		field, known := t.FieldByNameFunc(func(name string) bool {
+			f, _ := t.FieldByName(name)
+			return f.Tag.Get("yaml") == key.Value
+		})
+		switch {
+		case key.Value == "<<":
+			w.fault(key.Line, "%s: keys are not merged into a mapping (<<): write them out, or take all of it by an alias", cmp.Or(at, "the file"))
+		case !known || key.Value == "":
+			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), ledger.Nearest(key.Value, names), strings.Join(names, ", "))
+		default:
+			w.check(node.Content[i+1], field.Type, join(at, key.Value))
+		}
+	}
+}
+
+// once notes where a key stands, and refuses it a second time.
+func (w *walker) once(seen map[string]int, key *yaml.Node, at string) {
+	if line, twice := seen[key.Value]; twice {
+		w.fault(key.Line, "the key %s stands here and on line %d", join(at, key.Value), line)
+	}
+	seen[key.Value] = key.Line
+	w.lines[join(at, key.Value)] = key.Line
 }
 
 func (w *walker) fault(line int, format string, args ...any) {

@@ -1,0 +1,150 @@
+package suites_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bridgecheck/bridge"
+	"bridgecheck/mockdrupal"
+	"bridgecheck/reports"
+	"bridgecheck/suites"
+)
+
+// frontOf is the reference bridge before the default site, with nothing behind it that a run could see.
+func frontOf(t *testing.T) http.Handler {
+	t.Helper()
+	b, err := bridge.New(bridge.Options{Drupal: serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// judgeFront judges what a URL shows of a few clauses.
+func judgeFront(t *testing.T, url string, only ...string) *reports.Report {
+	t.Helper()
+	if only == nil {
+		only = []string{"list/*", "describe/*"}
+	}
+	report, err := suites.Run(t.Context(), suites.Target{URL: strings.Replace(url, "http://", "http://agent:agent-pass@", 1)},
+		suites.Options{Only: only, Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func wantNothingBlamed(t *testing.T, r *reports.Report) {
+	t.Helper()
+	for _, result := range r.Results {
+		if result.Verdict == reports.Fail || result.Verdict == reports.Warn || result.Verdict == reports.Error {
+			t.Errorf("%s is %s: %s", result.ID, result.Verdict, result.Message)
+		}
+	}
+}
+
+func TestASiteThatLimitsTheRateIsWaitedFor(t *testing.T) {
+	front, left := frontOf(t), atomic.Int64{}
+	var refused atomic.Int64
+	url := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) < 0 {
+			left.Store(300) // it has waited: the next ones pass
+			refused.Add(1)
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
+			return
+		}
+		front.ServeHTTP(w, r)
+	}))
+	report := judgeFront(t, url)
+	wantNothingBlamed(t, report)
+	if refused.Load() == 0 || report.CutShort != "" || report.Summary.Pass == 0 {
+		t.Errorf("%d refused, cut short %q, %d passes: want refusals that were waited for", refused.Load(), report.CutShort, report.Summary.Pass)
+	}
+}
+
+func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		gone http.HandlerFunc
+		says string
+	}{
+		"maintenance": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "300")
+			http.Error(w, "Site under maintenance", http.StatusServiceUnavailable)
+		}, "the site answers everything with 503 since "},
+		"a rate that stays exceeded": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "86400")
+			http.Error(w, "come back tomorrow", http.StatusTooManyRequests)
+		}, "Retry-After 86400: come back tomorrow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			front := frontOf(t)
+			var seen atomic.Int64
+			report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if seen.Add(1) > 40 {
+					c.gone(w, r)
+					return
+				}
+				front.ServeHTTP(w, r)
+			})))
+			wantNothingBlamed(t, report)
+			if !strings.Contains(report.CutShort, c.says) || report.ExitCode() != 4 {
+				t.Errorf("cut short for %q with exit code %d, want %q and 4", report.CutShort, report.ExitCode(), c.says)
+			}
+		})
+	}
+}
+
+// One request that is answered 503, while others are served, is the bridge's own doing.
+func TestA503OfOneRequestIsJudged(t *testing.T) {
+	front := frontOf(t)
+	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("cursor") == "!!!!" {
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, "overloaded by a cursor", http.StatusServiceUnavailable)
+			return
+		}
+		front.ServeHTTP(w, r)
+	})), "list/cursor-malformed")
+	if v := report.Results[indexOf(report, "list/cursor-malformed")].Verdict; v != reports.Fail || report.CutShort != "" {
+		t.Errorf("list/cursor-malformed is %s, cut short %q: want fail and a whole run", v, report.CutShort)
+	}
+}
+
+func TestALostFirstAnswerIsNoDeadTarget(t *testing.T) {
+	front := frontOf(t)
+	var seen atomic.Int64
+	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if seen.Add(1) <= 2 {
+			panic(http.ErrAbortHandler)
+		}
+		front.ServeHTTP(w, r)
+	})))
+	wantNothingBlamed(t, report)
+}
+
+func TestASiteWithoutToolsBreaksNoCheck(t *testing.T) {
+	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != suites.ListPath {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error": {"code": "tool_not_found", "message": "There is no such tool."}}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"tools": []}`))
+	})))
+	wantNothingBlamed(t, report)
+}
+
+func indexOf(r *reports.Report, id string) int {
+	for i, result := range r.Results {
+		if result.ID == id {
+			return i
+		}
+	}
+	return -1
+}
