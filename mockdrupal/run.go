@@ -121,6 +121,11 @@ func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcEr
 		return arguments.Member(b.By), nil // the parameter factory loaded it
 	case fixtures.Pick:
 		picked := &php.Array{}
+		if more, err := php.Decode(b.Value); err == nil {
+			if members, ok := more.(*php.Array); ok {
+				picked = members
+			}
+		}
 		for _, name := range b.Fields {
 			picked.Set(php.KeyOf(name), arguments.Member(name))
 		}

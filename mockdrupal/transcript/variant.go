@@ -12,11 +12,12 @@ import (
 	"bridgecheck/mockdrupal/module"
 )
 
-// variant says how the site was set up when an area was recorded, where that was not as for the others.
+// variant says how the site was set up when an area was recorded: what its file tells where that was not as for the
+// others, and what its records show.
 type variant struct {
-	Module    string            `json:"module"`    // version of the module whose face was there
+	Module    string            `json:"-"`         // version of the module whose face was there; "": none
+	Bearer    bool              `json:"-"`         // OAuth was installed
 	Add       string            `json:"add"`       // a site file in variants/ whose methods, roles, accounts and auth were there too
-	Bearer    bool              `json:"bearer"`    // OAuth was installed
 	Flood     bool              `json:"flood"`     // flood control is part of what was recorded
 	Anonymous []string          `json:"anonymous"` // permissions of the anonymous role
 	Steps     map[string]string `json:"steps"`     // by the beginning of a record's name: the file to add instead, "" for none
@@ -35,6 +36,37 @@ func loadVariants() (map[string]variant, error) {
 		return nil, fmt.Errorf("variants/areas.json: %w", err)
 	}
 	return v, nil
+}
+
+// Where the module's face is, and what of it is no tool's own address.
+const (
+	moduleFace = "/mcp/tools/"
+	oauthFile  = "oauth"
+)
+
+var moduleAddresses = []string{"list", "describe", "invoke"}
+
+// read adds to a variant what an area's records show: requests to the module, an answer from a tool's own address, which
+// v1.4 brought, and bearer tokens that the site knows.
+func (v variant) read(area Area) variant {
+	for _, r := range area.Records {
+		if scheme, _, _ := strings.Cut(r.Auth, ":"); scheme == "bearer" {
+			v.Bearer = true
+		}
+		path, _, _ := strings.Cut(r.Request.Path, "?")
+		address, ok := strings.CutPrefix(strings.ToLower(path), moduleFace)
+		switch {
+		case !ok || v.Module == module.V14:
+		case slices.Contains(moduleAddresses, strings.Trim(address, "/")) || r.Response.HTMLTitle != "":
+			v.Module = module.V13
+		default:
+			v.Module = module.V14
+		}
+	}
+	if v.Bearer && v.Add == "" {
+		v.Add = oauthFile
+	}
+	return v
 }
 
 // firstOfTheRest is the method before which the site served what its further modules brought.

@@ -92,7 +92,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
 	}
 	report := &Report{Areas: []AreaReport{}, Differences: []Difference{}}
 	for _, area := range areas {
-		if err := report.area(ctx, o, variants[area.Name], area); err != nil {
+		if err := report.area(ctx, o, variants[area.Name].read(area), area); err != nil {
 			return nil, fmt.Errorf("verifying %s: %w", area.Name, err)
 		}
 	}

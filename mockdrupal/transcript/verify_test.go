@@ -38,6 +38,16 @@ func TestMockAgreesWithTheRealSite(t *testing.T) {
 	t.Logf("transcripts: %d of %d records agree", report.Summary.Agree, report.Summary.Records)
 }
 
+// notMocked are the records that the mock does not answer as recorded, and why.
+var notMocked = map[string]string{
+	"anon_granted/describe_known_after":         "the sticky cache after a request that stands elsewhere in the file",
+	"anon_granted/describe_known_after_missing": "the sticky cache after a request that stands elsewhere in the file",
+	"head/poison_2":                "the sticky cache after a request of another token",
+	"anon_granted/maxage_list_304": "the page cache with a maximal age",
+	"head/anonrouter_contentOnly":  "routes that an anonymous process rebuilt",
+	"head/wellknown_server":        "metadata of OAuth grants that the mock does not have",
+}
+
 func TestModuleFacesAgreeWithTheRealModule(t *testing.T) {
 	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: recordings(t), Areas: []string{
 		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
@@ -46,7 +56,11 @@ func TestModuleFacesAgreeWithTheRealModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range report.Differences {
-		t.Log(d)
+		if why, known := notMocked[d.Record]; known {
+			t.Logf("%s: %s", d, why)
+			continue
+		}
+		t.Error(d)
 	}
 	for _, a := range report.Areas {
 		t.Logf("%-18s %d of %d agree", a.Name, a.Agree, a.Records)
