@@ -54,6 +54,21 @@ var _ = Area("access", func(b *Bridge) {
 			Expect(r).To(BeRefusedWith(401, 403))
 			Expect(r).To(ChallengeIf401())
 		})
+		if b.Drupal == nil || b.DiscoveryTTL == 0 || !b.Claims("discovery-permission") {
+			return // then nobody can change the site, or the bridge cannot know the permission
+		}
+		found := b.samples(Agent, fixtures.WhoAmI)
+		if len(found) == 0 {
+			return
+		}
+		// Where anonymous callers may run tools the site answers their discovery, and the bridge alone can refuse it.
+		me := found[0]
+		b.permitAnonymous(ctx, func(ctx SpecContext) bool { return b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments).Succeeded() },
+			fixtures.UseJSONRPC, fixtures.AccessContent)
+		b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
+			Expect(r).To(BeRefusedWith(401, 403), "who may run tools, and not discover them")
+			Expect(r).To(ChallengeIf401())
+		})
 	})
 
 	b.Check("access/filtered-by-method", func(ctx SpecContext) {
@@ -141,19 +156,9 @@ var _ = Area("access", func(b *Bridge) {
 	})
 
 	b.Check("access/anonymous-granted", func(ctx SpecContext) {
-		site := b.Drupal.Site().Clone()
-		i := slices.IndexFunc(site.Roles, func(r fixtures.Role) bool { return r.ID == fixtures.AnonymousRole })
-		if i < 0 {
-			site.Roles = append(site.Roles, fixtures.Role{ID: fixtures.AnonymousRole})
-			i = len(site.Roles) - 1
-		}
-		site.Roles[i].Permissions = append(site.Roles[i].Permissions, fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
 		anonymous := b.As(Anonymous)
-		lists := func(ctx SpecContext) bool { return anonymous.List(ctx).Status == http.StatusOK }
-		before := lists(ctx)
-		DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return lists(ctx) == before }) })
-		b.Replace(ctx, site)
-		b.Await(ctx, func() bool { return lists(ctx) })
+		b.permitAnonymous(ctx, func(ctx SpecContext) bool { return anonymous.List(ctx).Status == http.StatusOK },
+			fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
 
 		me := b.mustFind(Anonymous, fixtures.WhoAmI)[0]
 		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
@@ -286,4 +291,20 @@ var waysToAsk = []wayToAsk{
 			return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: asText, Body: strings.NewReader(body), Show: body})
 		}
 	}},
+}
+
+// permitAnonymous gives anonymous callers more permissions on the site, waits for what shows them, and at the end of the
+// check until it is as it was before.
+func (b *Bridge) permitAnonymous(ctx SpecContext, shown func(SpecContext) bool, permissions ...string) {
+	site := b.Drupal.Site().Clone()
+	i := slices.IndexFunc(site.Roles, func(r fixtures.Role) bool { return r.ID == fixtures.AnonymousRole })
+	if i < 0 {
+		site.Roles = append(site.Roles, fixtures.Role{ID: fixtures.AnonymousRole})
+		i = len(site.Roles) - 1
+	}
+	site.Roles[i].Permissions = append(site.Roles[i].Permissions, permissions...)
+	before := shown(ctx)
+	DeferCleanup(func(ctx SpecContext) { b.Await(ctx, func() bool { return shown(ctx) == before }) })
+	b.Replace(ctx, site)
+	b.Await(ctx, func() bool { return shown(ctx) })
 }

@@ -57,6 +57,12 @@ var accessMutants = []Mutant{
 		}
 		return false
 	})},
+	{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is asked of accounts alone", Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			return next.RoundTrip(r)
+		}
+		return onDiscovery(func(index map[string]any) { index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}} })(next).RoundTrip(r)
+	})},
 	{Name: "anonymous-empty-list", Breaks: Clauses("access/anonymous"), Origin: Imagined, Front: onRefusal(func(x *exchange) {
 		if x.anonymous() && toList(x.Request) && x.Status < 404 {
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
