@@ -125,6 +125,8 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: mockdrupal.FaultResetEarly}, "", 0, isReset},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultReset}, "", 0, isReset},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultReset, Run: true}, "", 1, isReset},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultClose}, "", 0, isClosed},
+	{mockdrupal.Fault{Kind: mockdrupal.FaultClose, Run: true}, "", 1, isClosed},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultCut}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
 	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}, "", 1, func(t *testing.T, w wire) { declares(t, w, -1) }},
@@ -204,6 +206,13 @@ func isReset(t *testing.T, w wire) {
 	t.Helper()
 	if !errors.Is(w.err, syscall.ECONNRESET) || len(w.raw) > 0 {
 		t.Errorf("want a reset before any byte, saw (%v) %s", w.err, w.raw)
+	}
+}
+
+func isClosed(t *testing.T, w wire) {
+	t.Helper()
+	if w.err != nil || len(w.raw) > 0 {
+		t.Errorf("want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	FaultHangBody      = "hang-body"
 	FaultResetEarly    = "reset-early"
 	FaultReset         = "reset"
+	FaultClose         = "close"
 	FaultCut           = "cut"
 	FaultLengthLong    = "length-long"
 	FaultLengthShort   = "length-short"
@@ -97,6 +98,7 @@ var faultKinds = map[string]faultKind{
 	FaultHangBody:    {text: "sends the headers and half the body and nothing more", runs: true, act: hangBody},
 	FaultResetEarly:  {text: "resets the connection before the body is read", early: true, act: (*delivery).reset},
 	FaultReset:       {text: "reads the request, then resets the connection", act: (*delivery).reset},
+	FaultClose:       {text: "reads the request, then closes the connection in good order, without an answer", act: (*delivery).close},
 	FaultCut:         {text: "sends half the body and closes the connection", runs: true, act: cut},
 	FaultLengthLong:  {text: "announces a longer body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) + 64) }},
 	FaultLengthShort: {text: "announces a shorter body than it sends", runs: true, act: func(v *delivery) { v.raw(len(v.answer.body) / 2) }},

@@ -119,15 +119,24 @@ func (v *delivery) drop() {
 
 // reset ends the connection with a TCP reset.
 func (v *delivery) reset() {
+	v.hangUp(func(conn net.Conn) {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+	})
+}
+
+// close ends the connection as a worker that died does: the caller reads its end, and no error.
+func (v *delivery) close() { v.hangUp(func(net.Conn) {}) }
+
+func (v *delivery) hangUp(before func(net.Conn)) {
 	v.handled = true
 	conn, _, err := v.hijack()
 	if err != nil {
 		v.drop()
 		return
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
+	before(conn)
 	conn.Close()
 }
 

@@ -35,7 +35,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			meet(tool, f)
 		}
 		for _, other := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-			for _, f := range afterTheRun[:3] {
+			for _, f := range afterTheRun[:4] {
 				meet(other, f)
 			}
 		}
@@ -69,6 +69,7 @@ var _ = Area("invoke", func(b *Bridge) {
 // afterTheRun are failures of the site after the method has run: who sends the request again runs it twice.
 var afterTheRun = []siteFailure{
 	{"a connection reset after the request was read", mockdrupal.Fault{Kind: mockdrupal.FaultReset}},
+	{"a connection closed without an answer", mockdrupal.Fault{Kind: mockdrupal.FaultClose}},
 	{"a connection closed in the middle of the answer", mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
 	{"500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
 	{"502", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: http.StatusBadGateway}},

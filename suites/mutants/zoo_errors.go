@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -214,6 +215,9 @@ var errorMutants = []Mutant{
 	})},
 	{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		return again(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
+	})},
+	{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "as clients do that take the end of a connection they used before for an idle one's", Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		return again(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
 	})},
 	{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "readOnlyHint is a hint", Upstream: onUpstream(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		reads := onlyReads(r)
