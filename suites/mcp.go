@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,7 @@ var _ = Area("mcp", func(b *Bridge) {
 				}
 				refuses(s, b.HiddenMethods()[0], "a method that is no tool")
 				refuses(b.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
+				b.deniedSince(ctx, revision, denied)
 			} else {
 				s.MustListTools(ctx)
 			}
@@ -196,9 +198,12 @@ func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
 		Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
 		Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
 	}
-	for _, undeclared := range optional {
-		if _, has := declared[undeclared.capability]; !has {
-			Expect(s.Call(ctx, undeclared.method, map[string]any{})).To(BeProtocolError("-32601"), "%s is not declared", undeclared.capability)
+	for _, o := range optional {
+		answer := s.Call(ctx, o.method, map[string]any{})
+		if _, has := declared[o.capability]; !has {
+			Expect(answer).To(BeProtocolError("-32601"), "%s is not declared", o.capability)
+		} else if o.needed {
+			Expect(answer).NotTo(BeProtocolError("-32601"), "%s is declared", o.capability)
 		}
 	}
 }
@@ -211,6 +216,7 @@ func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity
 		if !revision.stateless() { // mcp/stateless-2026 judges those
 			Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
+		Expect(page).To(Meet("`_meta` with keys as the specification forms them", func(a *Answer) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
 	Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
@@ -228,14 +234,56 @@ func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity
 	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
 }
 
+// metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
+var metaKey = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*/)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
+
+// metaKeyFault says which key of a page's `_meta`, or of that of one of its tools, is none; "" when all are.
+func metaKeyFault(page map[string]any) string {
+	tools, _ := page["tools"].([]any)
+	for _, holder := range append([]any{page}, tools...) {
+		object, _ := holder.(map[string]any)
+		meta, _ := object["_meta"].(map[string]any)
+		for key := range inOrder(meta) {
+			if !metaKey.MatchString(key) {
+				return fmt.Sprintf("the key %q", key)
+			}
+		}
+	}
+	return ""
+}
+
 // ids are what a request may be called by, beside a small number: what PHP takes for nothing, text, and the time in
 // milliseconds.
 var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
 
-// optional are methods that stand under a capability which a bridge need not have.
-var optional = []struct{ capability, method string }{
-	{"prompts", "prompts/list"}, {"resources", "resources/list"}, {"resources", "resources/templates/list"},
-	{"completions", "completion/complete"}, {"logging", "logging/setLevel"},
+// optional are methods that stand under a capability which a bridge need not have; who declares it has those that are
+// needed.
+var optional = []struct {
+	capability, method string
+	needed             bool
+}{
+	{"prompts", "prompts/list", true}, {"resources", "resources/list", true}, {"resources", "resources/templates/list", false},
+	{"completions", "completion/complete", true}, {"logging", "logging/setLevel", true},
+}
+
+// deniedSince holds the call of a tool whose permission has just been taken, and which the bridge may think is still the
+// caller's, to that of one that never was.
+func (b *Bridge) deniedSince(ctx context.Context, revision Revision, tool string) {
+	who := b.Drupal.NewUser(b.Permissions(Agent)...)
+	b.For(who, tool, func() {
+		s := b.As(who).MustMCP(ctx, revision)
+		s.CallTool(ctx, tool, Args{}).MustMeet(BeToolResult())
+		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		b.Drupal.Mark()
+		r := s.CallTool(ctx, tool, Args{})
+		Expect(r).To(Meet("a protocol error, and no result", func(a *Answer) string {
+			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
+				return a.rpcOutcome()
+			}
+			return ""
+		}), "a tool whose permission has just been taken")
+		Expect(r).To(HaveRun(tool, 0), "a tool whose permission has just been taken")
+	})
 }
 
 // otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the twin's

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -56,11 +57,30 @@ var _ = Area("mcp", func(b *Bridge) {
 			Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
 				To(BeTrue(), "%s in %s: expected the changed tools in tools/list of that client, got the old ones", listChanged, revision)
 		}
+		b.toldOfSchemas(ctx, streams)
 		if deaf != nil {
 			Expect(deaf.changes()).To(BeZero(), "subscriptions/listen that asked for nothing: expected no %s, got one", listChanged)
 		}
 	})
 })
+
+// toldOfSchemas changes the inputSchema of the arrived tool, and holds the streams to telling of that as well.
+func (b *Bridge) toldOfSchemas(ctx context.Context, streams map[Revision]*listener) {
+	before := map[Revision]int{}
+	for revision, l := range streams {
+		before[revision] = l.changes()
+	}
+	untold := func() []Revision {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r Revision) bool { return streams[r].changes() > before[r] })
+	}
+	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+	all := func() bool { return len(untold()) == 0 }
+	if !b.Await(ctx, all) {
+		b.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
+	}
+	missed := untold()
+	Expect(missed).To(BeEmpty(), "a tool's inputSchema changed: expected one more notifications/tools/list_changed within %v in every revision, got none in %v", b.patience(), missed)
+}
 
 // toolChanges asks for the notifications of changed tools.
 var toolChanges = map[string]any{"toolsListChanged": true}
@@ -83,9 +103,10 @@ func (s *Session) declaresListChanged() bool {
 	return tools["listChanged"] == true
 }
 
-// offersStream tells whether the bridge opens a stream for notifications in a revision with sessions.
-func (s *Session) offersStream(ctx context.Context) bool {
-	resp, err := s.openStream(ctx, nil)
+// offersStream tells whether the bridge opens a stream for notifications in a revision with sessions, also to a page of
+// the origin where one is given.
+func (s *Session) offersStream(ctx context.Context, origin ...string) bool {
+	resp, err := s.openStream(ctx, nil, origin...)
 	if err != nil {
 		return false
 	}
@@ -137,8 +158,8 @@ type listener struct {
 const subscriptionID = 4711
 
 // openStream asks for the stream on which the revision's notifications come, which ends with ctx: by a request of its
-// own, or by subscriptions/listen with what is wanted.
-func (s *Session) openStream(ctx context.Context, wanted map[string]any) (*http.Response, error) {
+// own, or by subscriptions/listen with what is wanted; as a page of the origin would, where one is given.
+func (s *Session) openStream(ctx context.Context, wanted map[string]any, origin ...string) (*http.Response, error) {
 	method, h, message := http.MethodGet, s.headers("", nil), []byte(nil)
 	h.Set("Accept", "text/event-stream")
 	if s.Revision.stateless() {
@@ -153,6 +174,9 @@ func (s *Session) openStream(ctx context.Context, wanted map[string]any) (*http.
 	s.Client.creds.apply(req.Header)
 	for name, values := range h {
 		req.Header[name] = values
+	}
+	for _, page := range origin {
+		req.Header.Set("Origin", page)
 	}
 	s.Client.bridge.keepPace()
 	return s.Client.bridge.transport.RoundTrip(req)

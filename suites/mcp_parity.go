@@ -170,6 +170,15 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 			}))
 		})
 	}
+	b.For(Agent, b.KnownTool(ctx), func() {
+		bare := map[string]any{"name": b.KnownTool(ctx)}
+		Expect(s.send(ctx, s.message(15, "tools/call", bare), s.headers("tools/call", bare))).To(Meet("a result or an error to the request", func(a *Answer) string {
+			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
+				return a.rpcOutcome()
+			}
+			return ""
+		}), "without `arguments`, which may be left out")
+	})
 	echo := b.echoTool()
 	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)}) {
 		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {

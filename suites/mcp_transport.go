@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -12,8 +13,8 @@ import (
 	"bridgecheck/fixtures"
 )
 
-// unknownVersions are values of MCP-Protocol-Version that no revision has.
-var unknownVersions = []string{"1999-01-01", "2999-01-01", "latest"}
+// unknownVersions are values of MCP-Protocol-Version that no revision has: before, after and between them, and no date.
+var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
 
 var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
@@ -45,6 +46,7 @@ var _ = Area("mcp", func(b *Bridge) {
 					Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
 				})
 			}
+			b.guardsSession(ctx, s, b.foreignOrigins()[0])
 		}
 	})
 
@@ -96,7 +98,27 @@ var _ = Area("mcp", func(b *Bridge) {
 // foreignOrigins are those of pages that are none of the bridge's: of another host, also where it begins or ends like
 // the bridge's own, and of a sandbox.
 func (b *Bridge) foreignOrigins() []string {
-	return []string{"http://evil.example", "https://" + b.hostname() + ".evil.example", "http://evil" + b.hostname(), "null"}
+	scheme, _, _ := strings.Cut(b.url, "://")
+	return []string{"http://evil.example", scheme + "://" + b.hostname() + ".evil.example", scheme + "://evil" + b.hostname(), "null"}
+}
+
+// guardsSession holds a session's other requests, for its stream and for its end, to what its messages are held to: a
+// page of another origin gets neither.
+func (b *Bridge) guardsSession(ctx context.Context, s *Session, origin string) {
+	if s.ID == "" {
+		return
+	}
+	if s.offersStream(ctx) {
+		b.Row(Agent, "", fmt.Sprintf("GET with Origin: %s in %s", origin, s.Revision), func() {
+			Expect(s.offersStream(ctx, origin)).To(BeFalse(), "GET %s in %s with Origin: %s: expected a refusal, got the stream of notifications", MCPPath, s.Revision, origin)
+		})
+	}
+	h := s.headers("", nil)
+	h.Set("Origin", origin)
+	s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: h})
+	b.Row(Agent, "", fmt.Sprintf("DELETE with Origin: %s in %s", origin, s.Revision), func() {
+		Expect(s.ListTools(ctx, "")).To(HaveTools(), "after DELETE %s from a page that must not end the session", MCPPath)
+	})
 }
 
 // notify sends a notification that the bridge can accept.

@@ -101,6 +101,44 @@ var mcpCallerMutants = mcp([]Mutant{
 			}
 			return false
 		})},
+	{Name: "mcp-origin-by-its-beginning-with-scheme", Breaks: Clauses("mcp/origin"), Origin: Imagined,
+		Front: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			host, _, _ := strings.Cut(r.Host, ":")
+			if toMCP(r) && strings.HasPrefix(r.Header.Get("Origin"), "http://"+host) {
+				r.Header.Del("Origin")
+			}
+			return false
+		})},
+	{Name: "mcp-origin-unread-on-get", Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "Only messages pass the guard, and the stream of notifications does not.",
+		Front: unguarded(http.MethodGet)},
+	{Name: "mcp-origin-unread-on-delete", Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "A page ends the sessions of its visitors.",
+		Front: unguarded(http.MethodDelete)},
+	{Name: "mcp-version-header-by-year", Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "Whatever looks like a date of the right year is taken for a revision.",
+		Front: withHeader(func(h http.Header) {
+			if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
+				h.Set("Mcp-Protocol-Version", "2025-11-25")
+			}
+		})},
+	{Name: "mcp-meta-keys-of-any-form", Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+		Front: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
+	{Name: "mcp-prompts-promised", Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "The capabilities are those of the example that the server began as.",
+		Front: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
+	{Name: "mcp-notifies-of-names-alone", Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "What is compared is the number of tools.", Front: onceAStream()},
+	{Name: "mcp-arguments-taken-for-granted", Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "A call without them ends in an exception.",
+		Front: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if !toMCP(r) || r.Method != http.MethodPost || !small(r) {
+				return false
+			}
+			body := drain(r)
+			fill(r, body)
+			params, ok := decode(body)["params"].(map[string]any)
+			if !ok || decode(body)["method"] != "tools/call" || has(params, "arguments") {
+				return false
+			}
+			http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
+			return true
+		})},
+	{Name: "mcp-denial-as-result", Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "What the site refuses is a failure like any other.", Front: deniedLikeFailed()},
 	{Name: "mcp-origin-null", Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "A sandboxed frame of any page has this origin.",
 		Front: withHeader(func(h http.Header) {
 			if h.Get("Origin") == "null" {
@@ -142,6 +180,48 @@ func keptLists(key func(*http.Request) string) front {
 		delete(result, "nextCursor")
 		if next, more := kept["nextCursor"]; more {
 			result["nextCursor"] = next
+		}
+	})
+}
+
+// unguarded has requests by one method pass whatever page they come from.
+func unguarded(method string) front {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if toMCP(r) && r.Method == method {
+			r.Header.Del("Origin")
+		}
+		return false
+	})
+}
+
+// onceAStream tells each stream of one change of the tools, and of no other.
+func onceAStream() front {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			told := false
+			onStream(func(event []byte) []byte {
+				if !bytes.Contains(event, []byte("list_changed")) {
+					return event
+				}
+				if told {
+					return []byte(":\n\n")
+				}
+				told = true
+				return event
+			})(next).ServeHTTP(w, r)
+		})
+	}
+}
+
+// deniedLikeFailed makes a result of the error for a tool that the caller could run before.
+func deniedLikeFailed() front {
+	ran := newTable[bool]()
+	return onRPC("tools/call", func(m *rpc) {
+		key := caller(m.Request) + "\x00" + fmt.Sprint(m.Params["name"])
+		if m.Result() != nil {
+			ran.put(key, true)
+		} else if before, _ := ran.get(key); before && m.Code() == "-32602" {
+			m.Answer(map[string]any{"isError": true, "resultType": "complete", "content": []any{map[string]any{"type": "text", "text": "Access denied"}}})
 		}
 	})
 }
