@@ -58,7 +58,8 @@ var _ = Area("access", func(b *Bridge) {
 		if b.wrong() {
 			return
 		}
-		Expect(b.callersBut(Anonymous)).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got some")
+		reached := b.callersBut(Anonymous)
+		Expect(reached).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got calls of %s", fewOf(reached))
 	})
 
 	b.Check("access/no-cross-talk", func(ctx SpecContext) {

@@ -50,7 +50,10 @@ func (a *Answer) Subject() string {
 func (a *Answer) Outcome() string {
 	switch {
 	case a.Status == 0:
-		return a.Err.Error()
+		if why := a.Err.Error(); strings.HasPrefix(why, "no answer") {
+			return why
+		}
+		return "no answer: " + a.Err.Error()
 	case a.Err != nil:
 		return fmt.Sprintf("%d, then %v", a.Status, a.Err)
 	}

@@ -54,6 +54,7 @@ type Bridge struct {
 	lifeless    string          // why nothing can be judged: the target is no bridge
 
 	inCheck   bool // a spec is running, so that Skip has something to end
+	judging   bool // and has not come to its clean-up
 	mu        sync.Mutex
 	exchanges []*recorded
 	blamed    *Answer
@@ -112,6 +113,7 @@ func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators
 	}
 	ginkgo.It(id, append(decorators, labels, func(ctx ginkgo.SpecContext) {
 		b.begin()
+		defer b.cleansUp()
 		b.gate(clause)
 		if clause.Wire == ledger.Both && b.Drupal == nil {
 			judge = b.withoutMock(id, judge)

@@ -32,15 +32,25 @@ type recorded struct {
 func (b *Bridge) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.exchanges, b.blamed, b.findings, b.inCheck = nil, nil, findings{}, true
+	b.exchanges, b.blamed, b.findings, b.inCheck, b.judging = nil, nil, findings{}, true, true
 	if b.Upstream != nil {
 		b.Upstream.Mark()
 	}
 }
 
+// cleansUp tells that the running check has judged: what is sent to clean up shows nothing of the clause.
+func (b *Bridge) cleansUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.judging = false
+}
+
 func (b *Bridge) record(a *Answer, since int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.judging {
+		return
+	}
 	b.exchanges = append(b.exchanges, &recorded{a, since, b.Upstream.last()})
 }
 
@@ -53,9 +63,13 @@ func (b *Bridge) blame(a *Answer) {
 	b.blamed = a
 }
 
+// blamedNow is the answer to blame for what has just failed: without any, the last one that came.
 func (b *Bridge) blamedNow() *Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.blamed == nil && len(b.exchanges) > 0 {
+		return b.exchanges[len(b.exchanges)-1].answer
+	}
 	return b.blamed
 }
 

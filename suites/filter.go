@@ -103,11 +103,11 @@ var _ = Area("filter", func(b *Bridge) {
 			case safe:
 				in++
 				b.For(Service, b.ToolName(m.ID), func() {
-					Expect(listed).To(ContainElement(b.ToolName(m.ID)), "%s is in by the default patterns: expected it in the list, got none", m.ID)
+					Expect(listed).To(ContainElement(b.ToolName(m.ID)), "list as service: expected %q, which the default patterns let in, got %d tools without it", b.ToolName(m.ID), len(listed))
 				})
 			case unsafe:
 				b.For(Service, b.ToolName(m.ID), func() {
-					Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "%s is out by the default patterns: expected it nowhere, got it in the list", m.ID)
+					Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "list as service: expected no %q, which the default patterns keep out, got it in the list", b.ToolName(m.ID))
 				})
 			}
 		}

@@ -18,7 +18,7 @@ const (
 	maxFindings   = 100
 	maxUnanswered = 3   // parts that got no answer in time
 	keptFinding   = 500 // bytes of a finding's message
-	keptNames     = 400 // bytes of the names of what else is wrong
+	keptNames     = 600 // bytes of the names of what else is wrong
 )
 
 // part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
@@ -187,7 +187,10 @@ func whole(all []finding) string {
 func (f finding) beside(first finding) string {
 	name := exact.Cut(f.row, 80)
 	if f.tool != "" && (name == "" || f.tool != first.tool) {
-		name = strings.TrimSpace(fmt.Sprintf("%s %q", name, f.tool))
+		if name != "" {
+			name += " for "
+		}
+		name += fmt.Sprintf("%q", f.tool)
 	}
 	if f.identity != "" && (name == "" || f.identity != first.identity) {
 		name = strings.TrimSpace(name + " as " + f.identity)

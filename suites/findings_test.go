@@ -81,7 +81,7 @@ func TestACheckTellsOfEveryToolThatIsWrong(t *testing.T) {
 			t.Errorf("the finding is %+v, want %s as agent", f, want)
 		}
 	}
-	if !strings.HasSuffix(r.Message, `(and 1 more: "tool.3")`) || r.Actual != `the properties [] for "tool.1"` {
+	if !strings.HasSuffix(r.Message, `(and 1 more: "tool.3")`) || r.Actual != "the properties []" {
 		t.Errorf("the message is %q, of which %q came", r.Message, r.Actual)
 	}
 }

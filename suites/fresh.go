@@ -49,7 +49,8 @@ var _ = Area("fresh", func(b *Bridge) {
 				}
 				continue
 			}
-			Expect(b.Drupal.DiscoveriesFor(who)).To(BeEmpty(), "list and describe within the TTL: expected no discovery request, got some")
+			asked := len(b.Drupal.DiscoveriesFor(who))
+			Expect(asked).To(BeZero(), "list and describe within the TTL: expected no discovery request, got %d", asked)
 			return
 		}
 	})
@@ -61,15 +62,18 @@ var _ = Area("fresh", func(b *Bridge) {
 			NotTestable("the list does not hold " + gone + " to begin with")
 		}
 		b.Replace(ctx, b.Drupal.with(arrivalOld, gone))
+		var listed Listing
 		var names []string
 		var described *Answer
 		look := func() bool {
-			names = b.As(Agent).ListAll(ctx).Names()
+			listed = b.As(Agent).ListAll(ctx)
+			names = listed.Names()
 			described = b.As(Agent).Describe(ctx, b.ToolName(gone))
 			return contains(names, b.ToolName(arrival)) && !contains(names, b.ToolName(gone)) && described.Status == http.StatusNotFound
 		}
 		b.busy(func() { look() })
 		b.poll(ctx, look)
+		listed.pageOf(b.ToolName(gone)).blame()
 		Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), "list %v after a module was enabled: expected %s in it, got %d tools without it", b.patience(), arrival, len(names))
 		Expect(contains(names, b.ToolName(gone))).To(BeFalse(), "list %v after a module was disabled: expected no %s, got it still", b.patience(), gone)
 		Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
@@ -106,7 +110,7 @@ var _ = Area("fresh", func(b *Bridge) {
 			if most > 10 {
 				continue // a bridge that asks once for each of its workers would pass
 			}
-			Expect(asked).To(BeNumerically("<=", most), "100 lists at once on a cold cache: at most one discovery request in a TTL")
+			Expect(asked).To(BeNumerically("<=", most), "100 lists at once on a cold cache: expected at most one discovery request in a TTL, got %d in %v", asked, time.Since(began).Round(time.Millisecond))
 			caller.List(ctx).MustSucceed()
 			return
 		}
@@ -223,7 +227,7 @@ var _ = Area("fresh", func(b *Bridge) {
 
 		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
 		Eventually(func() string { return schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew) }).
-			WithContext(ctx).WithTimeout(b.patience()).WithPolling(20*time.Millisecond).Should(BeEmpty(), "the schema after the site refused what it accepts")
+			WithContext(ctx).WithTimeout(b.patience()).WithPolling(20*time.Millisecond).Should(BeEmpty(), "describe after the site refused what the old schema takes: expected the new schema")
 	})
 })
 

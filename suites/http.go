@@ -23,7 +23,7 @@ var _ = Area("http", func(b *Bridge) {
 		for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
 			b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
 			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-				b.Row(Agent, "", verb+" "+path, func() {
+				b.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
 					r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
 					Expect(r).To(HaveStatus(405))
 					Expect(r).To(AllowGET())
@@ -344,10 +344,10 @@ func StayOnTheHost() OmegaMatcher {
 
 // ComeWithin matches an answer of 200 that took no longer than the limit.
 func ComeWithin(limit time.Duration) OmegaMatcher {
-	return Meet(fmt.Sprintf("an answer within %v", limit), func(a *Answer) string {
+	return Meet(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(a *Answer) string {
 		if a.Status == http.StatusOK && a.Took <= limit {
 			return ""
 		}
-		return fmt.Sprintf("after %v %s", a.Took.Round(time.Millisecond), a.Outcome())
+		return fmt.Sprintf("%s after %v", a.Outcome(), a.Took.Round(time.Millisecond))
 	})
 }

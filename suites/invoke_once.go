@@ -24,7 +24,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 		meet := func(tool sample, f siteFailure) {
 			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
-			b.Row(Agent, tool.Name, f.name, func() {
+			b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
 				defer b.Drupal.Arm(f.fault)()
 				b.Drupal.Mark()
 				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))

@@ -41,7 +41,7 @@ var _ = Area("list", func(b *Bridge) {
 		b.Replace(ctx, b.Drupal.Site())
 		for tools := range 2 { // a list that ends on its first page
 			page := b.shortest(ctx, manyMethods("content.few.", tools))
-			b.Row(page.Who, "", fmt.Sprintf("a site with %d tools", tools), func() { Expect(page).To(HaveACursorOrNone()) })
+			b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { Expect(page).To(HaveACursorOrNone()) })
 		}
 	})
 

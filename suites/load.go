@@ -80,7 +80,7 @@ var _ = Area("load", func(b *Bridge) {
 		given := len(slices.DeleteFunc(answers, func(a *Answer) bool { return a.Status != http.StatusOK }))
 		runs := len(b.Drupal.Runs(echo.ID))
 		b.Row(clients[0].who, tool, "equal invokes", func() {
-			Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected a run for each, got %d runs", given, runs)
+			Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected as many runs, got %d", given, runs)
 		})
 	})
 

@@ -14,6 +14,7 @@ import (
 // answerMatcher judges one Answer. Its failure message is one sentence in the words of the contract,
 // `SUBJECT: expected X, got Y`, which the report takes apart into expected and actual.
 type answerMatcher struct {
+	about    string // what of the answer is judged; "": all
 	expected string
 	judge    func(a *Answer) (got string, ok bool)
 	got      string
@@ -43,7 +44,7 @@ func (m *answerMatcher) message(actual any, expected string) string {
 	if got == "" {
 		got = a.Outcome()
 	}
-	return mismatch(a.Subject(), expected, got)
+	return about(mismatch(a.Subject(), expected, got), m.about)
 }
 
 // mismatch is the form of every message that has an expected and an actual side.
@@ -100,7 +101,11 @@ func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	for i, s := range statuses {
 		words[i] = fmt.Sprint(s)
 	}
-	return judging(strings.Join(words, " or "), func(a *Answer) bool { return slices.Contains(statuses, a.Status) })
+	expected := strings.Join(words, " or ")
+	if last := len(words) - 1; last > 1 {
+		expected = strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return judging(expected, func(a *Answer) bool { return slices.Contains(statuses, a.Status) })
 }
 
 // BeClientError matches any 4xx.

@@ -176,14 +176,14 @@ func BeLikeUnknown(ask func(ctx context.Context, name string) *Answer, ctx conte
 		if a.Status != one.Status || a.Code() != one.Code() {
 			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())
 		}
+		if x, y, z := bodyOf(a, name), bodyOf(one, first), bodyOf(two, second); y == z && x != y {
+			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
+		}
 		for _, h := range headerNames(a, one, two) {
 			x, y, z := headerOf(a, h, name), headerOf(one, h, first), headerOf(two, h, second)
 			if y == z && x != y {
 				return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
 			}
-		}
-		if x, y, z := bodyOf(a, name), bodyOf(one, first), bodyOf(two, second); y == z && x != y {
-			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
 		}
 		return ""
 	})

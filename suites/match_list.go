@@ -139,12 +139,10 @@ func HaveACursorOrNone() types.GomegaMatcher {
 
 // HoldTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
 func HoldTool(t Tool, expected string, fault func(t Tool) string) types.GomegaMatcher {
-	return Meet(expected+" for every tool", func(*Answer) string {
-		if f := fault(t); f != "" {
-			return fmt.Sprintf("%s for %q", f, t.Name())
-		}
-		return ""
-	})
+	return &answerMatcher{about: fmt.Sprintf("the tool %q", t.Name()), expected: expected, judge: func(*Answer) (string, bool) {
+		f := fault(t)
+		return f, f == ""
+	}}
 }
 
 // HoldAtMost matches a page of no more than n tools.

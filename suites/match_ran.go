@@ -16,7 +16,7 @@ func HaveRunNothing() types.GomegaMatcher {
 			return ""
 		}
 		if runs := a.bridge.Upstream.Runs(); len(runs) > 0 {
-			return fmt.Sprintf("%s, and %s ran", a.Outcome(), methodsOf(runs))
+			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), fewOf(methodsOf(runs)))
 		}
 		return ""
 	})

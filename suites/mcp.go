@@ -145,8 +145,9 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range b.revisions(ctx) {
 			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
 				b.For(Agent, t.Name(), func() {
-					Expect(clientFault(t, revision)).To(BeEmpty(), "%s in %s: expected a tool that strict clients read", t.Name(), revision)
-					Expect(mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))).To(BeEmpty(), "%s in %s: expected a valid Tool", t.Name(), revision)
+					for _, fault := range []string{clientFault(t, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))} {
+						Expect(fault).To(BeEmpty(), "%s in %s: expected a tool that strict clients read, got one that they do not: %s", t.Name(), revision, fault)
+					}
 				})
 			}
 		}
@@ -227,11 +228,15 @@ func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity
 	}))
 	switch {
 	case b.Claims("tools"):
-		Expect(l.names()).To(ConsistOf(b.As(who).MustListAll(ctx).Names()), "tools/list in %s as %s: expected the tools of %s, got others", revision, who, ListPath)
+		own := b.As(who).MustListAll(ctx).Names()
+		last.blame()
+		Expect(l.names()).To(ConsistOf(own), "tools/list in %s as %s: expected the tools of %s, got %s", revision, who, ListPath,
+			otherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.names()))))
 	case b.Drupal != nil:
+		last.blame()
 		Expect(b.shownFault(who, l.names())).To(BeEmpty(), "tools/list in %s as %s: expected exactly what the caller may see", revision, who)
 	}
-	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once", revision, who)
+	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once, got several of %s", revision, who, fewOf(repeated(l.names())))
 }
 
 // metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
@@ -311,11 +316,11 @@ func (b *Bridge) notShown(ctx context.Context, revision Revision, who Identity) 
 	shown := s.ListAllTools(ctx).names()
 	switch {
 	case b.Claims("tools"):
-		Expect(shown).To(BeEmpty(), "tools/list in %s as %s, whom %s refuses: expected no tool, got some", revision, who, ListPath)
+		Expect(shown).To(BeEmpty(), "tools/list in %s as %s, whom %s refuses: expected no tool, got %s", revision, who, ListPath, fewOf(shown))
 	case b.Drupal != nil && who == Anonymous:
 		visible := b.Visible(who)
-		Expect(slices.DeleteFunc(shown, func(name string) bool { return contains(visible, name) })).
-			To(BeEmpty(), "tools/list in %s as %s: expected nothing that the caller may not run, got more", revision, who)
+		more := minus(shown, visible)
+		Expect(more).To(BeEmpty(), "tools/list in %s as %s: expected nothing that the caller may not run, got %s", revision, who, fewOf(more))
 	}
 }
 

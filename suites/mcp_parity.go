@@ -34,7 +34,7 @@ func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity)
 	listed := b.As(who).MustListAll(ctx)
 	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
 	b.For(who, "", func() {
-		Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got another list", revision, who, ListPath)
+		Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got %s", revision, who, ListPath, otherNames(listed.Names(), shown.names()))
 	})
 	for _, tool := range shown.Tools {
 		other, there := listed.Find(tool.Name())
@@ -42,7 +42,8 @@ func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity)
 			continue // the lists differ, which is told above
 		}
 		b.For(who, tool.Name(), func() {
-			Expect(jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another", tool.Name(), revision, ListPath)
+			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
+			Expect(difference).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another: %s", tool.Name(), revision, ListPath, difference)
 			otherwise := toldOtherwise(other, tool)
 			Expect(otherwise).To(BeEmpty(), "%s in %s: expected what %s tells of it, got %s", tool.Name(), revision, ListPath, otherwise)
 		})

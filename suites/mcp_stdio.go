@@ -36,7 +36,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			names := p.listAll(ctx)
 			if b.Drupal != nil {
 				Expect(b.shownFault(Service, names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected exactly what service may see", revision)
-				Expect(repeated(names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected each tool once", revision)
+				Expect(repeated(names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected each tool once, got several of %s", revision, fewOf(repeated(names)))
 				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
 				result, _ := called["result"].(map[string]any)
 				Expect(result).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
@@ -48,7 +48,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			Expect(codeOf(refused)).To(Equal("-32602"), "tools/call of %s over stdio: expected the protocol error -32602, got %s", noSuchTool, exact.Short(refused))
 			unknown := p.call(ctx, "no/such/method", map[string]any{})
 			Expect(codeOf(unknown)).To(Equal("-32601"), "no/such/method over stdio: expected the protocol error -32601, got %s", exact.Short(unknown))
-			Expect(p.strange).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got something else")
+			Expect(p.strange).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got %s", fewOf(p.strange))
 		}
 		Expect(spoken).NotTo(BeZero(), "initialize over stdio: expected one of the revisions %v in the answer, got neither", revisions)
 	})
@@ -182,7 +182,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			}
 			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
 		case <-patience.C:
-			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got only other lines", method)
+			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got other lines only: %s", method, fewOf(p.strange))
 			Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
 		case <-ctx.Done():
 			Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))

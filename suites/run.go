@@ -182,18 +182,28 @@ func (c *collector) collect(spec types.SpecReport) {
 }
 
 // sentence is a failure's message as one line: the line in the form of mismatch where there is one, with the short
-// explanation before it as its note; else all of it.
+// explanation before it as its note. Where the explanation says what was expected and Gomega shows a text, that is what
+// was got. Else it is all of the message.
 func sentence(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
+	if len(lines) > 1 && strings.HasPrefix(lines[0], "Timed out") {
+		lines = lines[1:]
+	}
+	first := strings.TrimSpace(lines[0])
 	for i, line := range lines {
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "<string>: "))
-		if expected, _ := splitMismatch(line); expected == "" {
-			continue
+		line = strings.TrimSpace(line)
+		shown, isText := strings.CutPrefix(line, "<string>: ")
+		expected, _ := splitMismatch(shown)
+		switch {
+		case expected != "" && (i == 0 || first == "Expected"):
+			return shown
+		case expected != "":
+			return about(shown, first)
+		case isText && strings.Contains(first, ": expected "):
+			return first + ", got " + shown
+		case isText && i > 1:
+			return first + ": " + shown
 		}
-		if i == 0 || lines[0] == "Expected" || strings.HasPrefix(lines[0], "Timed out") {
-			return line
-		}
-		return about(line, strings.TrimSpace(lines[0]))
 	}
 	return oneLine(message)
 }
@@ -206,6 +216,9 @@ func about(message, note string) string {
 		return message
 	case !found:
 		return note + ": " + message
+	}
+	if noted, ok := strings.CutSuffix(subject, ")"); ok {
+		return fmt.Sprintf("%s, %s): expected %s", noted, note, rest)
 	}
 	return fmt.Sprintf("%s (%s): expected %s", subject, note, rest)
 }

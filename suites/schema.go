@@ -61,4 +61,9 @@ func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema 
 }
 
 // validity judges by the dialect that a schema declares, Draft 7 where it declares none.
-func validity(schema any) string { return jsonschema.Fault(schema, jsonschema.Draft7) }
+func validity(schema any) string {
+	if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
+		return "one that is not: " + f
+	}
+	return ""
+}

@@ -248,14 +248,14 @@ func BeUnknown(ask func(ctx context.Context, name string) *Answer, ctx context.C
 		if a.Status != http.StatusNotFound {
 			return a.Outcome()
 		}
+		if x, y, z := bodyOf(a, name), bodyOf(one, first), bodyOf(two, second); y == z && x != y {
+			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
+		}
 		for _, h := range headerNames(a, one, two) {
 			x, y, z := headerOf(a, h, name), headerOf(one, h, first), headerOf(two, h, second)
 			if y == z && x != y {
 				return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
 			}
-		}
-		if x, y, z := bodyOf(a, name), bodyOf(one, first), bodyOf(two, second); y == z && x != y {
-			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
 		}
 		return ""
 	})

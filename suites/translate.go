@@ -170,6 +170,7 @@ var _ = Area("translate", func(b *Bridge) {
 		Expect(listing.Fault).To(BeEmpty(), "a site with methods that cannot be translated")
 		for _, name := range want {
 			b.For(Agent, name, func() {
+				listing.pageOf(name).blame()
 				Expect(listing.Names()).To(ContainElement(name), "list of a site with methods that cannot be translated: expected the good tool %q, got %d tools without it", name, len(listing.Names()))
 				Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
 				tool, _ := listing.Find(name)
@@ -183,6 +184,7 @@ var _ = Area("translate", func(b *Bridge) {
 			}
 			b.For(Agent, tool.Name(), func() {
 				fault := toolFault(tool)
+				listing.pageOf(tool.Name()).blame()
 				Expect(fault).To(BeEmpty(), "%s: expected a tool that clients can read, or none, got one that they cannot: %s", tool.Name(), fault)
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -226,7 +227,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		go func() {
 			defer GinkgoRecover()
 			defer close(gone)
-			b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Fresh: true})
+			b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
 		}()
 		Eventually(b.Upstream.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
 		leave()
@@ -251,29 +252,45 @@ var _ = Area("upstream", func(b *Bridge) {
 		elsewhere, host := b.elsewhere()
 		there := "http://" + host
 
-		b.As(Agent).Describe(ctx, there+"/jsonrpc")
-		b.As(Agent).Invoke(ctx, there+"/jsonrpc", Args{})
-		b.As(Agent).Invoke(ctx, "//"+host+"/jsonrpc", Args{})
-		b.As(Agent).Invoke(ctx, "@"+host+"/", Args{})
-		b.As(Agent).List(ctx, there)
-		b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
-		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
-			b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}},
-				Body: strings.NewReader(fmt.Sprintf(`{"name":%q,"arguments":{}}`, known))})
+		lures := func(what string, ask func()) {
+			b.Row(Agent, "", what, func() {
+				before := len(elsewhere())
+				ask()
+				visits := elsewhere()[before:]
+				Expect(visits).To(BeEmpty(), "%s: expected no connection to another host than the site, got %s at %s", what, fewOf(visits), host)
+			})
 		}
-		for _, f := range []mockdrupal.Fault{
-			{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"},
-			{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307},
-			{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"},
-			{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"},
+		lures("a name on describe", func() { b.As(Agent).Describe(ctx, there+"/jsonrpc") })
+		for _, name := range []string{there + "/jsonrpc", "//" + host + "/jsonrpc", "@" + host + "/"} {
+			lures("the name "+name+" on invoke", func() { b.As(Agent).Invoke(ctx, name, Args{}) })
+		}
+		lures("a cursor", func() { b.As(Agent).List(ctx, there) })
+		lures("the header Host on list", func() {
+			b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
+		})
+		body := fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)
+		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
+			lures("the header "+name+" on invoke", func() {
+				b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}}, Body: strings.NewReader(body), Show: body})
+			})
+		}
+		for _, f := range []siteFailure{
+			{"a redirect of a call", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
+			{"a redirect of a call that keeps the verb", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
+			{"a redirect of discovery", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
+			{"a $ref in a schema", mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
 		} {
-			stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
-			disarm := b.Drupal.Arm(f)
-			b.As(stranger).List(ctx)
-			b.As(Agent).Invoke(ctx, known, Args{})
-			disarm()
+			lures(f.name, func() {
+				stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
+				defer b.Drupal.Arm(f.fault)()
+				b.As(stranger).List(ctx)
+				b.As(Agent).Invoke(ctx, known, Args{})
+			})
 		}
 		b.recovered(ctx, asAgent(known))
+		if b.wrong() {
+			return
+		}
 		Expect(elsewhere()).To(BeEmpty(), "no input may make the bridge call another host than the site: expected no connection, got one to %s", host)
 	})
 
@@ -316,7 +333,7 @@ var _ = Area("upstream", func(b *Bridge) {
 func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {
 	for _, f := range failures {
 		f.fault.Route = "jsonrpc"
-		b.Row(call.Identity, "", f.name, func() {
+		b.Row(call.Identity, "", "the site gives "+f.name, func() {
 			defer b.Upstream.Arm(f.fault)()
 			Expect(b.make(ctx, call)).To(judge)
 		})
@@ -384,7 +401,7 @@ func (b *Bridge) elsewhere() (visitors func() []string, host string) {
 
 func mustBeValidCall(entry mockdrupal.Entry) {
 	fault := callFault(entry)
-	Expect(fault).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got one of which %s: %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))
+	Expect(fault).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got one that is not (%s): %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))
 }
 
 // callFault says what keeps a request to the site from being valid JSON-RPC 2.0 with an id; "" when it is.
@@ -415,7 +432,7 @@ func callFault(entry mockdrupal.Entry) string {
 		case nil:
 			return "there is no `id`"
 		case map[string]any, []any, bool:
-			return fmt.Sprintf("`id` is a %T", id)
+			return "`id` is " + typeOf(id)
 		}
 		switch params := call["params"].(type) {
 		case nil:
@@ -424,7 +441,7 @@ func callFault(entry mockdrupal.Entry) string {
 			}
 		case map[string]any, []any:
 		default:
-			return fmt.Sprintf("`params` is a %T", params)
+			return "`params` is " + typeOf(params)
 		}
 	}
 	return ""
@@ -436,12 +453,14 @@ func errorBody(e *fixtures.RPCError, id string) string {
 
 // BeUpstreamError matches the refusal that a broken answer of the site becomes: 500, 502 or 503, never the page itself.
 func BeUpstreamError() OmegaMatcher {
-	return judging("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *Answer) bool {
-		switch a.Status {
-		case 500, 502, 503:
-			return a.Code() != "" && !strings.Contains(string(a.Body), pageMark)
+	return Meet("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *Answer) string {
+		switch at := strings.Index(string(a.Body), pageMark); {
+		case a.Code() == "" || !slices.Contains([]int{500, 502, 503}, a.Status):
+			return a.Outcome()
+		case at >= 0:
+			return fmt.Sprintf("%d with the site's page in it: …%s", a.Status, exact.Cut(oneLine(string(a.Body[max(0, at-60):])), 120))
 		}
-		return false
+		return ""
 	})
 }
 

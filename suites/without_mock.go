@@ -148,7 +148,7 @@ func (b *Bridge) runsAllowedOnce(ctx SpecContext) {
 		b.mustReach(ctx, call)
 		for _, f := range afterTheRun {
 			f.fault.Route, f.fault.Run = mockdrupal.RouteJSONRPC, true
-			b.Row(call.Identity, call.Tool, f.name, func() {
+			b.Row(call.Identity, call.Tool, "the site gives "+f.name, func() {
 				defer b.Upstream.Arm(f.fault)()
 				b.Upstream.Mark()
 				Expect(b.make(ctx, call)).To(CallOnce())

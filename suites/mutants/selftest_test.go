@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"bridgecheck/reports"
@@ -68,5 +69,23 @@ func TestTwoFaultsOfOneClauseAreBothTold(t *testing.T) {
 		if !slices.Equal(told, c.told) {
 			t.Errorf("%s: told of %v, not of %v", c.clause, told, c.told)
 		}
+	}
+}
+
+// What a check sends to clean up, behind the fault, shows nothing of it.
+func TestTheCurlLineLeadsToTheAnswerThatShowsTheFault(t *testing.T) {
+	m, ok := Find("circular-reference-as-it-is")
+	if !ok {
+		t.Fatal("the mutant is gone")
+	}
+	report, err := Judge(t.Context(), m, suites.Options{Only: m.Breaks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Results[0]
+	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
+		return strings.Contains(r.Curl, e.Request.URL) && e.Response != nil && strings.Contains(e.Response.Body, "bad.cyclic_ref")
+	}) {
+		t.Errorf("%s: %s leads to an answer without it", r.Message, r.Curl)
 	}
 }
