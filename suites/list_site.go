@@ -80,16 +80,18 @@ var _ = Area("list", func(b *Bridge) {
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
 		for _, who := range []Identity{Agent, Discoverer} {
 			list := b.As(who).MustListAll(ctx)
-			b.eachCaller(list.Pages, func(page *Answer) { Expect(page).To(GiveAwayNone(b.hiddenFrom(list))) })
+			hidden := b.hiddenFrom(list)
+			b.eachCaller(list.Pages, func(page *Answer) { Expect(page).To(GiveAwayNone(hidden)) })
 		}
 		caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
 		list := b.allTools(ctx, caller)
 		if len(list.Pages) < 2 {
 			NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
 		}
+		hidden := b.hiddenFrom(list)
 		b.Row(caller.who, "", "hidden tools between the visible ones", func() {
 			for _, page := range list.Pages {
-				Expect(page).To(GiveAwayNone(b.hiddenFrom(list)))
+				Expect(page).To(GiveAwayNone(hidden))
 			}
 		})
 	})

@@ -304,7 +304,7 @@ func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *
 	b.everyTool(ctx, func(list Listing, page *Answer, t Tool) {
 		Expect(page).To(HoldTool(t, expected, func(t Tool) string {
 			m := b.methodOf(t.Name())
-			if m == nil || !translatable(b, m) || contains(repeated(list.Names()), t.Name()) {
+			if m == nil || !translatable(b, m) || !list.Once(t.Name()) {
 				return ""
 			}
 			judged++

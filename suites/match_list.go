@@ -91,7 +91,7 @@ func HaveNamesOf(other Listing) types.GomegaMatcher {
 // HaveOnce matches a listing with exactly one tool of the name.
 func HaveOnce(name string) types.GomegaMatcher {
 	return &listingMatcher{expected: fmt.Sprintf("one tool %q", name), judge: func(l Listing) string {
-		if contains(repeated(l.Names()), name) {
+		if !l.Once(name) {
 			return "several"
 		}
 		return ""

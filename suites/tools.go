@@ -45,6 +45,19 @@ func (l Listing) Names() []string {
 	return names
 }
 
+// Once tells whether exactly one tool has the name.
+func (l Listing) Once(name string) bool {
+	count := 0
+	for _, page := range l.Pages {
+		for _, t := range page.Tools() {
+			if t.Name() == name {
+				count++
+			}
+		}
+	}
+	return count == 1
+}
+
 // Find gives the listed tool of a name.
 func (l Listing) Find(name string) (Tool, bool) {
 	tools := l.Tools()
