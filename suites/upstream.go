@@ -163,10 +163,10 @@ var _ = Area("upstream", func(b *Bridge) {
 			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
 			{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
 		}
-		b.listOutlasts(ctx, limit)
 		if b.outlastsAll(ctx, hangs, call, limit) {
 			return
 		}
+		b.listOutlasts(ctx, limit)
 		for _, f := range hangs { // one after the other, to tell which it is
 			disarm, err := b.Upstream.TryArm(f.fault)
 			if err != nil && f.fault.Kind != mockdrupal.FaultDeaf {
