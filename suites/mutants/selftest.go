@@ -41,7 +41,7 @@ func JudgeRow(ctx context.Context, m Mutant, o suites.Options) Row {
 type Worker func(ctx context.Context, m Mutant) (Row, error)
 
 // fewCases are those made up where a mutant is about something else: that a check of it runs shows with these, too.
-const fewCases = 40
+const fewCases = 12
 
 // madeUp tells which clauses are judged by many made-up cases.
 func madeUp(id string) bool {
