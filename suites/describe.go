@@ -213,21 +213,28 @@ var _ = Area("describe", func(b *Bridge) {
 // of the language has; and those that a careless message does not hold whole.
 var oddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
 
-// eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs.
+// eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs: of
+// each caller no more than --cases.
 func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
 	own := b.As(Agent).MustListAll(ctx)
-	for _, tool := range own.Tools() {
-		b.For(Agent, tool.Name(), func() { visit(b.As(Agent), tool) })
+	visitSome := func(who Identity, tools []Tool) {
+		for _, tool := range some(b.dice("describe"), tools, b.cases) {
+			b.For(who, tool.Name(), func() { visit(b.As(who), tool) })
+		}
 	}
+	visitSome(Agent, own.Tools())
 	if b.Drupal == nil {
 		return
 	}
+	shown := own.Names()
 	for _, who := range []Identity{Discoverer, Admin} {
+		var only []Tool
 		for i, tool := range b.As(who).ListAll(ctx).Tools() {
-			if i == 0 || !contains(own.Names(), tool.Name()) {
-				b.For(who, tool.Name(), func() { visit(b.As(who), tool) })
+			if i == 0 || !contains(shown, tool.Name()) {
+				only = append(only, tool)
 			}
 		}
+		visitSome(who, only)
 	}
 }
 

@@ -49,28 +49,28 @@ type toolCase struct {
 }
 
 // strictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
-// the twins of all that break it. What a tool takes is asked once a run, and of the first one each time anew, for it
-// shows that the bridge still takes any.
+// the twins of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
+// run, and of the first one each time anew, for it shows that the bridge still takes any.
 func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []strictTool {
 	listed := b.As(Agent).MustListAll(ctx)
-	var tools []strictTool
+	var able []strictTool
 	for _, s := range b.samples(Agent, kinds...) {
-		shown, ok := listed.Find(s.Name)
-		if !ok || len(s.Params) == 0 {
-			continue
+		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
+			if made := b.makers.ForArguments(shown.Input()); made != nil {
+				able = append(able, strictTool{s, made})
+			}
 		}
-		made := b.makers.ForArguments(shown.Input())
-		if made == nil {
-			continue
-		}
-		key := takenBy{s.Name, made}
+	}
+	var tools []strictTool
+	for _, t := range some(b.dice("strict"), able, b.cases) {
+		key := takenBy{t.Name, t.Maker}
 		taken, asked := b.taken[key]
 		if !asked || len(tools) == 0 {
-			taken = made.Taken(func(arguments any) bool { return !b.As(Agent).Invoke(ctx, s.Name, arguments).IsError() })
+			taken = t.Taken(func(arguments any) bool { return !b.As(Agent).Invoke(ctx, t.Name, arguments).IsError() })
 			b.taken[key] = taken
 		}
 		if taken != nil {
-			tools = append(tools, strictTool{s, taken.With(b.dice(s.Name))})
+			tools = append(tools, strictTool{t.sample, taken.With(b.dice(t.Name))})
 		}
 	}
 	if len(tools) == 0 {
@@ -248,10 +248,9 @@ type resultCase struct {
 	fits bool
 }
 
-// resultCases are the results to be tried, in rounds of at most one for each tool.
+// resultCases are the results to be tried, in rounds of at most one for each tool. There are no more than --cases.
 func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 	var rounds [][]resultCase
-	total := 0
 	for _, t := range tools {
 		fitting, broken := t.Edges(), t.Broken()
 		for range drawnResults {
@@ -264,15 +263,19 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 		}
 		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
 		for i, c := range slices.Concat(fitting, broken) {
-			if total == b.cases {
-				break
-			}
-			total++
 			if i == len(rounds) {
 				rounds = append(rounds, nil)
 			}
 			rounds[i] = append(rounds[i], resultCase{t, c, i < len(fitting)})
 		}
+	}
+	left := b.cases
+	for i, round := range rounds {
+		if left == 0 {
+			return rounds[:i]
+		}
+		rounds[i] = round[:min(left, len(round))]
+		left -= len(rounds[i])
 	}
 	return rounds
 }

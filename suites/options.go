@@ -63,7 +63,7 @@ type Options struct {
 	Timeout         time.Duration                                     // of one request; 0: 10 s
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
 	Seed            int64                                             // of generated cases; 0: 1
-	Cases           int                                               // generated cases of one check at most; 0: 400
+	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
 	Makers          *cases.Makers                                     // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
 	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody

@@ -113,9 +113,13 @@ func (a actors) sequence(dice *rand.Rand) []step {
 	return steps
 }
 
+// some are n of all in their order; which ones, the dice say.
 func some[T any](dice *rand.Rand, all []T, n int) []T {
+	if n >= len(all) {
+		return slices.Clone(all)
+	}
 	var chosen []T
-	for _, i := range dice.Perm(len(all))[:min(n, len(all))] {
+	for _, i := range slices.Sorted(slices.Values(dice.Perm(len(all))[:n])) {
 		chosen = append(chosen, all[i])
 	}
 	return chosen

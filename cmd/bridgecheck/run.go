@@ -80,7 +80,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request")
 	flags.DurationVar(&f.runTimeout, "run-timeout", 10*time.Minute, "of the whole run")
 	flags.Int64Var(&f.seed, "seed", 1, "of generated cases")
-	flags.IntVar(&f.cases, "cases", 400, "generated cases that one check tries at most")
+	flags.IntVar(&f.cases, "cases", 400, "generated cases, and tools to describe, that one check tries at most")
 	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
 	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report tells the differences to it")

@@ -33,7 +33,7 @@ type File struct {
 	Baseline       string              `yaml:"baseline"`       // file of known failures, beside this file
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report
 	Seed           int64               `yaml:"seed"`           // of generated cases; default 1
-	Cases          int                 `yaml:"cases"`          // generated cases that one check tries at most; default 400
+	Cases          int                 `yaml:"cases"`          // generated cases, and tools to describe, that one check tries at most; default 400
 
 	path     string
 	lines    map[string]int // of keys, for mistakes that only show later

@@ -20,8 +20,8 @@ func All() []Mutant { return append(Zoo(), Variants()...) }
 // JudgeRow runs the suites against one mutant in this process and sums the report up. Ginkgo runs one tree at a time in
 // a process, so mutants side by side need processes of their own.
 func JudgeRow(ctx context.Context, m Mutant, o suites.Options) Row {
-	if len(o.Only) == 0 && !slices.ContainsFunc(m.Breaks, costly) {
-		o.Skip = append(slices.Clone(o.Skip), "load/*")
+	if len(o.Only) == 0 {
+		o.Skip = append(slices.Clone(o.Skip), m.spared()...)
 	}
 	if len(m.Breaks) > 0 && !slices.ContainsFunc(m.Breaks, madeUp) {
 		o.Cases = fewCases
@@ -46,11 +46,24 @@ const fewCases = 12
 // madeUp tells which clauses are judged by many made-up cases.
 func madeUp(id string) bool {
 	return slices.Contains([]string{"invoke/invalid-arguments-400", "invoke/arguments-forwarded", "invoke/output-matches-schema", "upstream/eager-validation",
-		"describe/equals-list", "list/order-stable", "access/no-cross-talk"}, id)
+		"describe/answers-tool", "describe/equals-list", "list/order-stable", "access/no-cross-talk"}, id)
 }
 
-// costly tells which clauses take seconds: they judge the mutants that are about them, and the reference.
-func costly(id string) bool { return strings.HasPrefix(id, "load/") }
+// spared are the clauses that a bridge is not judged by, for they cost much: those of load judge the mutants that are
+// about load, and the reference; of the others that send much, each judges the mutants that are about it, and every
+// correct bridge.
+func (m Mutant) spared() []string {
+	var ids []string
+	if !slices.ContainsFunc(m.Breaks, func(id string) bool { return strings.HasPrefix(id, "load/") }) {
+		ids = append(ids, "load/*")
+	}
+	for _, id := range []string{"invoke/large-body", "fresh/single-flight", "upstream/pooled"} {
+		if len(m.Breaks) > 0 && !slices.Contains(m.Breaks, id) && !slices.Contains(m.Free, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 // Selftest has all the mutants judged, so many at a time, and gives the matrix in their order. What comes out otherwise
 // than it should on the busy machine is judged once more, alone. progress is told of each row as it comes; nil: nobody.
