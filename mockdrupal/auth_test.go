@@ -87,6 +87,8 @@ func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
 		{"basic where it is not", []string{"bearer"}, basic, 403},
 		{"bearer where it is taken", []string{"bearer"}, "Bearer agent-token", 200},
 		{"bearer where there is no OAuth", []string{"basic"}, "Bearer agent-token", 401},
+		{"bearer after another word", []string{"basic", "bearer"}, "x Bearer agent-token", 401},
+		{"bearer after blanks", []string{"bearer"}, "Bearer   agent-token", 200},
 		{"bearer in lower case is no credential", []string{"basic", "bearer"}, "bearer agent-token", 401},
 		{"basic without a colon is none", []string{"basic"}, "Basic YWdlbnQ=", 401},
 		{"basic scheme in any case", []string{"basic"}, "bAsIc YWdlbnQ6YWdlbnQtcGFzcw==", 200},
@@ -127,7 +129,12 @@ func TestBearerTokensOfTheSiteFile(t *testing.T) {
 		{"of a blocked account", "blocked", 0, 401, "has been revoked"},
 		{"no token at all", "abc", 0, 401, "must have two dots"},
 		{"not base64", "a b.c!.d", 0, 401, "Base64Url"},
-		{"signed by no one", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", 0, 401, "could not be verified"},
+		{"signed by no one", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", 0, 401, "missing the Signature part"},
+		{"signed by another", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AAAA", 0, 401, "could not be verified"},
+		{"no claims", "eyJhbGciOiJub25lIn0..AAAA", 0, 401, "missing the Claim part"},
+		{"headers that are none", "MQ.eyJzdWIiOiIxIn0.AAAA", 0, 401, "headers must be an array"},
+		{"claims that are no JSON", "eyJhbGciOiJub25lIn0.e30x.AAAA", 0, 401, "decoding from JSON"},
+		{"bits to spare", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AAB", 0, 401, "Base64Url"},
 	} {
 		s.Advance(c.advance)
 		res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+c.token)

@@ -126,9 +126,9 @@ func (v *Visit) Tool(id string) (*fixtures.Method, bool) {
 	return m.Method, true
 }
 
-// Run runs a method with arguments that nobody checked, as the module's v1.3 does. failed is the JSON-RPC error's
-// message, "" when the method went well.
-func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, failed string) {
+// Run runs a method with arguments that nobody checked, as the module's v1.3 does. When the method fails, ok is false and
+// message is the JSON-RPC error's.
+func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message string, ok bool) {
 	m := v.x.state.methods[id]
 	raw, err := php.Encode(php.Object{Array: arguments})
 	if err != nil {
@@ -137,9 +137,9 @@ func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, failed s
 	v.x.note(func(e *Entry) { e.Calls = []Call{{Method: id, Params: raw}} })
 	r := v.x.execute(&rpcCall{method: m, id: "module", arguments: arguments, raw: raw, unchecked: true})
 	if r.err != nil {
-		return nil, r.err.message
+		return nil, r.err.message, false
 	}
-	return r.result, ""
+	return r.result, "", true
 }
 
 // JSONRPC hands the request to the jsonrpc module's controller, past its route's permission.

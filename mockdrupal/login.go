@@ -2,6 +2,7 @@ package mockdrupal
 
 import (
 	"net/http"
+	"strconv"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal/php"
@@ -37,6 +38,9 @@ const wrongCredentials = "Sorry, unrecognized username or password."
 // login is POST /user/login?_format=json. Without a format it is the page with the form.
 func (x *exchange) login() *Answer {
 	if format, _ := x.format(); x.verb != http.MethodPost || format != "json" {
+		if x.caller.scheme != "" { // as Drupal's AccessDeniedSubscriber has it
+			return redirectTo(x.base() + "/user/" + strconv.Itoa(x.caller.user.UID))
+		}
 		return page(http.StatusOK, "Log in | "+x.state.site.Title)
 	}
 	if x.caller.scheme != "" {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
-	"encoding/json"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -79,14 +78,15 @@ func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) 
 	}
 }
 
-// bearerToken reads a bearer token as simple_oauth does: the word Bearer in this case and no other.
+// bearerToken reads a bearer token: simple_oauth looks for the word Bearer in this case and no other, the resource server
+// takes it off where it comes first.
 func bearerToken(r *http.Request) (string, bool) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
-	if header == "Bearer" {
-		return "", true
+	token := header
+	if rest := strings.TrimPrefix(header, "Bearer"); strings.TrimSpace(rest) != rest {
+		token = strings.TrimSpace(rest)
 	}
-	_, token, ok := strings.Cut(header, "Bearer ")
-	return strings.TrimSpace(token), ok
+	return token, header == "Bearer" || strings.Contains(header, "Bearer ")
 }
 
 // takesBearer tells whether the site has OAuth at all: without it a bearer token is no credential.
@@ -144,20 +144,32 @@ func (x *exchange) accountByID(uid string) *fixtures.User {
 	return nil
 }
 
-// malformed says why a text cannot even be a token.
+// malformed says why a text cannot even be a token, as lcobucci/jwt's parser does.
 func malformed(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return notThreeParts
 	}
-	for i, part := range parts {
-		decoded, err := base64.RawURLEncoding.DecodeString(part)
+	for i, name := range []string{"Header", "Claim", "Signature"} {
+		if parts[i] == "" {
+			return "The JWT string is missing the " + name + " part"
+		}
+	}
+	for i, name := range []string{"headers", "claims"} {
+		decoded, err := base64.RawURLEncoding.Strict().DecodeString(parts[i])
 		if err != nil {
 			return notBase64
 		}
-		if i < 2 && !json.Valid(decoded) {
+		doc, err := php.Decode(decoded)
+		if err != nil {
 			return notJSON
 		}
+		if _, ok := doc.(*php.Array); !ok {
+			return name + " must be an array"
+		}
+	}
+	if _, err := base64.RawURLEncoding.Strict().DecodeString(parts[2]); err != nil {
+		return notBase64
 	}
 	return ""
 }

@@ -165,9 +165,9 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
 	if _, ok := v.Tool(name); !ok {
 		return notFound(v, name)
 	}
-	result, failed := v.Run(name, arguments)
-	if failed != "" {
-		return failure(v, http.StatusInternalServerError, "execution_error", failed)
+	result, message, ok := v.Run(name, arguments)
+	if !ok {
+		return failure(v, http.StatusInternalServerError, "execution_error", message)
 	}
 	answer := php.Map(php.Pair{Name: "result", Value: result})
 	if _, err := php.Encode(answer); err != nil {
