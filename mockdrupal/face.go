@@ -3,6 +3,7 @@ package mockdrupal
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal/php"
@@ -111,10 +112,18 @@ func (v *Visit) Tools() []*fixtures.Method {
 	return tools
 }
 
-// Exposed tells whether the site has a method of this id with the McpTool attribute.
-func (v *Visit) Exposed(id string) bool {
-	m, ok := v.x.state.methods[id]
-	return ok && m.MCP != nil
+// Exposed returns the id of the method with the McpTool attribute that an address names: this very one, or else the first
+// that differs in case only. ok is false when there is none.
+func (v *Visit) Exposed(name string) (id string, ok bool) {
+	if m, has := v.x.state.methods[name]; has && m.MCP != nil {
+		return name, true
+	}
+	for _, m := range v.x.state.order {
+		if m.MCP != nil && strings.EqualFold(m.ID, name) {
+			return m.ID, true
+		}
+	}
+	return "", false
 }
 
 // Tool returns the method with the McpTool attribute and this id, unless the caller may not run it.

@@ -111,7 +111,7 @@ func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcEr
 	arguments := c.arguments
 	switch b.Kind {
 	case fixtures.Lookup:
-		return x.state.lookup(b, arguments), nil
+		return x.state.lookup(b, arguments)
 	case fixtures.Get:
 		return x.state.get(b, arguments)
 	case fixtures.Entity:
@@ -156,21 +156,26 @@ func (s *snapshot) items(list string) []*php.Array {
 	return items
 }
 
-func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) php.Value {
+func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) (php.Value, *rpcError) {
 	items := s.items(b.List)
 	if words := arguments.Member(b.By); b.By != "" && words != nil {
 		items = slices.DeleteFunc(items, func(item *php.Array) bool {
 			return !strings.Contains(strings.ToLower(php.ToString(item.Member(b.Match))), strings.ToLower(php.ToString(words)))
 		})
 	}
-	if page, ok := arguments.Member(b.Page).(*php.Array); ok && page.Len() > 0 && b.Page != "" {
-		items = paged(items, page)
+	if page := arguments.Member(b.Page); b.Page != "" && php.Truthy(page) {
+		switch page := page.(type) {
+		case *php.Array:
+			items = paged(items, page)
+		case string:
+			return nil, internalError("Cannot access offset of type string on string")
+		}
 	}
 	found := &php.Array{}
 	for _, item := range items {
 		found.Append(fields(item, b.Fields))
 	}
-	return found
+	return found, nil
 }
 
 // paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit all that is left is

@@ -42,7 +42,7 @@ func Face(version string) (mockdrupal.Face, error) {
 	case V13:
 		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
 	case V14:
-		exposed := func(v *mockdrupal.Visit) bool { return v.Exposed(v.Var("tool")) }
+		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
 		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
 		return face, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)

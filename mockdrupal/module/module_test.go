@@ -53,6 +53,7 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 		{"a name that is a list kills it", V13, "POST", "/mcp/tools/invoke", `{"name":["a.one"],"arguments":{}}`, 500, "unexpected error"},
 		{"no tool of its own path", V13, "POST", "/mcp/tools/a.one", `{}`, 404, "Page not found"},
 		{"the path names the tool, the body the method", V14, "POST", "/mcp/tools/a.one", `{"jsonrpc":"2.0","id":1,"method":"a.hidden"}`, 200, `"name":"agent"`},
+		{"an address in any case", V14, "POST", "/MCP/tools/A.one", `{"jsonrpc":"2.0","id":1,"method":"a.one"}`, 200, `"name":"agent"`},
 		{"a tool that is guarded", V14, "POST", "/mcp/tools/a.guarded", `{}`, 404, "Method not found"},
 		{"a method that is no tool", V14, "POST", "/mcp/tools/a.hidden", `{}`, 404, "Page not found"},
 		{"scopes that the token lacks", V14, "POST", "/mcp/tools/a.scoped", `{}`, 403, `scope="x:read x:write"`},

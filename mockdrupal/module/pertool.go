@@ -15,7 +15,8 @@ const challenge = `Bearer realm="MCP Tools"`
 // perTool is GET or POST /mcp/tools/{tool} of v1.4 and later: it checks the tool of the path, then runs whatever method
 // the body names.
 func perTool(v *mockdrupal.Visit) *mockdrupal.Answer {
-	m, ok := v.Tool(v.Var("tool"))
+	id, _ := v.Exposed(v.Var("tool")) // else there were no such address
+	m, ok := v.Tool(id)
 	if !ok {
 		return v.JSON(http.StatusNotFound, php.Map(
 			php.Pair{Name: "jsonrpc", Value: "2.0"},
