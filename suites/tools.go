@@ -161,6 +161,9 @@ func (b *Bridge) HiddenMethods() []string {
 	for i := range site.Methods {
 		if m := &site.Methods[i]; !b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
 			hidden = append(hidden, b.ToolName(m.ID))
+			if b.ToolName(m.ID) != m.ID {
+				hidden = append(hidden, m.ID) // the name that the site knows it by
+			}
 		}
 	}
 	if len(hidden) == 0 {

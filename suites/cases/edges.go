@@ -21,7 +21,11 @@ func edges(s map[string]any, value any) []Case {
 		for _, name := range types[1:] {
 			all = append(all, Case{"the type " + name, example(with(s, "type", name))})
 		}
+		if slices.Contains(types, "number") {
+			all = append(all, Case{"the type number", json.Number("0.5")}) // an example may be an integer
+		}
 	}
+	all = append(all, nothings(value)...)
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		list, _ := s[keyword].([]any)
 		for _, branch := range list {
@@ -59,6 +63,21 @@ func edges(s map[string]any, value any) []Case {
 		all = append(all, Case{"the other boolean", !v})
 	}
 	return slices.DeleteFunc(all, func(c Case) bool { return c.Value == nil })
+}
+
+// nothings are the values of a value's type that languages take for none.
+func nothings(value any) []Case {
+	switch value.(type) {
+	case map[string]any:
+		return []Case{{"empty object", map[string]any{}}}
+	case []any:
+		return []Case{{"empty list", []any{}}}
+	case string:
+		return []Case{{"empty text", ""}, {"empty text but for a zero", "0"}}
+	case json.Number:
+		return []Case{{"empty number", json.Number("0")}}
+	}
+	return nil
 }
 
 func textEdges(s map[string]any) []Case {

@@ -31,14 +31,9 @@ var errorMutants = []Mutant{
 		Front: lookingUp(toInvoke, func(asked, name string) bool { return strings.TrimSpace(asked) == name })},
 
 	{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke asks the site, not the catalog",
-		Wired: func(site *wire) front {
-			return onInvoke(func(x *exchange) {
-				authorization := x.Request.Header.Get("Authorization")
-				if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
-					site.run(x, authorization)
-				}
-			})
-		}},
+		Wired: runsHidden},
+	{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "what is no listed name is taken for an id", Claims: "naming-underscore",
+		Options: underscoring, Wired: runsHidden},
 	{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Wired: func(site *wire) front {
 		return onInvoke(func(x *exchange) {
 			authorization := x.Request.Header.Get("Authorization")
@@ -382,4 +377,14 @@ func cachedAnswers(status int) front {
 			return true
 		})(keep)
 	}
+}
+
+// runsHidden has invoke run what the site has and the catalog has not.
+func runsHidden(site *wire) front {
+	return onInvoke(func(x *exchange) {
+		authorization := x.Request.Header.Get("Authorization")
+		if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
+			site.run(x, authorization)
+		}
+	})
 }

@@ -61,6 +61,10 @@ var generatedMutants = []Mutant{
 			code, _ := arguments["code"].(string)
 			return len([]rune(code)) <= 8 && units(code) > 8
 		})},
+	{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
+		Front: refusingArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
+	{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "of the types that a value may have the first one counts",
+		Front: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
 	{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest list that is allowed is refused",
 		Front: refusingArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
 	{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "open objects are cut down to what is named",
