@@ -152,6 +152,8 @@ type Finding struct {
 	Identity    string `json:"identity,omitempty"`
 	Message     string `json:"message"`
 	KnownReason string `json:"known_reason,omitempty"` // the baseline's; empty: no entry excuses it
+
+	Expected, Actual, Curl string `json:"-"` // the result's own where this is the fault that it tells first; in no file
 }
 
 // Exchange is one request to the bridge and its answer, with what reached the site meanwhile.

@@ -157,10 +157,14 @@ func (b *Bridge) found(spec types.SpecReport) []finding {
 }
 
 // reported are findings as a report has them.
-func reported(all []finding) []reports.Finding {
+func (b *Bridge) reported(all []finding) []reports.Finding {
 	told := make([]reports.Finding, len(all))
 	for i, f := range all {
 		told[i] = reports.Finding{Tool: f.tool, Identity: f.identity, Message: f.message}
+		told[i].Expected, told[i].Actual = splitMismatch(f.message)
+		if f.answer != nil {
+			told[i].Curl = b.curl(f.answer)
+		}
 	}
 	return told
 }

@@ -159,7 +159,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.Message = c.bridge.redact.Text(sentence(r.Message))
 	found := c.bridge.found(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, r.Message, r.Findings = broken(clause), found[0].message, reported(found)
+		r.Verdict, r.Message, r.Findings = broken(clause), found[0].message, c.bridge.reported(found)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)

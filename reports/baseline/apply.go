@@ -88,6 +88,7 @@ func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry
 	case len(fresh) > 0:
 		if known := len(faults) - len(fresh); known > 0 {
 			result.Message = fmt.Sprintf("%s (not in the baseline%s; other faults that are: %d)", fresh[0].Message, alsoFresh(fresh[1:]), known)
+			result.Expected, result.Actual, result.Curl = fresh[0].Expected, fresh[0].Actual, fresh[0].Curl
 		}
 	case len(right) > 0:
 		f.repaired(result, right, fmt.Sprintf("; what stays as the baseline says: %d", len(faults)))

@@ -208,3 +208,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAFaultThatIsNotKnownIsToldWithItsOwnRequest(t *testing.T) {
+	known := reports.Finding{Tool: "get", Message: "get: expected 404, got 200", Expected: "404", Actual: "200", Curl: "curl get"}
+	fresh := reports.Finding{Tool: "search", Message: "search: expected 404, got 500", Expected: "404", Actual: "500", Curl: "curl search"}
+	r := &reports.Report{Results: []reports.Result{{ID: "a/b", Level: reports.MUST, Verdict: reports.Fail, Message: known.Message,
+		Expected: known.Expected, Actual: known.Actual, Curl: known.Curl, Findings: []reports.Finding{known, fresh}}}}
+	(&File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "r"}}}).Apply(r, time.Now())
+	if got := r.Results[0]; got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl search" {
+		t.Errorf("%s: %s, got %s by %s", got.Verdict, got.Message, got.Actual, got.Curl)
+	}
+}
