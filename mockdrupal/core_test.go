@@ -35,6 +35,7 @@ func TestRequestsAsDrupalCoreTakesThem(t *testing.T) {
 		{"a missing address as it was sent, with its referer", "Symfony RouterListener", "GET", "/No%2Fne/?_format=json", []string{"Referer", "http://a/"},
 			outcome{404, `\/No%2Fne\/\u0022 (from \u0022http:\/\/a\/\u0022)`}},
 		{"an address is decoded twice", "Drupal PathProcessorDecode and Router", "GET", "/jsonrpc/methods/test%252Eecho", []string{"Authorization", agentBasic}, outcome{200, `"id":"test.echo"`}},
+		{"an address that is not UTF-8", "Drupal Router, preg_match with u", "GET", "/jsonrpc/methods/%FF?_format=json", []string{"Authorization", agentBasic}, outcome{404, "No route found"}},
 		{"a plus is a blank", "Drupal PathProcessorDecode", "GET", "/jsonrpc/methods/test.a+b", []string{"Authorization", agentBasic}, outcome{200, `"id":"test.a b"`}},
 		{"slashes at the end", "Drupal RouteProvider", "GET", "/jsonrpc/methods//", []string{"Authorization", agentBasic}, outcome{200, `"data":[`}},
 		{"an encoded slash at the end is none", "Drupal RouteProvider", "GET", "/jsonrpc/methods%2F", []string{"Authorization", agentBasic}, outcome{404, "Page not found"}},

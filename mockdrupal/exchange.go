@@ -130,8 +130,8 @@ func (x *exchange) note(change func(*Entry)) { x.d.journal.edit(x.entry, change)
 func (x *exchange) query(name string) (value string, isList, has bool) {
 	for _, pair := range strings.Split(x.r.URL.RawQuery, "&") {
 		key, raw, _ := strings.Cut(pair, "=")
-		base, _, list := strings.Cut(strings.TrimLeft(phpUnescape(key), " "), "[")
-		if argument.Replace(base) == name {
+		base, index, list := strings.Cut(strings.TrimLeft(phpUnescape(key), " "), "[")
+		if argument.Replace(base) == name && (!list || strings.Contains(index, "]")) {
 			value, isList, has = phpUnescape(raw), list, true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gorilla/mux"
 
@@ -74,8 +75,11 @@ func anyCase(template string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-// find routes the exchange by Drupal's reading of its path; nil when there is no such route.
+// find routes the exchange by Drupal's reading of its path; nil when there is no such route, as for what is not UTF-8.
 func (d *Drupal) find(x *exchange) (*route, map[string]string) {
+	if !utf8.ValidString(x.path) {
+		return nil, nil
+	}
 	var match mux.RouteMatch
 	d.router.Match(&http.Request{Method: x.verb, URL: &url.URL{Path: x.path}, Host: x.r.Host}, &match)
 	if match.Route == nil {

@@ -207,7 +207,7 @@ func (s *snapshot) get(b *fixtures.Behaviour, arguments *php.Array) (php.Value, 
 	want, text := php.ToString(argument), b.Text
 	switch argument.(type) {
 	case *php.Array:
-		return nil, internalError("Illegal offset type in isset or empty")
+		return nil, internalError("Illegal offset type")
 	case string, int64: // Drupal finds nothing by other types
 		for _, item := range s.items(b.List) {
 			if php.ToString(item.Member(b.Match)) != want {
