@@ -30,7 +30,7 @@ func bounded(r *Report, l limits) *Report {
 	c := *r
 	c.Capabilities = notNil(c.Capabilities)
 	c.Ledger.Unchecked = notNil(c.Ledger.Unchecked)
-	c.CutShort = text(c.CutShort, l.text)
+	c.CutShort, c.NoBridge = text(c.CutShort, l.text), text(c.NoBridge, l.text)
 	c.DurationMS = max(c.DurationMS, 0)
 	c.Since = boundedSince(c.Since, l)
 	c.Results = make([]Result, len(r.Results))

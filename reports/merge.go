@@ -71,7 +71,7 @@ func (r *Report) join(shard *Report) error {
 		r.Started = shard.Started
 	}
 	r.DurationMS += shard.DurationMS
-	r.CutShort = or(r.CutShort, shard.CutShort)
+	r.CutShort, r.NoBridge = or(r.CutShort, shard.CutShort), or(r.NoBridge, shard.NoBridge)
 	r.Filtered = r.Filtered || shard.Filtered
 	return nil
 }

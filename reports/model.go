@@ -49,6 +49,7 @@ type Report struct {
 	Seed         int64          `json:"seed"`
 	Environment  *Environment   `json:"environment,omitempty"`
 	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
+	NoBridge     string         `json:"no_bridge,omitempty"` // why the target counts as no bridge at all; empty: it is one
 	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
 	Strict       bool           `json:"strict,omitempty"`
 	Summary      Summary        `json:"summary"`

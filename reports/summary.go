@@ -111,6 +111,9 @@ func (r *Report) Headline() string {
 func (r *Report) faults() []string {
 	s := r.count()
 	var reasons []string
+	if s.Fail > 0 && r.NoBridge != "" {
+		reasons = append(reasons, "the target shows no sign of a bridge")
+	}
 	if s.Fail > 0 {
 		reasons = append(reasons, agree(s.Fail, "clause fails", "clauses fail"))
 	}

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -36,6 +37,7 @@ func Combine(runs ...*reports.Report) *reports.Report {
 		if whole.CutShort == "" {
 			whole.CutShort = run.CutShort
 		}
+		whole.NoBridge = cmp.Or(whole.NoBridge, run.NoBridge)
 	}
 	// What one setup leaves to another is no filter.
 	if whole.Filtered = len(whole.Results) < whole.Ledger.Checked; !whole.Filtered {

@@ -73,6 +73,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 		Capabilities: b.claimed, Settings: settings(b, o), Seed: suite.RandomSeed, Strict: o.Strict,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
+	report.NoBridge = b.redact.Text(b.lifeless)
 	if ctx.Err() != nil {
 		report.CutShort = cutShortReason(ctx)
 	}

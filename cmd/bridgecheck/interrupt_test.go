@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -97,5 +99,55 @@ func await(t *testing.T, event <-chan bool, what string) {
 	case <-event:
 	case <-time.After(20 * time.Second):
 		t.Fatalf("waited 20s for %s", what)
+	}
+}
+
+// interrupted runs a command line and interrupts it when that has begun.
+func interrupted(t *testing.T, begun <-chan bool, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	go func() {
+		<-begun
+		interrupt()
+	}()
+	var out, errs strings.Builder
+	code = execute(ctx, args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// A login that nobody answers is no mistake of the configuration when the user gives up waiting for it.
+func TestAnInterruptWhileSigningInLeavesAReport(t *testing.T) {
+	begun := make(chan bool, 1)
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the caller has gone
+		select {
+		case begun <- true:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	defer site.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.yaml")
+	t.Setenv("AGENT_PASSWORD", "agent-pass")
+	if err := os.WriteFile(file, []byte("url: "+site.URL+"\nidentities: {agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := interrupted(t, begun, "run", "--config", file, "--report-dir", dir)
+	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") {
+		t.Errorf("exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)
+	}
+	if _, err := reports.ReadFile(filepath.Join(dir, "report.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnInterruptIsNoFilter(t *testing.T) {
+	begun := make(chan bool, 1)
+	begun <- true
+	stdout, _, code := interrupted(t, begun, "run", "--quiet", "--report-dir", t.TempDir())
+	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
+		t.Errorf("exit code %d, %q; want 4, and nothing of filters", code, stdout)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bridgecheck/reports"
 	"bridgecheck/reports/baseline"
@@ -27,6 +28,7 @@ type plan struct {
 	baseline         *baseline.File  // nil: none
 	previous         *reports.Report // nil: none
 	legs             []leg
+	filtered         bool         // --only or --skip, or the configuration's, leave clauses out
 	file             *config.File // the configuration; empty where none was given
 }
 
@@ -48,6 +50,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		if file, err = config.Load(f.config); err != nil {
 			return nil, usageError(err)
 		}
+	}
+	if err := f.fits(file); err != nil {
+		return nil, err
 	}
 	p := &plan{
 		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
@@ -97,6 +102,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
 		l.options.Skip = append(slices.Clone(l.options.Skip), setup.Leaves...)
 		if l.checks, err = suites.Checks(l.options); err != nil {
 			return nil, err
@@ -137,7 +143,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 		setup.Settings(&o)
 	}
 	o, err := file.Options(cmd.Context(), o)
-	if err != nil {
+	if err != nil && cmd.Context().Err() == nil { // else the run that follows tells that it was interrupted
 		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), file, f.reportDir, file.Sessions())))
 	}
 	if f.mcpStdio != "" {
@@ -168,19 +174,24 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setu
 // check refuses flags that contradict each other or mean nothing.
 func (f *runFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
+	empty := ""
+	cmd.Flags().Visit(func(flag *pflag.Flag) { // a variable of a script that is not set must not judge another bridge
+		if flag.Value.Type() == "string" && flag.Value.String() == "" {
+			empty = flag.Name
+		}
+	})
+	if empty != "" {
+		return usagef("--%s is empty: give a value, or leave the flag out", empty)
+	}
 	switch {
 	case changed("url") && changed("exec"):
 		return usagef("--url names a bridge that is up, --exec starts one: give one of the two")
-	case changed("url") && f.url == "":
-		return usagef("--url is empty: give for example --url http://127.0.0.1:8081")
 	case f.pageSize < 1:
 		return usagef("--page-size is %d: give 1 or more", f.pageSize)
 	case f.cases < 1:
 		return usagef("--cases is %d: give 1 or more", f.cases)
 	case f.discoveryTTL < 0:
 		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
-	case f.reportDir == "":
-		return usagef("--report-dir is empty: name a directory")
 	}
 	for _, d := range []struct {
 		flag  string
@@ -189,6 +200,18 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		if d.value <= 0 {
 			return usagef("--%s is %s: give more than 0, for example 10s", d.flag, d.value)
 		}
+	}
+	return nil
+}
+
+// fits refuses a configuration that tells of a bridge and names none: the run would judge the reference bridge in its
+// place.
+func (f *runFlags) fits(file *config.File) error {
+	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
+		return nil
+	}
+	if key := file.TellsOfABridge(); key != "" {
+		return usagef("%s tells of a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
 	}
 	return nil
 }
@@ -222,6 +245,9 @@ func readBaseline(path string) (*baseline.File, error) {
 func usageError(err error) error {
 	var usage *suites.UsageError
 	if errors.As(err, &usage) {
+		return err
+	}
+	if unreachable := (*suites.UnreachableError)(nil); errors.As(err, &unreachable) {
 		return err
 	}
 	return &suites.UsageError{Reason: err.Error()}

@@ -123,10 +123,27 @@ func someArguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// example is what a flag's value looks like.
+func example(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "duration":
+		return "a time with its unit, for example 10s, 250ms or 5m"
+	case "int", "int64":
+		return "a whole number"
+	case "bool":
+		return "true or false, or the flag alone"
+	}
+	return "a " + flag.Value.Type()
+}
+
 // flagError says in a sentence what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &invalid):
+		return usagef("--%s is %q: give %s", invalid.GetFlag().Name, invalid.GetValue(), example(invalid.GetFlag()))
+	case !errors.As(err, &unknown):
 		return &suites.UsageError{Reason: err.Error()}
 	}
 	var names []string

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +61,14 @@ func newRun() *cobra.Command {
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
 (an account that may do everything, for bridges that want one).`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+				ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+				defer stop()
+				cmd.SetContext(ctx)
+			}
+			return f.run(cmd)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` that says what flags say, and more; flags go first")
@@ -127,7 +136,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if p.previous != nil {
 		report.Since = reports.Compare(p.previous, report)
 	}
-	if err := f.keep(report, p.reportDir); err != nil {
+	if err := f.keep(cmd, report, p.reportDir); err != nil {
 		return err
 	}
 	if err := f.show(cmd, report, p.reportDir); err != nil {
@@ -166,7 +175,12 @@ func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
-	return suites.Combine(passes...), nil
+	whole := suites.Combine(passes...)
+	if whole.CutShort != "" && !p.filtered { // what a pass that never began would have judged is not left out by a filter
+		whole.Filtered = false
+		whole.Summarize()
+	}
+	return whole, nil
 }
 
 // pass sets the target up, runs the suites against it and takes it down.
@@ -188,11 +202,18 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 }
 
 // keep writes the report, and the baseline that was asked for.
-func (f *runFlags) keep(report *reports.Report, dir string) error {
+func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
 	if err := reports.WriteAll(report, dir); err != nil {
 		return err
 	}
-	if f.writeBaseline == "" {
+	switch {
+	case f.writeBaseline == "":
+		return nil
+	case report.NoBridge != "":
+		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", report.NoBridge)
+		return nil
+	case report.CutShort != "":
+		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", report.CutShort)
 		return nil
 	}
 	var text bytes.Buffer

@@ -13,8 +13,12 @@ import (
 
 // Apply turns the failures and warnings of r that f excuses into known, and passes that it does not expect into fixed.
 // Entries that are expired by now, or that match nothing which fails, become r's baseline problems. Clauses that the
-// run left out or could not judge prove nothing about their entries. r is counted anew.
+// run left out or could not judge prove nothing about their entries, and a target that is no bridge proves nothing about
+// any. r is counted anew.
 func (f *File) Apply(r *reports.Report, now time.Time) {
+	if r.NoBridge != "" {
+		return
+	}
 	entries := map[string][]Entry{}
 	for _, e := range f.Entries {
 		if !e.Until.IsZero() && now.UTC().Format(day) > e.Until.Format(day) {
@@ -138,6 +142,9 @@ func (f *File) repaired(result *reports.Result, entries []Entry, rest string) {
 	says, entry := "says", "entry"
 	if len(entries) > 1 {
 		says, entry = "say", "entries"
+	}
+	if result.Verdict == reports.Pass {
+		result.Remedy = "" // of what is no fault any more
 	}
 	result.Verdict = reports.Fixed
 	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: take the %s out%s",

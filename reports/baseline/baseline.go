@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"bridgecheck/internal/yamlfile"
 	"bridgecheck/reports"
 )
 
@@ -65,22 +66,22 @@ func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB: no baseline", name, maxFile>>20)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	doc, err := yamlfile.Root(name, data)
+	if err != nil {
+		return nil, err
 	}
 	f := &File{Path: name}
-	if doc.Kind == 0 {
+	if doc == nil {
 		return nil, fmt.Errorf("%s is empty: it should have the key known, a list of entries", name)
 	}
-	root, err := members(name, doc.Content[0], "known")
+	root, err := members(name, doc, "known")
 	if err != nil {
 		return nil, err
 	}
 	known := root["known"]
 	switch {
 	case known == nil:
-		return nil, fmt.Errorf("%s:%d: the key known is missing: it should be a list of entries", name, doc.Content[0].Line)
+		return nil, fmt.Errorf("%s:%d: the key known is missing: it should be a list of entries", name, doc.Line)
 	case known.Kind != yaml.SequenceNode:
 		return nil, fmt.Errorf("%s:%d: known should be a list of entries", name, known.Line)
 	}

@@ -39,7 +39,9 @@ known:
 func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
 		{"empty", "", "b.yaml is empty: it should have the key known"},
-		{"no YAML", "known: [", "b.yaml: line 1"},
+		{"a second document", "known: []\n---\nknown: []\n", "b.yaml:3: a second document"},
+		{"a tab", "known:\n\t- {}", "b.yaml:2: found character that cannot start any token: YAML is indented by blanks"},
+		{"no YAML", "known: [", "b.yaml:1: did not find"},
 		{"a list", "- x", "b.yaml:1: there should be a mapping with the keys known"},
 		{"unknown top key", "knwon: []", `b.yaml:1: unknown key "knwon" (did you mean known?): allowed are known`},
 		{"no list", "known: 3", "b.yaml:1: known should be a list"},

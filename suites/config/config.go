@@ -41,6 +41,11 @@ type File struct {
 	sessions []Session      // that were opened
 }
 
+// TellsOfABridge names a key that says something of a bridge in particular, and not only of the run; "" where none does.
+func (f *File) TellsOfABridge() string {
+	return f.firstGiven("identities", "implementation", "tls", "proxy", "invocations", "settings.invalidate")
+}
+
 // Implementation names the bridge in the report.
 type Implementation struct {
 	Name         string `yaml:"name"`

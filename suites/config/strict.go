@@ -1,65 +1,37 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"bridgecheck/internal/yamlfile"
 	"bridgecheck/suites/ledger"
 )
 
 // decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file, line
 // and key. It returns the line of each key, by its path such as settings.page_size, and of each item, as invocations[0].
 func decode(name string, data []byte, into any) (lines map[string]int, err error) {
-	var doc, more yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(data))
-	if err := documents.Decode(&doc); err != nil && err != io.EOF {
-		return nil, malformed(name, data, err)
+	root, err := yamlfile.Root(name, data)
+	if err != nil {
+		return nil, err
 	}
-	if doc.Kind == 0 || doc.Content[0].Tag == "!!null" {
+	if root == nil {
 		return nil, fmt.Errorf("%s: the file is empty", name)
 	}
-	switch err := documents.Decode(&more); {
-	case err == nil && more.Content[0].Tag != "!!null":
-		return nil, fmt.Errorf("%s:%d: a second document begins before this line: one file is one configuration", name, more.Content[0].Line)
-	case err != nil && err != io.EOF:
-		return nil, malformed(name, data, err)
-	}
 	w := &walker{name: name, lines: map[string]int{}}
-	w.check(doc.Content[0], reflect.TypeOf(into).Elem(), "")
+	w.check(root, reflect.TypeOf(into).Elem(), "")
 	if len(w.wrong) > 0 {
 		return nil, errors.Join(w.wrong...)
 	}
-	if err := doc.Content[0].Decode(into); err != nil {
-		return nil, malformed(name, data, err)
+	if err := root.Decode(into); err != nil {
+		return nil, yamlfile.Malformed(name, data, err)
 	}
 	return w.lines, nil
-}
-
-var atLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
-
-// malformed is the YAML reader's complaint, with file and line where it names one.
-func malformed(name string, data []byte, err error) error {
-	place, text := name, err.Error()
-	found := atLine.FindStringSubmatch(text)
-	text = text[len(found[0]):]
-	if found[1] != "" {
-		place += ":" + found[1]
-	}
-	if strings.Contains(text, "cannot start any token") && slices.ContainsFunc(bytes.Split(data, []byte("\n")), func(line []byte) bool {
-		return bytes.Contains(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], []byte("\t"))
-	}) {
-		text += ": YAML is indented by blanks, not by tabs"
-	}
-	return fmt.Errorf("%s: %s", place, text)
 }
 
 // walker holds a document against a struct: its keys and the kinds of its values.
