@@ -135,6 +135,18 @@ var _ = Area("access", func(b *Bridge) {
 		if wrong != nil {
 			Expect(wrong.actual).To(wrong.must, wrong.trail)
 		}
+
+		for way, sign := range inOrder(b.furtherSignIns()) {
+			for _, who := range callers {
+				caller := b.With(who, sign(who))
+				if list := caller.List(ctx); list.Status == http.StatusOK {
+					b.Row(who, "", "list, signed in by "+way, func() { Expect(list).To(ShowTheSameTools(alone[who].list)) })
+				}
+				if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
+					b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { Expect(r).To(SpeakOfCaller(who, callers)) })
+				}
+			}
+		}
 	})
 
 	b.Check("access/credentials-forwarded", func(ctx SpecContext) {
@@ -223,6 +235,20 @@ var _ = Area("access", func(b *Bridge) {
 		}
 	})
 })
+
+// furtherSignIns are the ways of signing in that the bridge claims beside the one that the run takes.
+func (b *Bridge) furtherSignIns() map[string]func(Identity) Credentials {
+	ways := map[string]func(Identity) Credentials{}
+	if b.Claims("auth-bearer") && b.Claims("auth-basic") {
+		ways["a token"] = func(who Identity) Credentials {
+			return Credentials{Token: userOf(b.Drupal.Site(), who).Tokens[0].Value}
+		}
+	}
+	if b.Claims("auth-cookie") && (b.Claims("auth-basic") || b.Claims("auth-bearer")) {
+		ways["a session"] = func(who Identity) Credentials { return Credentials{Cookie: b.Drupal.session(who)} }
+	}
+	return ways
+}
 
 // otherSignIns are the agent's ways of signing in beside the one that the run takes, and a wrong token.
 func (b *Bridge) otherSignIns() map[string]Credentials {

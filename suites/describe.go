@@ -257,6 +257,7 @@ func otherSpellings(name string) map[string]string {
 		"SQL's wildcard for one character": name[:1] + "_" + name[min(2, len(name)):],
 		"a pattern of one character":       name[:1] + "." + name[min(2, len(name)):],
 		"a suffix":                         name[1:],
+		"underscores in place of dots":     strings.ReplaceAll(name, ".", "_"),
 		"a longer one by a dot":            name + ".",
 		"a longer one by a word":           name + ".x",
 		"percent-encoded twice":            percentEncoded(name),

@@ -105,6 +105,8 @@ var describeMutants = []Mutant{
 		Front: onDeniedName(toDescribe, func(x *exchange, _ tool) { x.Header.Set("X-Cache-Tags", "jsonrpc_method") })},
 
 	{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Front: lookingUp(toDescribe, strings.EqualFold)},
+	{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "as clients write names that may have no dot",
+		Front: lookingUp(toDescribe, func(asked, name string) bool { return strings.ReplaceAll(name, ".", "_") == asked })},
 	{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
 		Front: lookingUp(toDescribe, func(asked, name string) bool { return strings.TrimSpace(asked) == name })},
 	{Name: "describe-takes-a-prefix", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "SQL's LIKE 'name%'",

@@ -44,6 +44,7 @@ var sessionMutants = []Mutant{
 				r.Header.Del("Origin")
 			}
 		})},
+	{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "what is cached is keyed by the Authorization header alone", Front: sharedBySessions()},
 	{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the right status, and the tool ran", Front: refusedTooLate},
 }
 
@@ -75,5 +76,20 @@ func refusedTooLate(next http.Handler) http.Handler {
 		x := answer(next, r, body)
 		x.Refuse(http.StatusForbidden, "access_denied", "A call from another origin needs a token.")
 		x.send(w)
+	})
+}
+
+// sharedBySessions gives every session the first list that one got.
+func sharedBySessions() front {
+	known := newTable[[]byte]()
+	return onAnswer(toList, func(x *exchange) {
+		if x.Status != http.StatusOK || x.Request.Header.Get("Authorization") != "" || x.Request.Header.Get("Cookie") == "" {
+			return
+		}
+		if body, ok := known.get(x.Request.URL.RawQuery); ok {
+			x.Body = body
+			return
+		}
+		known.put(x.Request.URL.RawQuery, x.Body)
 	})
 }
