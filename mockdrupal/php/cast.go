@@ -10,8 +10,8 @@ import (
 
 var leadingNumber = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?`)
 
-// ToInt returns `(int) $v`: of a text its leading number, cut to an integer, 0 where there is none. What is out of range
-// becomes the nearest integer of half the range, so that a little can be added to it.
+// ToInt returns `(int) $v`: of a text its leading number, cut to an integer, 0 where there is none or it is infinite. What
+// is out of range becomes the nearest integer of half the range, so that a little can be added to it.
 func ToInt(v Value) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -19,7 +19,10 @@ func ToInt(v Value) int64 {
 	case float64:
 		return int64(min(max(v, math.MinInt64/2), math.MaxInt64/2))
 	case string:
-		f, _ := strconv.ParseFloat(leadingNumber.FindString(strings.TrimLeft(v, " \t\n\r\v\f")), 64) // out of range is ±Inf
+		f, err := strconv.ParseFloat(leadingNumber.FindString(strings.TrimLeft(v, " \t\n\r\v\f")), 64)
+		if err != nil { // no number, or ±Inf
+			return 0
+		}
 		return ToInt(f)
 	}
 	if Truthy(v) {
