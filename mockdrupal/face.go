@@ -175,8 +175,13 @@ func (v *Visit) JSON(status int, value php.Value) *Answer {
 	return jsonAnswer(status, value)
 }
 
-// Plain answers as Drupal does to an exception that it has no page for.
-func (v *Visit) Plain(status int, message string) *Answer { return v.x.plain(status, message) }
+// BadRequest answers as Drupal does to an argument that Symfony refuses: it has no page for that, but the other formats.
+func (v *Visit) BadRequest(message string) *Answer {
+	if format, _ := v.x.format(); format == formatHTML {
+		return v.x.plain(http.StatusBadRequest, message)
+	}
+	return v.x.bad(message)
+}
 
 // Unexpected answers as Drupal does to an exception that nobody caught.
 func (v *Visit) Unexpected() *Answer { return v.x.unexpected() }

@@ -79,7 +79,7 @@ func notFound(v *mockdrupal.Visit, name string) *mockdrupal.Answer {
 
 // notScalar is what Symfony says of an argument that was sent as a list.
 func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Answer {
-	return v.Plain(http.StatusBadRequest, `Input value "`+argument+`" contains a non-scalar value.`)
+	return v.BadRequest(`Input value "` + argument + `" contains a non-scalar value.`)
 }
 
 // pageSize is how many tools a page holds.

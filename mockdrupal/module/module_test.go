@@ -46,6 +46,8 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 		{"empty properties are a list", V13, "GET", "/mcp/tools/list", "", 200, `"inputSchema":{"type":"object","properties":[]}`},
 		{"the last cursor is null", V13, "GET", "/mcp/tools/list", "", 200, `"nextCursor":null`},
 		{"a negative cursor counts from the end", V13, "GET", "/mcp/tools/list?cursor=LTE%3D", "", 200, `{"tools":[{"name":"a.scoped"`},
+		{"a list for a cursor", V13, "GET", "/mcp/tools/list?cursor[]=x", "", 400, `Input value "cursor" contains a non-scalar value.`},
+		{"a list for a cursor, as JSON", V13, "GET", "/mcp/tools/list?cursor[]=x&_format=json", "", 400, `{"message":"Input value \u0022cursor\u0022`},
 		{"describe", V13, "GET", "/mcp/tools/describe?name=a.one", "", 200, `{"tool":{"name":"a.one"`},
 		{"describe what is guarded", V13, "GET", "/mcp/tools/describe?name=a.guarded", "", 404, "tool_not_found"},
 		{"describe nothing", V13, "GET", "/mcp/tools/describe", "", 400, "missing_parameter"},
