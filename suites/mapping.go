@@ -45,14 +45,32 @@ var _ = Area("mapping", func(b *Bridge) {
 		})
 		known := b.KnownTool(ctx)
 		b.For(Agent, known, func() { Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
+		colliding := map[string]*fixtures.Method{}
 		for _, m := range b.colliding() {
 			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
+				colliding[name] = m
 				b.For(Agent, name, func() {
 					Expect(list).To(HaveOnce(name))
 					b.Drupal.Mark()
 					Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
 				})
 			}
+		}
+		if len(colliding) < 2 || b.DiscoveryTTL == 0 {
+			return // nobody knows when the bridge would show another order
+		}
+		gone := b.leaving()
+		other := b.Drupal.with("", gone)
+		slices.Reverse(other.Methods)
+		b.Replace(ctx, other)
+		if !b.Await(ctx, func() bool { names := b.listed(ctx); return len(names) > 0 && !contains(names, b.ToolName(gone)) }) {
+			return // fresh/ttl-expiry judges that
+		}
+		for name, m := range inOrder(colliding) {
+			b.For(Agent, name, func() {
+				b.Drupal.Mark()
+				Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
+			})
 		}
 	})
 

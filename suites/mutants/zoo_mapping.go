@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"bridgecheck/bridge"
 	"bridgecheck/bridge/filter"
@@ -28,6 +29,8 @@ var mappingMutants = []Mutant{
 	{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
 		Claims: "naming-underscore", Options: underscoring,
 		Front: renamed(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
+	{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a module that comes first takes the name of a tool that was there",
+		Claims: "naming-underscore", Options: underscoring, Upstream: swappedByOrder("id.a.b_c", "id.a_b.c")},
 	{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
 		Claims: "naming-underscore", Why: "all names but a few; both spellings are taken", Options: underscoring,
 		Front: renamed(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
@@ -407,4 +410,37 @@ func firstLanguage() upstream {
 		}
 		return next.RoundTrip(r)
 	})
+}
+
+// swappedByOrder takes two methods for each other while the site gives the other one first.
+func swappedByOrder(one, other string) upstream {
+	return func(next http.RoundTripper) http.RoundTripper {
+		var swapped atomic.Bool
+		swap := func(entry map[string]any, member string) {
+			switch entry[member] {
+			case one:
+				entry[member] = other
+			case other:
+				entry[member] = one
+			}
+		}
+		calls := onCall(func(_ *http.Request, call map[string]any) {
+			if swapped.Load() {
+				swap(call, "method")
+			}
+		})
+		discovered := onDiscovery(func(index map[string]any) {
+			methods, _ := index["data"].([]any)
+			at := func(id string) int {
+				return slices.IndexFunc(methods, func(m any) bool { return m.(map[string]any)["id"] == id })
+			}
+			swapped.Store(at(one) > at(other))
+			for _, m := range methods {
+				if swapped.Load() {
+					swap(m.(map[string]any), "id")
+				}
+			}
+		})
+		return calls(discovered(next))
+	}
 }
