@@ -262,11 +262,20 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 			}
 		}
 		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
-		for i, c := range slices.Concat(fitting, broken) {
+		var all []resultCase // of both kinds in turn, for the last rounds may be too many
+		for i := range max(len(fitting), len(broken)) {
+			if i < len(broken) {
+				all = append(all, resultCase{t, broken[i], false})
+			}
+			if i < len(fitting) {
+				all = append(all, resultCase{t, fitting[i], true})
+			}
+		}
+		for i, c := range all {
 			if i == len(rounds) {
 				rounds = append(rounds, nil)
 			}
-			rounds[i] = append(rounds[i], resultCase{t, c, i < len(fitting)})
+			rounds[i] = append(rounds[i], c)
 		}
 	}
 	left := b.cases
