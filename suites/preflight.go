@@ -53,6 +53,12 @@ func (b *Bridge) preflight(ctx context.Context) error {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	switch {
+	case list.Status == http.StatusProxyAuthRequired:
+		b.lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+	case list.Status == http.StatusNotFound && strings.Contains(b.url, "/mcp"):
+		b.lifeless += "; the URL is that of the bridge, without " + b.url[strings.LastIndex(b.url, "/mcp"):]
+	}
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
 		b.lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
@@ -117,6 +123,9 @@ func alike(answers []*Answer) string {
 		}
 	}
 	what := "JSON without tools"
+	if to := first.Header.Get("Location"); to != "" && first.Status/100 == 3 {
+		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(oneLine(first.bridge.redact.Text(to)), 120))
+	}
 	switch contentType := first.Header.Get("Content-Type"); {
 	case strings.Contains(contentType, "html"):
 		what = "an HTML page"

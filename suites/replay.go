@@ -11,6 +11,7 @@ import (
 
 	"bridgecheck/reports"
 	"bridgecheck/suites/exact"
+	"bridgecheck/suites/ledger"
 	"bridgecheck/suites/redact"
 )
 
@@ -28,7 +29,11 @@ type Replayed struct {
 func Replay(ctx context.Context, report *reports.Report, clause string, getenv func(string) string, timeout time.Duration) (*Replayed, error) {
 	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })
 	if i < 0 {
-		return nil, usage("the report has no result for %q", clause)
+		ids := make([]string, len(report.Results))
+		for i, r := range report.Results {
+			ids[i] = r.ID
+		}
+		return nil, usage("the report has no result for %q; the nearest is %s", clause, ledger.Nearest(clause, ids))
 	}
 	result := report.Results[i]
 	if result.Curl == "" {
