@@ -100,7 +100,11 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 	if m.plain = m.example(); m.plain == nil || !consensus.Takes(m.plain) {
 		return nil, fmt.Errorf("no value that fits could be made up")
 	}
-	m.edges = sync.OnceValue(func() []Case { return keep(m.variations(m.plain, picker{"nothing", edges}), consensus.Takes) })
+	near := edges
+	if arguments {
+		near = argumentEdges
+	}
+	m.edges = sync.OnceValue(func() []Case { return keep(m.variations(m.plain, picker{"nothing", near}), consensus.Takes) })
 	m.broken = sync.OnceValue(func() []Case { return m.BrokenFrom(m.plain) })
 	return m, nil
 }

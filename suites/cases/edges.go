@@ -25,7 +25,6 @@ func edges(s map[string]any, value any) []Case {
 			all = append(all, Case{"the type number", json.Number("0.5")}) // an example may be an integer
 		}
 	}
-	all = append(all, nothings(value)...)
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		list, _ := s[keyword].([]any)
 		for _, branch := range list {
@@ -63,6 +62,11 @@ func edges(s map[string]any, value any) []Case {
 		all = append(all, Case{"the other boolean", !v})
 	}
 	return slices.DeleteFunc(all, func(c Case) bool { return c.Value == nil })
+}
+
+// argumentEdges are the edges of an argument, and what a bridge may take for none at all.
+func argumentEdges(s map[string]any, value any) []Case {
+	return append(edges(s, value), nothings(value)...)
 }
 
 // nothings are the values of a value's type that languages take for none.
