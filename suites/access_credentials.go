@@ -198,6 +198,7 @@ var _ = Area("access", func(b *Bridge) {
 		}
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
 		creds, _ := b.credentialsOf(stranger)
+		b.each(b.refusedByMCP(ctx), func(a *Answer) { Expect(a).NotTo(HoldSecret(secrets)) })
 		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
 		for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
 			b.Row(a.Who, "", "while the site resets connections", func() { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })

@@ -78,7 +78,13 @@ var _ = Area("invoke", func(b *Bridge) {
 				break
 			}
 		}
-		for _, c := range b.everyCase(b.strictTools(ctx, fixtures.Echo), strictTool.Edges, strictTool.drawnValid) {
+		takers := b.strictTools(ctx, fixtures.Echo)
+		for _, t := range takers {
+			if c, ok := t.Emptied(); ok {
+				b.For(Agent, t.Name, func() { Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
+			}
+		}
+		for _, c := range b.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
 			b.For(Agent, c.Name, func() {
 				put := b.putArguments(ctx, c.Name)
 				r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))

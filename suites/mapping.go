@@ -106,7 +106,7 @@ var _ = Area("mapping", func(b *Bridge) {
 	b.Check("mapping/annotations-from-attribute", func(ctx SpecContext) {
 		b.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, t Tool) string {
 			if m.MCP == nil || m.MCP.Annotations == nil {
-				return ""
+				return "" // list/tool-optional-members judges that
 			}
 			want, _ := published(m.MCP.Annotations).(map[string]any)
 			got, _ := t["annotations"].(map[string]any)
@@ -119,7 +119,7 @@ var _ = Area("mapping", func(b *Bridge) {
 					return fmt.Sprintf("another %q: %s", name, d)
 				}
 			}
-			return ""
+			return b.strangeNote(want, got)
 		})
 	})
 
@@ -313,6 +313,30 @@ var _ = Area("mapping", func(b *Bridge) {
 		}
 	})
 })
+
+// strangeNote says which of a tool's annotations is another method's: a list, an object or a number that stands under the
+// same name there, and not in the tool's own attribute. Others a bridge may have added itself. "" where none is.
+func (b *Bridge) strangeNote(own, got map[string]any) string {
+	for name, v := range inOrder(got) {
+		switch v.(type) {
+		case nil, string, bool:
+			continue
+		}
+		if _, has := own[name]; has {
+			continue
+		}
+		for _, other := range b.Drupal.Site().Methods {
+			if other.MCP == nil || other.MCP.Annotations == nil {
+				continue
+			}
+			notes, _ := published(other.MCP.Annotations).(map[string]any)
+			if its, has := notes[name]; has && exact.Equal(its, v) {
+				return fmt.Sprintf("%q, which is an annotation of %s", name, other.ID)
+			}
+		}
+	}
+	return ""
+}
 
 // eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
 // mapping/name-is-id, those that share a name to list/names-unique, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area

@@ -177,6 +177,23 @@ func (c Client) callByMCP(ctx context.Context, name string, arguments any) *Answ
 	return s.CallTool(ctx, name, arguments)
 }
 
+// refusedByMCP are what MCP says to the agent where something is wrong: with the tool, the arguments, the cursor and the
+// call. There are none where the bridge does not claim MCP.
+func (b *Bridge) refusedByMCP(ctx context.Context) []*Answer {
+	s := b.As(Agent).anyMCP(ctx)
+	if !b.Claims("mcp") || s == nil {
+		return nil
+	}
+	answers := []*Answer{s.Opened, s.ListTools(ctx, ""), s.ListTools(ctx, "!no-cursor!"), s.CallTool(ctx, noSuchTool, Args{})}
+	for _, tool := range b.samples(Agent, fixtures.Fail) {
+		answers = append(answers, s.CallTool(ctx, tool.Name, tool.Arguments))
+	}
+	if echo, ok := b.findEcho(); ok {
+		answers = append(answers, s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(5)))
+	}
+	return answers
+}
+
 // anyMCP opens a session in one of the revisions; nil where none opens.
 func (c Client) anyMCP(ctx context.Context) *Session {
 	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {

@@ -33,6 +33,7 @@ func edges(s map[string]any, value any) []Case {
 	}
 	switch v := value.(type) {
 	case map[string]any:
+		all = append(all, Case{"empty", map[string]any{}})
 		for _, keyword := range []string{"minProperties", "maxProperties"} {
 			if n := bound(s, keyword, maxList+1); n <= maxList && n > 0 {
 				all = append(all, Case{keyword, sized(s, v, n)})
@@ -46,6 +47,7 @@ func edges(s map[string]any, value any) []Case {
 			}
 		}
 	case []any:
+		all = append(all, Case{"empty", []any{}})
 		if len(v) > 0 {
 			all = append(all, Case{"equal items", []any{v[0], v[0]}})
 		}
@@ -84,8 +86,23 @@ func nothings(value any) []Case {
 	return nil
 }
 
+// Emptied is the plain value with each top-level member, in turn, as empty as the schema lets it be: who asks whether
+// there is anything in a required one takes it for missing. ok is false where nothing can be empty.
+func (m *Maker) Emptied() (c Case, ok bool) {
+	value, _ := m.plain.(map[string]any)
+	for _, name := range sorted(value) {
+		for _, nothing := range []any{"", json.Number("0"), false, []any{}, map[string]any{}} {
+			if less := with(value, name, nothing); m.consensus.Takes(less) {
+				value, ok = less, true
+				break
+			}
+		}
+	}
+	return Case{"empty values", value}, ok
+}
+
 func textEdges(s map[string]any) []Case {
-	var all []Case
+	all := []Case{{"empty", ""}, {"markup", `<b title="1 < 2">it's & that</b>`}}
 	if format, ok := s["format"].(string); ok {
 		for _, v := range formats[format].valid {
 			all = append(all, Case{"format " + format, v})
@@ -107,7 +124,7 @@ func textEdges(s map[string]any) []Case {
 }
 
 func numberEdges(s map[string]any) []Case {
-	var all []Case
+	all := []Case{{"empty", json.Number("0")}}
 	near := big.NewRat(1, 4)
 	if typesIn(s)[0] == "integer" {
 		near = big.NewRat(1, 1)

@@ -128,6 +128,25 @@ var invokeMutants = []Mutant{
 				return v
 			})
 		})},
+	{Name: "result-members-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "each field goes through a template",
+		Front: onResult(func(v any) any {
+			object, ok := v.(map[string]any)
+			for name, member := range object {
+				if text, isText := member.(string); ok && isText {
+					object[name] = html.EscapeString(text)
+				}
+			}
+			return v
+		})},
+	{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "if not arguments.get(name), of what is required",
+		Front: onBody(func(body []byte) []byte {
+			call := decode(body)
+			if arguments, ok := call["arguments"].(map[string]any); ok && call["name"] == "shape.required" && arguments["message"] == "" {
+				delete(arguments, "message")
+				return encode(call)
+			}
+			return body
+		})},
 	{Name: "result-nested-nulls-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "omitempty",
 		Front: onResult(func(v any) any {
 			return mapped(v, func(v any) any {

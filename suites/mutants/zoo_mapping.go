@@ -84,6 +84,19 @@ var mappingMutants = []Mutant{
 			}
 		})},
 
+	{Name: "annotations-pile-up", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "one object of defaults, which every tool adds its own to",
+		Upstream: onDiscovery(func(index map[string]any) {
+			pile := map[string]any{}
+			methods, _ := index["data"].([]any)
+			for _, m := range methods {
+				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
+				attribute, _ := attributes["mcpTool"].(map[string]any)
+				if own, has := attribute["annotations"].(map[string]any); has && len(own) > 0 {
+					maps.Copy(pile, own)
+					attribute["annotations"] = maps.Clone(pile)
+				}
+			}
+		})},
 	{Name: "annotations-dropped", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer,
 		Front: onTool(func(t tool) { delete(t, "annotations") })},
 	{Name: "annotations-hints-only", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "as go-sdk's typed annotations do",

@@ -138,6 +138,11 @@ var mcpCallerMutants = mcp([]Mutant{
 			http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
 			return true
 		})},
+	{Name: "mcp-failures-tell-credentials", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "what went wrong is told with the request that went wrong",
+		Front: onToolError("", func(m *rpc) {
+			content, _ := m.Result()["content"].([]any)
+			m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
+		})},
 	{Name: "mcp-denial-as-result", Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "What the site refuses is a failure like any other.", Front: deniedLikeFailed()},
 	{Name: "mcp-origin-null", Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "A sandboxed frame of any page has this origin.",
 		Front: withHeader(func(h http.Header) {
