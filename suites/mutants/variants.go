@@ -97,7 +97,7 @@ var wireVariants = []Mutant{
 		x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 	})},
 	{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", Free: Clauses("http/nosniff"), Front: onAnswer(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
-	{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while many are under way", Front: overloaded(16, 5)},
+	{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Front: overloaded(40, 5)},
 }
 
 // How the list is cut and ordered.

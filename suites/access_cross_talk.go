@@ -1,0 +1,111 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"bridgecheck/suites/exact"
+)
+
+// talk is what one caller heard; what was not asked is nil.
+type talk struct {
+	who                                   Identity
+	name                                  string // of the tool that does not exist, and that no other talk is about
+	list, described, special, unknown, me *Answer
+}
+
+// converse asks on for one of three topics, a tool that all see, one that some may run, one that nobody else asks for,
+// and for who the caller is.
+func (b *Bridge) converse(ctx context.Context, t *talk, me sample, special string, topic int) {
+	c := b.As(t.who)
+	switch topic {
+	case 0:
+		t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) })
+	case 1:
+		t.special = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, special, Args{}) })
+	case 2:
+		t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) })
+	}
+	t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
+}
+
+// ShowTheSameTools matches a list answer with the same tools as another, in any order.
+func ShowTheSameTools(alone *Answer) OmegaMatcher {
+	sorted := func(a *Answer) []any {
+		tools := a.Tools()
+		slices.SortFunc(tools, func(x, y Tool) int { return strings.Compare(x.Name(), y.Name()) })
+		list := make([]any, len(tools))
+		for i, tool := range tools {
+			list[i] = map[string]any(tool)
+		}
+		return list
+	}
+	return Meet("the caller's own tools", func(a *Answer) string {
+		if a.Status != http.StatusOK {
+			return a.Outcome()
+		}
+		if d := exact.Diff(sorted(alone), sorted(a)); d != "" {
+			return "others " + d
+		}
+		return ""
+	})
+}
+
+// BeAnsweredAs matches an answer of the same status and code as another, and of the same body where that is a success.
+func BeAnsweredAs(alone *Answer) OmegaMatcher {
+	return Meet("the caller's own answer: "+alone.Outcome(), func(a *Answer) string {
+		if a.Status != alone.Status || a.Code() != alone.Code() || !alone.IsError() && !sameBody(a, alone) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// SpeakOfCaller matches the answer to a caller who asked who they are: a success that names them, and no other of all.
+func SpeakOfCaller(who Identity, all []Identity) OmegaMatcher {
+	return Meet("a result that names "+who.String(), func(a *Answer) string {
+		for _, name := range all {
+			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
+			if a.IsError() || word.Match(a.Body) != (name == who) {
+				return a.Outcome()
+			}
+		}
+		return ""
+	})
+}
+
+var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
+
+// SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
+func SpeakOfNoOther(own string) OmegaMatcher {
+	return Meet("a refusal that speaks of no tool but "+own, func(a *Answer) string {
+		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
+		if !a.IsError() || len(others) > 0 {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// ShowNoneOf matches a page of tools that holds none of another caller's.
+func ShowNoneOf(names []string) OmegaMatcher {
+	return Meet("a page without tools that only another caller may see", func(a *Answer) string {
+		for _, tool := range a.Tools() {
+			if slices.Contains(names, tool.Name()) {
+				return fmt.Sprintf("%q in it", tool.Name())
+			}
+		}
+		return ""
+	})
+}
+
+// minus are the names of all that are not in some.
+func minus(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
+}
