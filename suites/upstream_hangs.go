@@ -48,14 +48,25 @@ func ComeInTime(limit time.Duration) types.GomegaMatcher {
 	})
 }
 
-// reachesSite waits until so many requests have reached the site since the last Mark. One call must not wait for another.
+// reachesSite waits until so many calls have reached the site since the last Mark. One call must not wait for another.
 func (b *Bridge) reachesSite(n int) bool {
-	for until := time.Now().Add(b.UpstreamTimeout / 2); len(b.Upstream.Journal()) < n; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(b.UpstreamTimeout / 2); b.callsAtSite() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			return false
 		}
 	}
 	return true
+}
+
+// callsAtSite counts the requests for JSON-RPC since the last Mark, those that hang as well.
+func (b *Bridge) callsAtSite() int {
+	calls := 0
+	for _, entry := range b.Upstream.Journal() {
+		if entry.Route == mockdrupal.RouteJSONRPC {
+			calls++
+		}
+	}
+	return calls
 }
 
 // outlastsAll asks for a list and makes a call for each way in which the site may hang, all at one time, and tells whether
@@ -89,6 +100,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	for _, disarm := range disarms {
 		disarm()
 	}
+	back := b.comesBack(ctx, call) // before it is asked again, whatever came
 	for _, a := range answers {
 		if a == nil || !meetsAll(a, BeRefusedWith(504, 502, 500), BeEnvelope(), ComeInTime(limit)) {
 			return false
@@ -97,7 +109,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	if list != nil && !meetsAll(list, BeRefusedWith(504, 503, 502, 500), BeEnvelope(), ComeInTime(limit)) {
 		return false
 	}
-	return b.comesBack(ctx, call) == ""
+	return back == ""
 }
 
 // meetsAll tells whether the answer is all that it must be.
