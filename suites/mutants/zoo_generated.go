@@ -65,6 +65,11 @@ var generatedMutants = []Mutant{
 		Front: refusingArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
 	{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "of the types that a value may have the first one counts",
 		Front: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
+	{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a pattern without anchors matches anywhere; fullmatch does not",
+		Front: refusingArguments(func(arguments map[string]any) bool {
+			part, ok := arguments["part"].(string)
+			return ok && len(part) != len("0-0")
+		})},
 	{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest list that is allowed is refused",
 		Front: refusingArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
 	{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "open objects are cut down to what is named",

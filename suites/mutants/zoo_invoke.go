@@ -82,6 +82,15 @@ var invokeMutants = []Mutant{
 			}, s)
 		}))},
 	{Name: "arguments-trimmed", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Upstream: onArguments(onStrings(strings.TrimSpace))},
+	{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names become those of headers",
+		Upstream: onParams(func(params any) any {
+			arguments, _ := params.(map[string]any)
+			for name, v := range arguments {
+				delete(arguments, name)
+				arguments[strings.ToLower(name)] = v
+			}
+			return params
+		})},
 	{Name: "arguments-cut-at-64K", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
 		Upstream: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
 	{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Upstream: onNestedArguments(numeric)},
@@ -146,6 +155,13 @@ var invokeMutants = []Mutant{
 				return encode(call)
 			}
 			return body
+		})},
+	{Name: "result-data-unwrapped", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "`result.data ?? result`",
+		Front: onResult(func(v any) any {
+			if object, _ := v.(map[string]any); object["data"] != nil {
+				return object["data"]
+			}
+			return v
 		})},
 	{Name: "result-nested-nulls-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "omitempty",
 		Front: onResult(func(v any) any {
