@@ -76,7 +76,7 @@ func startJudge(cmd *exec.Cmd) (*judge, error) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, "GOGC=400", "GOMAXPROCS=1") // memory is cheaper than collecting it, and there are processes enough
+	cmd.Env = append(cmd.Env, "GOGC=800", "GOMEMLIMIT=512MiB", "GOMAXPROCS=1") // memory is cheaper than collecting it, and there are processes enough
 	cmd.Stderr = &j.stderr
 	var err error
 	if j.stdin, err = cmd.StdinPipe(); err != nil {
