@@ -136,7 +136,7 @@ var _ = Area("load", func(b *Bridge) {
 func (b *Bridge) accepted(ctx context.Context, ask func() *Answer) *Answer {
 	r := ask()
 	for range maxResent {
-		if r.Status != http.StatusTooManyRequests && (r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "") {
+		if _, busy := r.busy(); !busy {
 			break
 		}
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))

@@ -3,7 +3,6 @@ package suites
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,11 +30,17 @@ func (b *Bridge) listOutlasts(ctx context.Context, limit time.Duration) {
 	if r == nil {
 		return
 	}
-	b.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() {
-		Expect(r).To(BeRefusedWith(504, 503, 502, 500))
-		Expect(r).To(BeEnvelope())
-		Expect(r).To(ComeInTime(limit))
-	})
+	b.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { Expect(r).To(OutlastList(limit)) })
+}
+
+// OutlastCall matches a refusal of a call while the site hangs: in the envelope, and within the limit.
+func OutlastCall(limit time.Duration) types.GomegaMatcher {
+	return And(BeRefusedWith(504, 502, 500), BeEnvelope(), ComeInTime(limit))
+}
+
+// OutlastList is OutlastCall for a list.
+func OutlastList(limit time.Duration) types.GomegaMatcher {
+	return And(BeRefusedWith(504, 503, 502, 500), BeEnvelope(), ComeInTime(limit))
 }
 
 // ComeInTime matches an answer that took no longer than the limit.
@@ -102,20 +107,12 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	}
 	back := b.comesBack(ctx, call) // before it is asked again, whatever came
 	for _, a := range answers {
-		if a == nil || !meetsAll(a, BeRefusedWith(504, 502, 500), BeEnvelope(), ComeInTime(limit)) {
+		if a == nil || faultOf(a, OutlastCall(limit)) != nil {
 			return false
 		}
 	}
-	if list != nil && !meetsAll(list, BeRefusedWith(504, 503, 502, 500), BeEnvelope(), ComeInTime(limit)) {
+	if list != nil && faultOf(list, OutlastList(limit)) != nil {
 		return false
 	}
 	return back == ""
-}
-
-// meetsAll tells whether the answer is all that it must be.
-func meetsAll(a *Answer, musts ...types.GomegaMatcher) bool {
-	return !slices.ContainsFunc(musts, func(must types.GomegaMatcher) bool {
-		ok, err := must.Match(a)
-		return !ok || err != nil
-	})
 }

@@ -1,13 +1,11 @@
 package suites_test
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
 	"bridgecheck/mockdrupal"
 	"bridgecheck/reports"
 	"bridgecheck/suites"
@@ -15,26 +13,14 @@ import (
 
 // A mock that is a handler of somebody's own server can close no port: what it cannot show fails nothing.
 func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
-	site, err := fixtures.Builtin("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	siteServer := httptest.NewServer(drupal)
-	defer siteServer.Close()
+	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const timeout = 500 * time.Millisecond
-	reference, err := bridge.New(bridge.Options{Drupal: siteServer.URL, UpstreamTimeout: timeout})
+	reference, err := bridge.New(bridge.Options{Drupal: serveAt(t, drupal), UpstreamTimeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reference.Close()
-	server := httptest.NewServer(reference)
-	defer server.Close()
-
-	report, err := suites.Run(t.Context(), suites.Target{URL: server.URL}, suites.Options{
+	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, reference)}, suites.Options{
 		Drupal: drupal, UpstreamTimeout: timeout, Only: []string{"upstream/timeout", "upstream/down-and-up"},
 	})
 	if err != nil {
