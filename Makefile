@@ -20,7 +20,7 @@ test:
 
 # The tests whose speed the race detector does not ruin.
 race:
-	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/ledger ./suites/exact
+	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/contract ./suites/exact
 
 # Every broken bridge must fail, every correct one must pass.
 selftest: build

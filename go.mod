@@ -1,4 +1,4 @@
-module bridgecheck
+module github.com/bridgecheck/bridgecheck
 
 go 1.26.8
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 func TestCallersAreWhatTheSiteSaysTheyAre(t *testing.T) {

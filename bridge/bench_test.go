@@ -19,7 +19,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/xeipuuv/gojsonschema"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // The benchmarks put the bridge beside the least that could do the same, in one run and taking turns, and report how

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"sync"
 
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Bridge serves one site's methods as tools. It is an http.Handler, ready as soon as it is made.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // broadSite is a site on which the account sees two tools and everybody else one, and that notes who asked for what.

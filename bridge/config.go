@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"bridgecheck/bridge/schema"
-	"bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
 )
 
 // LoadConfig reads a configuration file: YAML, a key for every setting by its name, NAME_file for a secret (relative to

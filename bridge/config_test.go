@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 func TestConfigurationErrorsNameFileAndLine(t *testing.T) {

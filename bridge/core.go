@@ -8,15 +8,15 @@ import (
 	"os"
 	"sync"
 
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/filter"
-	"bridgecheck/bridge/httpapi"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/mcp"
-	"bridgecheck/bridge/metrics"
-	"bridgecheck/bridge/oauth"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/mcp"
+	"github.com/bridgecheck/bridgecheck/bridge/metrics"
+	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // core is a bridge with one set of options. A reload puts another in its place; this one ends when its last request

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 func TestAListHoldsForTheShorterTTL(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 func TestRefusals(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // badMethods are descriptions of one method that are wrong in ways that no schema can say.

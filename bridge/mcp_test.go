@@ -15,7 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // asUser signs every request of a client in.

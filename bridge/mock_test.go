@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/upstream"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
-	"bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
 // mock serves a built-in site.

@@ -24,8 +24,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // authority is an authorization server small enough to read: it publishes keys and signs whatever it is told to.

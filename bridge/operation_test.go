@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // eventually waits for what another goroutine does.

@@ -7,11 +7,11 @@ import (
 	"net/url"
 	"time"
 
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/filter"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options is everything that can be said about a bridge, whether by flag, environment, configuration file or library.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // large is more than the buffers between the bridge and a caller hold.

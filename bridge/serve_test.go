@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 func TestTheSitesCertificateIsChecked(t *testing.T) {

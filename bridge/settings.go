@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/filter"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Setting is one option as an operator meets it: by this name in the configuration file, with dashes as a flag, and in

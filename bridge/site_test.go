@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // site is a Drupal site small enough to read: what it lists and answers is a field.

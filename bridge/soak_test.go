@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // soakCalls is how many calls TestSoak makes: BRIDGE_SOAK_CALLS, or few enough for every run of the tests.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 var update = flag.Bool("update", false, "write the tables of the documentation anew")

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Sign-in schemes, as the site file and the journal name them.

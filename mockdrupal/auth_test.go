@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // do sends a request with headers (name, value, …) and returns answer and body.

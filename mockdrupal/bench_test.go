@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // benchmark posts a small call over keep-alive connections, as fast as the machine does.

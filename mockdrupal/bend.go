@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // members changes the members of every response object in the body.

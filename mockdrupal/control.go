@@ -16,7 +16,7 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // ControlPrefix is where the control plane lies.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // outcome is what one request must get: a status, and words in the body or its headers.

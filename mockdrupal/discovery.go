@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // discoveryCache keeps the encoded method collections of one snapshot: one a set of visible methods and address.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // exchange is one request on its way through the site.

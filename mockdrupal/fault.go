@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Fault is a misbehaviour to arm. Kind says what happens (see FaultKinds), the matching fields when, the others how.

@@ -18,7 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // patience is how long the wire may stay silent before a test takes a request for hanging.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Kinds of faults, for Fault.Kind.

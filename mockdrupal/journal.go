@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Entry is one request that reached the site.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // loginRoutes are Drupal's own routes for signing in and out by cookie.

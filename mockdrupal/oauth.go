@@ -15,8 +15,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is made when it

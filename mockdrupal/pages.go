@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Content types as Drupal writes them.

@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Patch is a change of the site, made as a whole or not at all. A zero field changes nothing.

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Proxy stands between a bridge and a real Drupal. It keeps the journal that a mock keeps and offers the faults that

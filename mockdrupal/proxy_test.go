@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // proxied is a site as the mock serves it and a proxy before it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Quirk is a fault of the recorded site that the mock has only when asked for.

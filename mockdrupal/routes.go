@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // route is one address of the site.

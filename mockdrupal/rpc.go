@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
-	"bridgecheck/mockdrupal/phpschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
 // version is the one that the module speaks.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // counters count runs, by method id. They outlive a change of the site.

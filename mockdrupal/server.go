@@ -19,7 +19,7 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Options are the settings of a mock site. The zero value is a well-behaved site on the wall clock.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // smallSite is a site of a few methods, for tests that need no more.

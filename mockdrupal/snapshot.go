@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // snapshot is one immutable state of the site, with what is worth computing once.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // Duration is a time span that JSON holds as people write it: "1.5s", "200ms".

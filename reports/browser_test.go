@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/internal/chrome"
 )
 
 // settled is shown once that is what is wanted, or after two seconds: the page follows its address a moment later.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // How long a run waits for a site that says that it is busy.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // frontOf is the reference bridge before the default site, with nothing behind it that a run could see.

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // talk is what one caller heard; what was not asked is nil.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Answer is what the bridge said to one request, with the request beside it.

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // defaultSite is the built-in site as a mock serves it, changed as wanted.
@@ -101,12 +101,12 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // allCapabilities are all that do not exclude each other.
 func allCapabilities(t *testing.T) []string {
 	t.Helper()
-	contract, err := ledger.Load()
+	all, err := contract.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	claimed := suites.DefaultCapabilities
-	for _, c := range contract.Capabilities {
+	for _, c := range all.Capabilities {
 		for _, family := range []string{"naming-", "exposure-", "visibility-"} {
 			if strings.HasPrefix(c.Name, family) {
 				c.Name = ""
@@ -192,19 +192,19 @@ func TestWithoutAMockTheFrontIsJudgedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract, err := ledger.Load()
+	all, err := contract.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	passed := 0
 	for _, r := range report.Results {
-		clause, _ := contract.Clause(r.ID)
+		clause, _ := all.Clause(r.ID)
 		switch {
 		case r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn:
 			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 		case r.Verdict == reports.NotTestable && len(r.Message) < 20:
 			t.Errorf("%s is not testable, and does not say why: %q", r.ID, r.Message)
-		case r.Verdict == reports.Pass && clause.Wire == ledger.Both:
+		case r.Verdict == reports.Pass && clause.Wire == contract.Both:
 			t.Errorf("%s passes, and nobody has seen the site", r.ID)
 		case r.Verdict == reports.Pass:
 			passed++

@@ -14,10 +14,10 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"golang.org/x/time/rate"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // Bridge is the target of a run as the checks see it: a URL to speak to, and the site behind it where there is one.
@@ -40,14 +40,14 @@ type Bridge struct {
 	rateLimit   int
 	seed        int64
 	cases       int // made up for one check at most
-	makers      *cases.Makers
-	taken       map[takenBy]*cases.Maker // of what was made up that which the tool takes; nil: nothing
+	makers      *generate.Makers
+	taken       map[takenBy]*generate.Maker // of what was made up that which the tool takes; nil: nothing
 	stdio       func(context.Context) (io.ReadWriteCloser, error)
 	advance     func(time.Duration)
 	timeout     time.Duration
 	transport   *http.Transport
 	pace        *rate.Limiter // of our own requests; nil: none
-	contract    *ledger.Ledger
+	contract    *contract.Contract
 	redact      *redact.Redactor
 	selected    func(id string) bool
 	judged      map[string]bool // ids with a check, whether selected or not
@@ -115,7 +115,7 @@ func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators
 		b.begin()
 		defer b.cleansUp()
 		b.gate(clause)
-		if clause.Wire == ledger.Both && b.Drupal == nil {
+		if clause.Wire == contract.Both && b.Drupal == nil {
 			judge = b.withoutMock(id, judge)
 		}
 		judge(ctx)
@@ -127,7 +127,7 @@ func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators
 }
 
 // gate ends the running spec where its clause does not apply or cannot be judged.
-func (b *Bridge) gate(clause ledger.Clause) {
+func (b *Bridge) gate(clause contract.Clause) {
 	if b.ctx.Err() != nil {
 		b.cutShort()
 	}
@@ -140,7 +140,7 @@ func (b *Bridge) gate(clause ledger.Clause) {
 }
 
 // requires is the capability that a clause stands under. Clauses on the three endpoints that name none need those.
-func requires(c ledger.Clause) string {
+func requires(c contract.Clause) string {
 	if c.Needs == "" {
 		return "tools"
 	}
@@ -149,7 +149,7 @@ func requires(c ledger.Clause) string {
 
 // lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
 // All but MCP is seen through the three endpoints.
-func (b *Bridge) lacks(c ledger.Clause) string {
+func (b *Bridge) lacks(c contract.Clause) string {
 	switch needs := requires(c); {
 	case !b.Claims(needs):
 		return needs

@@ -8,17 +8,17 @@ import (
 
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // Checks lists the clauses that a run with these options judges, in the order of the ledger: each has a check, is
 // selected by Only and Skip, and stands under a capability that is claimed. It runs nothing. The error is a *UsageError.
-func Checks(o Options) ([]ledger.Clause, error) {
+func Checks(o Options) ([]contract.Clause, error) {
 	b, err := newBridge(Target{URL: "http://listed.invalid"}, o)
 	if err != nil {
 		return nil, err
 	}
-	var clauses []ledger.Clause
+	var clauses []contract.Clause
 	for _, clause := range checked(b) {
 		if b.selected(clause.ID) && b.lacks(clause) == "" {
 			clauses = append(clauses, clause)
@@ -28,7 +28,7 @@ func Checks(o Options) ([]ledger.Clause, error) {
 }
 
 // Checked lists every clause that has a check, in the order of the ledger.
-func Checked() ([]ledger.Clause, error) {
+func Checked() ([]contract.Clause, error) {
 	b, err := newBridge(Target{URL: "http://listed.invalid"}, Options{})
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Checked() ([]ledger.Clause, error) {
 }
 
 // checked registers every check without adding a spec, and lists what was registered.
-func checked(b *Bridge) []ledger.Clause {
+func checked(b *Bridge) []contract.Clause {
 	running.Lock()
 	defer running.Unlock()
 	defer globals.Reset() // an area's own set-up nodes
@@ -47,7 +47,7 @@ func checked(b *Bridge) []ledger.Clause {
 		area.register(b)
 	}
 	b.selected = selected
-	var clauses []ledger.Clause
+	var clauses []contract.Clause
 	for _, clause := range b.contract.Clauses {
 		if b.judged[clause.ID] {
 			clauses = append(clauses, clause)

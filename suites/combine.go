@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Combine makes one report of the runs of one bridge in several setups: every clause once. A clause that was judged in

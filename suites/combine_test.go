@@ -3,7 +3,7 @@ package suites
 import (
 	"testing"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 func TestCombineKeepsTheGravestVerdict(t *testing.T) {

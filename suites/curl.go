@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // Curl is a request as the command line in a report has it. Where a credential belongs, its values and its URL hold a

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func noVariables(string) string { return "" }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // Recorder keeps a journal of what reaches a site, and makes the site misbehave: the mock is one itself, and so is a

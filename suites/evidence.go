@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // How much evidence a result keeps.

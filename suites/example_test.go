@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // A bridge is judged by its URL; the mock Drupal is what it takes for its site.

@@ -9,8 +9,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // shown is a bridge of n tools that hold the given members beside a name; it knows no tool on describe.

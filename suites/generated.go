@@ -12,9 +12,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
 // defaultCases is how many made-up cases a check tries at most.
@@ -33,19 +33,19 @@ func (b *Bridge) dice(purpose string) *rand.Rand {
 // strictTool is a tool that takes arguments made up for its inputSchema.
 type strictTool struct {
 	sample
-	*cases.Maker
+	*generate.Maker
 }
 
 // takenBy is the tool that was asked to take what was made up for the inputSchema that it shows.
 type takenBy struct {
 	tool string
-	made *cases.Maker
+	made *generate.Maker
 }
 
 // toolCase is a case made up for one of the tools.
 type toolCase struct {
 	strictTool
-	cases.Case
+	generate.Case
 }
 
 // strictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
@@ -81,7 +81,7 @@ func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []stri
 
 // everyCase gathers what can be told of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
 // all. There are no more than --cases.
-func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []cases.Case, drawn func(strictTool) (cases.Case, bool)) []toolCase {
+func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []generate.Case, drawn func(strictTool) (generate.Case, bool)) []toolCase {
 	var all []toolCase
 	for _, t := range tools {
 		for _, c := range told(t) {
@@ -99,7 +99,7 @@ func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []cases.Cas
 
 // brokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
 func (b *Bridge) brokenArguments(ctx context.Context) []toolCase {
-	broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []cases.Case { return t.Broken() }, strictTool.DrawnBroken)
+	broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []generate.Case { return t.Broken() }, strictTool.DrawnBroken)
 	if len(broken) == 0 {
 		NotTestable("the bridge lists no tool whose inputSchema can be broken")
 	}
@@ -136,13 +136,13 @@ func (b *Bridge) fairly(all []toolCase, n int) []toolCase {
 
 // smallest takes the answer to a made-up value. Where it is not as it must be, it puts smaller values of the same kind to
 // the bridge, and gives the answer to the smallest that fails, with a note on the value.
-func (b *Bridge) smallest(c cases.Case, kind func(any) bool, fault func(any) string, a *Answer, put func(any) *Answer, must types.GomegaMatcher) (least *Answer, note string) {
+func (b *Bridge) smallest(c generate.Case, kind func(any) bool, fault func(any) string, a *Answer, put func(any) *Answer, must types.GomegaMatcher) (least *Answer, note string) {
 	holds := func(a *Answer) bool { ok, err := must.Match(a); return ok && err == nil }
 	note = fmt.Sprintf("%s, made up with seed %d", c.What, b.seed)
 	if holds(a) || b.wrong() { // there is a small one to begin with
 		return a, note
 	}
-	value := cases.Smallest(c.Value, shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
+	value := generate.Smallest(c.Value, shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
 	if why := fault(value); why != "" {
 		note = fmt.Sprintf("%s, made up with seed %d", why, b.seed)
 	}
@@ -163,7 +163,7 @@ func (b *Bridge) putArguments(ctx context.Context, tool string) func(any) *Answe
 // resultTool is a tool whose method gives whatever it is told to, within the outputSchema that is shown or not.
 type resultTool struct {
 	sample
-	*cases.Maker
+	*generate.Maker
 }
 
 // resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
@@ -233,9 +233,9 @@ func holdsEmpty(v any) bool {
 }
 
 // drawnValid are arguments that fit, drawn at random.
-func (t strictTool) drawnValid() (cases.Case, bool) {
+func (t strictTool) drawnValid() (generate.Case, bool) {
 	v, ok := t.Drawn()
-	return cases.Case{What: "a draw", Value: v}, ok
+	return generate.Case{What: "a draw", Value: v}, ok
 }
 
 // drawnResults is how many results are drawn for one tool, of those that fit and of those that do not.
@@ -244,7 +244,7 @@ const drawnResults = 4
 // resultCase is a result made up for a tool, which fits the outputSchema or breaks it in one place.
 type resultCase struct {
 	resultTool
-	cases.Case
+	generate.Case
 	fits bool
 }
 
@@ -255,7 +255,7 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 		fitting, broken := t.Edges(), t.Broken()
 		for range drawnResults {
 			if v, ok := t.Drawn(); ok {
-				fitting = append(fitting, cases.Case{What: "a draw", Value: v})
+				fitting = append(fitting, generate.Case{What: "a draw", Value: v})
 			}
 			if c, ok := t.DrawnBroken(); ok {
 				broken = append(broken, c)
@@ -298,6 +298,6 @@ func (b *Bridge) together(round []resultCase) {
 	b.Drupal.behave(values)
 }
 
-func withoutEmpties(all []cases.Case) []cases.Case {
-	return slices.DeleteFunc(all, func(c cases.Case) bool { return holdsEmpty(c.Value) })
+func withoutEmpties(all []generate.Case) []generate.Case {
+	return slices.DeleteFunc(all, func(c generate.Case) bool { return holdsEmpty(c.Value) })
 }

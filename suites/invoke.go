@@ -11,9 +11,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 // What comes back of a method, and what reaches it.

@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
 // Arguments that break what the tool shows as its inputSchema.
@@ -40,7 +40,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				single = append(single, toolCase{tool, c})
 			}
 			if len(wrong) > 1 {
-				several = append(several, toolCase{tool, cases.Case{What: severalAtOnce, Value: tool.allBroken(wrong)}})
+				several = append(several, toolCase{tool, generate.Case{What: severalAtOnce, Value: tool.allBroken(wrong)}})
 			}
 		}
 		judged := 0
@@ -68,8 +68,8 @@ var _ = Area("invoke", func(b *Bridge) {
 const severalAtOnce = "several at once"
 
 // wrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
-func (t strictTool) wrongTypes() []cases.Case {
-	var wrong []cases.Case
+func (t strictTool) wrongTypes() []generate.Case {
+	var wrong []generate.Case
 	for _, c := range t.Broken() {
 		if strings.HasPrefix(c.What, "type ") && strings.Count(c.What, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].Parameter() != c.Parameter()) {
 			wrong = append(wrong, c)
@@ -79,7 +79,7 @@ func (t strictTool) wrongTypes() []cases.Case {
 }
 
 // allBroken are arguments in which every parameter that can have a wrong type has one.
-func (t strictTool) allBroken(wrong []cases.Case) map[string]any {
+func (t strictTool) allBroken(wrong []generate.Case) map[string]any {
 	arguments := maps.Clone(t.Plain().(map[string]any))
 	for _, c := range wrong {
 		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]

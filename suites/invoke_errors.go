@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // JSON-RPC codes that mean something to a bridge.

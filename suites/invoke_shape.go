@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // What a body must be, and by which verb it must come.

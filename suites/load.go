@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // answerMatcher judges one Answer. Its failure message is one sentence in the words of the contract,

@@ -6,13 +6,13 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // answered is an answer as a bridge might give it.
 func answered(t *testing.T, status int, body string, header ...string) *Answer {
 	t.Helper()
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // ListSame matches a listing of tools of the same names in the same order as another.

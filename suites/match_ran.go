@@ -5,7 +5,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run

@@ -14,10 +14,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
-	"bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {

@@ -9,9 +9,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
 // wrongHeader is a header of the stateless revision that disagrees with the body, or is missing.

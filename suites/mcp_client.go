@@ -13,8 +13,8 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
 // MCPPath is the Streamable HTTP endpoint, below the bridge's URL.

@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {

@@ -8,9 +8,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 var _ = Area("mcp", func(b *Bridge) {

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // unknownVersions are values of MCP-Protocol-Version that no revision has: before, after and between them, and no date.

@@ -18,11 +18,11 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // DefaultCapabilities are claimed for a bridge of which nothing else is known.
@@ -64,7 +64,7 @@ type Options struct {
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
 	Seed            int64                                             // of generated cases; 0: 1
 	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
-	Makers          *cases.Makers                                     // of generated cases, shared by runs one after the other; nil: of its own
+	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
 	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
 }
@@ -112,7 +112,7 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(fo
 // Claim adds and takes capabilities: `a,b` adds, `-c` takes away; a naming, exposure or visibility that is added takes
 // the place of the default one.
 func Claim(from []string, changes string) ([]string, error) {
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +136,12 @@ func Claim(from []string, changes string) ([]string, error) {
 	return claimed, oneOfEach(claimed)
 }
 
-func unknownCapability(contract *ledger.Ledger, name string) error {
-	names := make([]string, len(contract.Capabilities))
-	for i, c := range contract.Capabilities {
+func unknownCapability(all *contract.Contract, name string) error {
+	names := make([]string, len(all.Capabilities))
+	for i, c := range all.Capabilities {
 		names[i] = c.Name
 	}
-	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, ledger.Nearest(name, names))
+	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, contract.Nearest(name, names))
 }
 
 // family is the prefix of capabilities that exclude each other.
@@ -197,7 +197,7 @@ func BaseURL(text string) (*url.URL, error) {
 
 // newBridge checks what the run was told and makes the bridge that the checks see.
 func newBridge(target Target, o Options) (*Bridge, error) {
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	b := &Bridge{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
-		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &cases.Makers{}), taken: map[takenBy]*cases.Maker{},
+		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &generate.Makers{}), taken: map[takenBy]*generate.Maker{},
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
 		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
 	}
@@ -268,7 +268,7 @@ func defaulted[T int | time.Duration | int64](value, otherwise T) T {
 }
 
 // selection turns the globs into the set of clauses that the run judges.
-func selection(contract *ledger.Ledger, o Options) (func(id string) bool, error) {
+func selection(contract *contract.Contract, o Options) (func(id string) bool, error) {
 	only, err := matches(contract, o.Only)
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func selection(contract *ledger.Ledger, o Options) (func(id string) bool, error)
 	return func(id string) bool { return (len(o.Only) == 0 || only[id]) && !skipped[id] }, nil
 }
 
-func matches(contract *ledger.Ledger, globs []string) (map[string]bool, error) {
+func matches(contract *contract.Contract, globs []string) (map[string]bool, error) {
 	set := map[string]bool{}
 	for _, glob := range globs {
 		ids, err := contract.Match(glob)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // secondTries is how often a list without an answer is asked for again before the target counts as dead.

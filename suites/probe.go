@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // The paths of the tools contract, below the bridge's URL.

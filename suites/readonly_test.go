@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // overheard is a bridge on stdin and stdout; what is written to it is kept.

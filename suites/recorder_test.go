@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // runBehindProxy judges the reference bridge, which may be told to use a transport of its own, before a recording proxy
@@ -61,16 +61,16 @@ func TestARecordingProxyShowsBothWires(t *testing.T) {
 			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
 		}
 	}
-	contract, err := ledger.Load()
+	all, err := contract.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, r := range results {
-		clause, _ := contract.Clause(id)
+		clause, _ := all.Clause(id)
 		if r.Verdict == reports.Fail || r.Verdict == reports.Error || r.Verdict == reports.Warn {
 			t.Errorf("%s is %s: %s", id, r.Verdict, r.Message)
 		}
-		if clause.Wire == ledger.Both && r.Verdict == reports.NotTestable && !strings.Contains(r.Message, "the site's methods are not known") && !strings.Contains(r.Message, "under `invocations`") {
+		if clause.Wire == contract.Both && r.Verdict == reports.NotTestable && !strings.Contains(r.Message, "the site's methods are not known") && !strings.Contains(r.Message, "under `invocations`") {
 			t.Errorf("%s is not testable, and does not say what would help: %s", id, r.Message)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // cause is what is wrong with a request; the same cause has the same code on every endpoint.

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // hasty is a listener whose connections serve one request each and are closed when a second one comes on them, unread:

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // Replayed is a request of a report that was sent again.
@@ -33,7 +33,7 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 		for i, r := range report.Results {
 			ids[i] = r.ID
 		}
-		return nil, usage("the report has no result for %q; the nearest is %s", clause, ledger.Nearest(clause, ids))
+		return nil, usage("the report has no result for %q; the nearest is %s", clause, contract.Nearest(clause, ids))
 	}
 	result := report.Results[i]
 	if result.Curl == "" {

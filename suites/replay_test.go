@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/mockdrupal/module"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func TestReplayTellsWhetherTheAnswerIsTheSame(t *testing.T) {

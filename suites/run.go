@@ -20,8 +20,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // running lets one run at a time use Ginkgo's process-wide tree.
@@ -144,7 +144,7 @@ type collector struct {
 }
 
 // result is what the ledger says of a clause, before anything is judged.
-func result(clause ledger.Clause) reports.Result {
+func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
 		Capability: requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
 }
@@ -225,7 +225,7 @@ func about(message, note string) string {
 }
 
 // broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
-func broken(clause ledger.Clause) reports.Verdict {
+func broken(clause contract.Clause) reports.Verdict {
 	if clause.Level == reports.MUST {
 		return reports.Fail
 	}
@@ -233,7 +233,7 @@ func broken(clause ledger.Clause) reports.Verdict {
 }
 
 // verdict reads a finished spec.
-func verdict(clause ledger.Clause, spec types.SpecReport) (reports.Verdict, string) {
+func verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, string) {
 	switch spec.State {
 	case types.SpecStatePassed:
 		return reports.Pass, ""

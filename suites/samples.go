@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
 // noSuchTool is a name that no tool has.
@@ -79,7 +79,7 @@ func leastArguments(m *fixtures.Method) (map[string]any, bool) {
 		if err != nil || p.Drupal != nil {
 			return nil, false
 		}
-		arguments[p.Name] = cases.Example(schema)
+		arguments[p.Name] = generate.Example(schema)
 	}
 	return arguments, true
 }

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 // The bounds of schema/bounded.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // The target of `go test ./suites -args …` and `ginkgo ./suites -- …`; each flag has an environment variable that

@@ -11,7 +11,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.

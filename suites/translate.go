@@ -9,9 +9,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 // fieldCase says what the property of a Drupal field must take and refuse. The tool and the parameter are those of the

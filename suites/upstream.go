@@ -15,9 +15,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // pageMark stands in the pages and texts that a failing site sends; no answer of the bridge may hold it.

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // hangingList asks for the list of a caller never seen while discovery hangs for it; nil where there is none to ask for:

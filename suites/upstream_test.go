@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // A mock that is a handler of somebody's own server can close no port: what it cannot show fails nothing.

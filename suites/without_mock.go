@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // What makes a clause of both wires testable where the mock is not behind the bridge.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // Version is a catalog's content hash.

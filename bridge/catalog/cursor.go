@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Cursor is the offset of a page's first tool. Its text form is the base64 of the decimal offset: NTA= is 50.

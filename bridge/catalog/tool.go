@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // Definition is a tool as translation gives it. Name, Method, Description and InputSchema are never empty.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // With an account that discovers for all, every caller is shown the tools that the account sees. What the site tells the

@@ -18,10 +18,10 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options says how long answers hold.

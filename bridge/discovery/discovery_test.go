@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // listed is a source that lists what a function says.

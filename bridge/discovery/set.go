@@ -10,10 +10,10 @@ import (
 	"sync"
 	"weak"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/filter"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // set is what one answer of the site comes to. Callers whom the site gives the same answer share one set, and sets

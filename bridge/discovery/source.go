@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"slices"
 
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Source is where descriptions of a site's methods come from.

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Targets looks up what references to an entity type may take, by a method of the site. nil looks up nothing.

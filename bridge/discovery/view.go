@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // View is what one caller may see at present.

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // pollEvery is how often the poller looks whether anything has run out, by the machine's clock: a given clock may jump.

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 func TestPatterns(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Limits bounds how often one caller may call one tool.

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/translate"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // administrator lets an operator's token pass, or a caller who administers the site.

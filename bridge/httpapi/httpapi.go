@@ -17,11 +17,11 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/oauth"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // API serves the endpoints. All fields but Guard, Observe and AdminTokens are needed.

@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"strings"
 
-	"bridgecheck/bridge/body"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // invoke answers POST /mcp/tools/invoke {"name": N, "arguments": {…}}.

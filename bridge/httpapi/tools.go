@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // view reads who asks, and what that caller may see.

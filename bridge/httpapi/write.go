@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/bridge/body"
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // Header values that never change, shared by all answers.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/schema"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Rule says what a JSON-RPC error of the site is to the caller of a tool. The table of rules is what the documentation

@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"slices"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/filter"
-	"bridgecheck/bridge/oauth"
-	"bridgecheck/bridge/schema"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // OutputCheck says what happens to a result that breaks its tool's output schema.

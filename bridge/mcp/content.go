@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // content says what a tool's result is made into.

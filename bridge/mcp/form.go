@@ -8,9 +8,9 @@ import (
 	"sync"
 	"weak"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // annotationsKey holds, in a tool's _meta, the annotations that MCP has no place for.

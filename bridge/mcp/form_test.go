@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // header is an argument whose schema says x-mcp-header: clients of the stateless revision repeat it in an HTTP header.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/bridge/body"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // The members of _meta that every request of the stateless revision carries.

@@ -25,11 +25,11 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"bridgecheck/bridge/discovery"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/invoke"
-	"bridgecheck/bridge/oauth"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Options are what a server is made of. All but Guard and Observe are needed.

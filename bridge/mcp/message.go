@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // Revision is a revision of the MCP specification.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // session is what one client of the revisions with sessions has opened. It belongs to the identity that opened it and

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // A session that had to make room is over: a stream that is open in it must not go on for a client who is told that

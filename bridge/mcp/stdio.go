@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // maxAtOnce is how many requests of a stdio client are worked on at one time.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/bridge/body"
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // keepAlive is how often a silent stream is written to, so that whoever is between does not take it for dead.

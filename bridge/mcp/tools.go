@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/fault"
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // listTools is tools/list: the pages of the plain front, in the same order, by the same cursors.

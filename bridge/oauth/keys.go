@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // How the issuer's keys are kept.

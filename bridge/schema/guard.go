@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // The largest schema that is offered to a client (clause schema/bounded).

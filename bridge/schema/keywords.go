@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // place says where in a keyword's value schemas stand.

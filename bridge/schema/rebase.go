@@ -3,7 +3,7 @@ package schema
 import (
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // Rebase moves the local references of a schema that becomes part of a larger one, where it stands at base (#/a/b).

@@ -1,6 +1,6 @@
 package schema
 
-import "bridgecheck/bridge/jsondoc"
+import "github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 
 // maxSteps is how many times a schema may be applied to a part of one value. References that meet again in the same
 // place multiply with each level of the value, and neither library can be stopped once it has begun.

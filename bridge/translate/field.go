@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // fieldMembers belong to a field's description and not to JSON Schema.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // FieldType says how a Drupal field type reads in JSON Schema. A new type is one entry in fieldTypes, or one rule in

@@ -7,7 +7,7 @@ package translate
 import (
 	"fmt"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // Method is a JSON-RPC method as the site describes it.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // phpTypes are type names that sites write beside those of JSON Schema; "" takes anything.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // Diagnostic says what was mended in a method, or why it was left out.

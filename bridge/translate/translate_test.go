@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/bridge/catalog"
-	"bridgecheck/bridge/jsondoc"
-	"bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
 // tool translates a method whose only parameter p has this schema, and gives the schema of p.

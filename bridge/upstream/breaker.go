@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // A dead site must cost nothing: after this many failures in a row calls fail at once, and one call each probeEvery

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Identity tells callers apart: two requests with the same identity carry the same credential in the same language.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Failure says what becomes of a request to the site that brought no answer of JSON-RPC's. The tables of failures are

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
 // The JSON-RPC codes that mean the same on every Drupal site. What a caller is told of each is decided in invoke.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Secret is a text that shows nowhere: not in a log, not in an error, not in JSON or YAML.

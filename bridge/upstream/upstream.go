@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"bridgecheck/bridge/body"
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // Options says how the site is reached.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
 // An answer is a result only with the request's own id, and is then given byte for byte.

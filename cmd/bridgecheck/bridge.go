@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/bridge"
-	"bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
 // Whatever can be set about the bridge, --help tells of it: name, default, environment.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // bridgeLog is the file that takes what a bridge of --exec prints, without the secrets that the run was told.

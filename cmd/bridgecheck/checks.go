@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/mutants"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
 
 // clauseView is a clause as `checks --json` prints it.
 type clauseView struct {
-	ledger.Clause
+	contract.Clause
 	Checked bool     `json:"checked"` // this build has a check for it
 	Mutants []string `json:"mutants"` // the broken bridges that prove the check
 }
@@ -63,8 +63,8 @@ func newChecks() *cobra.Command {
 }
 
 // clauses lists the whole ledger, each clause with what this build has for it.
-func clauses() (*ledger.Ledger, []clauseView, error) {
-	contract, err := ledger.Load()
+func clauses() (*contract.Contract, []clauseView, error) {
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +74,7 @@ func clauses() (*ledger.Ledger, []clauseView, error) {
 	}
 	views := make([]clauseView, len(contract.Clauses))
 	for i, c := range contract.Clauses {
-		views[i] = clauseView{c, slices.Contains(checked, c), append([]string{}, mutants.Killing(c.ID)...)}
+		views[i] = clauseView{c, slices.Contains(checked, c), append([]string{}, selftest.Killing(c.ID)...)}
 	}
 	return contract, views, nil
 }
@@ -114,12 +114,12 @@ func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 }
 
 // capability is what a bridge must claim to be held to the clause.
-func capability(c ledger.Clause) string { return cmp.Or(c.Needs, "tools") }
+func capability(c contract.Clause) string { return cmp.Or(c.Needs, "tools") }
 
 // doc is the clause as a reader sees it.
 func (v clauseView) doc() reports.ClauseDoc {
 	wire := "the bridge's URL alone"
-	if v.Wire == ledger.Both {
+	if v.Wire == contract.Both {
 		wire = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
 	}
 	return reports.ClauseDoc{

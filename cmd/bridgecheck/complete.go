@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/reports"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/mutants"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
 
 // completion proposes words for a shell to complete what was typed; words may carry a description behind a tab.
@@ -17,7 +17,7 @@ type completion = func(cmd *cobra.Command, args []string, typed string) ([]strin
 
 // completeClauses proposes the clauses' ids for one argument.
 func completeClauses(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -26,7 +26,7 @@ func completeClauses(_ *cobra.Command, args []string, _ string) ([]string, cobra
 
 // completeGlobs proposes areas and clauses for --only and --skip.
 func completeGlobs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -36,7 +36,7 @@ func completeGlobs(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 // completeCapabilities proposes what may follow the last comma of --capabilities, a capability to claim or, behind a -,
 // to take away.
 func completeCapabilities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -58,7 +58,7 @@ func completeCapabilities(_ *cobra.Command, _ []string, typed string) ([]string,
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-func clauseWords(contract *ledger.Ledger) []string {
+func clauseWords(contract *contract.Contract) []string {
 	words := make([]string, len(contract.Clauses))
 	for i, c := range contract.Clauses {
 		words[i] = c.ID + "\t" + string(c.Level) + " " + c.Text
@@ -83,7 +83,7 @@ func formNames() []string {
 
 func mutantNames() []string {
 	var names []string
-	for _, m := range slices.Concat(mutants.Zoo(), mutants.Variants()) {
+	for _, m := range slices.Concat(selftest.Zoo(), selftest.Variants()) {
 		names = append(names, m.Name)
 	}
 	return names

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 const moduleExample = "../../examples/drupal-module"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // stubborn is a bridge that ignores every polite signal, has a child that does so too, and hangs as soon as it is

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 )
 
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"bridgecheck/internal/chrome"
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 var updatePictures = flag.Bool("update-pictures", false, "write docs/pictures anew, from real runs")

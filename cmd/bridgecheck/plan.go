@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bridgecheck/reports"
-	"bridgecheck/reports/baseline"
-	"bridgecheck/suites"
-	"bridgecheck/suites/config"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/mutants"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -36,7 +36,7 @@ type plan struct {
 type leg struct {
 	setup   string // of the reference bridge; "" for another bridge
 	options suites.Options
-	checks  []ledger.Clause // that the pass judges
+	checks  []contract.Clause // that the pass judges
 }
 
 // plan settles what the run does. Every mistake that can be told without touching the target is told here.
@@ -93,9 +93,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
-	setups := []mutants.Setup{{Claimed: suites.DefaultCapabilities}}
+	setups := []selftest.Setup{{Claimed: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
-		setups = mutants.Setups()
+		setups = selftest.Setups()
 	}
 	for i, setup := range setups {
 		l, err := f.leg(cmd, file, setup)
@@ -137,7 +137,7 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 }
 
 // leg settles one pass. What a flag says goes before the configuration, and that before the setup.
-func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup mutants.Setup) (leg, error) {
+func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Setup) (leg, error) {
 	o := suites.Options{Capabilities: setup.Claimed, Tool: thisTool()}
 	if setup.Settings != nil {
 		setup.Settings(&o)
@@ -230,7 +230,7 @@ func readBaseline(path string) (*baseline.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	contract, err := ledger.Load()
+	contract, err := contract.Load()
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/shlex"
 
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // What a bridge of --exec is told to keep, unless flags or configuration say otherwise.

@@ -23,10 +23,10 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // realSite is the reference bridge before a site, as a run meets them that knows nothing of either.

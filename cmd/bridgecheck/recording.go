@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/url"
 
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // recording is where a recording proxy listens and the real site behind it; the zero value is none.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // columnWidth is how wide each of the two answers stands on the screen, in characters.

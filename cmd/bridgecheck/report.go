@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 func newReport() *cobra.Command {

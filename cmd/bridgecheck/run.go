@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/reports"
-	"bridgecheck/reports/baseline"
-	"bridgecheck/suites"
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // runFlags is all that `run` can be told by flags. What a configuration says stands in for the flags that are not given.
@@ -267,8 +267,8 @@ func unwritable(dir string, err error) error {
 }
 
 // checks lists what the passes of the plan judge, each clause once.
-func (p *plan) checks() []ledger.Clause {
-	var all []ledger.Clause
+func (p *plan) checks() []contract.Clause {
+	var all []contract.Clause
 	for _, l := range p.legs {
 		for _, c := range l.checks {
 			if !slices.Contains(all, c) {
@@ -279,7 +279,7 @@ func (p *plan) checks() []ledger.Clause {
 	return all
 }
 
-func listChecks(out io.Writer, checks []ledger.Clause, asJSON bool) error {
+func listChecks(out io.Writer, checks []contract.Clause, asJSON bool) error {
 	if asJSON {
 		return writeJSON(out, checks)
 	}

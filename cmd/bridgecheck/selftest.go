@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"bridgecheck/suites"
-	"bridgecheck/suites/cases"
-	"bridgecheck/suites/ledger"
-	"bridgecheck/suites/mutants"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
 
 // selftestFlags are what selftest can be told.
@@ -37,7 +37,7 @@ and against correct bridges that differ from the reference, which must fail noth
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct bridge was blamed,
 at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the golden sets say · 1 not so · 4 no verdict.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return selftest(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
@@ -49,28 +49,28 @@ at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the 
 	return cmd
 }
 
-func selftest(cmd *cobra.Command, f selftestFlags) error {
+func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
 	case f.judge:
-		o := suites.Options{Tool: thisTool(), Makers: &cases.Makers{}}
-		return mutants.JudgeAsAsked(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) mutants.Row {
-			return mutants.JudgeRow(cmd.Context(), m, o)
+		o := suites.Options{Tool: thisTool(), Makers: &generate.Makers{}}
+		return selftest.JudgeAsAsked(cmd.InOrStdin(), cmd.OutOrStdout(), func(m selftest.Mutant) selftest.Row {
+			return selftest.JudgeRow(cmd.Context(), m, o)
 		})
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown:
-		return mutants.WriteMarkdown(cmd.OutOrStdout())
+		return selftest.WriteMarkdown(cmd.OutOrStdout())
 	}
-	all := mutants.All()
+	all := selftest.All()
 	tell, end := counter(cmd.ErrOrStderr(), len(all))
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	judges := mutants.NewJudges(cmd.Context(), workers(), func(ctx context.Context) *exec.Cmd {
+	judges := selftest.NewJudges(cmd.Context(), workers(), func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "selftest", "--judge")
 	})
-	matrix, err := mutants.Selftest(cmd.Context(), all, workers(), judges.Judge, tell)
+	matrix, err := selftest.Selftest(cmd.Context(), all, workers(), judges.Judge, tell)
 	judges.Close()
 	end()
 	if err != nil {
@@ -80,19 +80,19 @@ func selftest(cmd *cobra.Command, f selftestFlags) error {
 }
 
 // counter shows on a terminal how many mutants are done.
-func counter(out io.Writer, all int) (tell func(mutants.Row), end func()) {
+func counter(out io.Writer, all int) (tell func(selftest.Row), end func()) {
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, func() {}
 	}
 	done := 0
-	tell = func(mutants.Row) {
+	tell = func(selftest.Row) {
 		done++
 		fmt.Fprintf(out, "\r%d of %d", done, all)
 	}
 	return tell, func() { fmt.Fprintln(out) }
 }
 
-func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) error {
+func printMatrix(cmd *cobra.Command, f selftestFlags, matrix selftest.Matrix) error {
 	out := cmd.OutOrStdout()
 	var err error
 	if f.json {
@@ -106,7 +106,7 @@ func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) err
 	if f.golden != "" {
 		return matrix.WriteGolden(f.golden)
 	}
-	golden, err := mutants.Golden()
+	golden, err := selftest.Golden()
 	if err != nil {
 		return err
 	}
@@ -122,15 +122,15 @@ func printMatrix(cmd *cobra.Command, f selftestFlags, matrix mutants.Matrix) err
 
 // selftestOne judges one mutant in this process.
 func selftestOne(cmd *cobra.Command, f selftestFlags) error {
-	m, ok := mutants.Find(f.mutant)
+	m, ok := selftest.Find(f.mutant)
 	if !ok {
 		var names []string
-		for _, m := range mutants.All() {
+		for _, m := range selftest.All() {
 			names = append(names, m.Name)
 		}
-		return usagef("there is no mutant %q; did you mean %s?", f.mutant, ledger.Nearest(f.mutant, names))
+		return usagef("there is no mutant %q; did you mean %s?", f.mutant, contract.Nearest(f.mutant, names))
 	}
-	row := mutants.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
+	row := selftest.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), row)
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites"
-	"bridgecheck/suites/mutants"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
 
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
@@ -80,7 +80,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 
 // inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	stand, err := mutants.Serve(mutants.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
+	stand, err := selftest.Serve(selftest.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
 	}})
 	if err != nil {
@@ -89,6 +89,6 @@ func (s *stage) inProcess(l leg) error {
 	s.stops = append(s.stops, stand.Close)
 	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.advance, s.stdio = stand.Drupal, stand.Advance, stand.Stdio
-	s.discoveryTTL = mutants.TTL
+	s.discoveryTTL = selftest.TTL
 	return nil
 }

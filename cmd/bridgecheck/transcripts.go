@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
 )
 
 func newMockVerify() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 // undoName is the file in the report directory that says what a run has to undo, for as long as that is so.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
-	"bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 // siteWithLogin is a site that is itself a bridge, whose callers sign in by sessions, and a configuration for it.

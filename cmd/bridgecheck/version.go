@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bridgecheck/reports"
-	"bridgecheck/suites/ledger"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // thisTool is this binary as reports name it: the version and the commit that the Go linker stamped into it.
@@ -37,7 +37,7 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print version, commit and ledger revision",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			contract, err := ledger.Load()
+			contract, err := contract.Load()
 			if err != nil {
 				return err
 			}

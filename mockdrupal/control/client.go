@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // Client talks to the control plane of one mock. It is safe for use by many goroutines.

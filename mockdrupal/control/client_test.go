@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 )
 
 // remote runs a mock of the default site with its control plane, and returns both and a client.

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Versions that Face knows.

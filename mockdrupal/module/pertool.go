@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // challenge is the realm that the module's own refusals name.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 func TestDecodeAndEncodeAsPHPDoes(t *testing.T) {

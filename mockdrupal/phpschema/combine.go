@@ -1,6 +1,6 @@
 package phpschema
 
-import "bridgecheck/mockdrupal/php"
+import "github.com/bridgecheck/bridgecheck/mockdrupal/php"
 
 func (c *check) combinators(v php.Value, s *php.Array, at place) {
 	if all, ok := s.Member("allOf").(*php.Array); ok {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // isOneOf compares as the library's EnumConstraint: of one type and equal, or the same number, be it written as text:

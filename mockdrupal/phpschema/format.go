@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // format is one value of the format keyword. Where param is set, the error carries the value beside the format.

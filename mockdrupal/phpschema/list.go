@@ -1,7 +1,7 @@
 package phpschema
 
 import (
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 func (c *check) array(v *php.Array, s *php.Array, at place) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

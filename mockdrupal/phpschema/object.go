@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // inlineSchema is a member that may always be there.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Error is one violation, in the words of the library.

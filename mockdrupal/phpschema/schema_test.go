@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/mockdrupal/php"
-	"bridgecheck/mockdrupal/phpschema"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
 
 func decode(t *testing.T, doc string) php.Value {

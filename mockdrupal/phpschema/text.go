@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 func (c *check) text(v string, s *php.Array, at place) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Credentials tells with what an account signs in.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Difference is one point in which an answer is not as recorded.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // recordedSite is fixtures.json: a recorded site's methods as data.

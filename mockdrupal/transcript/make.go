@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // RecordOptions say what to record where.

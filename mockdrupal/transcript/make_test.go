@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
 )
 
 // site runs a mock of the default site and returns its address and data.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 )
 
 // variant says how the site was set up when an area was recorded: what its file tells where that was not as for the

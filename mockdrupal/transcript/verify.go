@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // VerifyOptions say what to hold against what.

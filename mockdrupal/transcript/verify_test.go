@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
 )
 
 // recordings is where the recordings of the real site lie beside the checkout; the test is skipped where they do not.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Apply turns the failures and warnings of r that f excuses into known, and passes that it does not expect into fixed.

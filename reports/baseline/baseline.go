@@ -14,8 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"bridgecheck/internal/yamlfile"
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Entry is one known failure: of a clause, or only of the clause for one tool, one identity or both.

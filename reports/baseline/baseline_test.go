@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 var today = time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)

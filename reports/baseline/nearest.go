@@ -3,14 +3,14 @@ package baseline
 import (
 	"fmt"
 
-	"bridgecheck/internal/spelling"
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 )
 
 // didYouMean suggests the candidate nearest to word, where one is near enough to be what was meant.
 func didYouMean(word string, candidates []string) string {
 	best, distance := "", len(word)/3+2
 	for _, c := range candidates {
-		if d := spelling.Distance(word, c); d < distance {
+		if d := suggest.Distance(word, c); d < distance {
 			best, distance = c, d
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
-	"bridgecheck/suites"
-	"bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 func TestParseRefuses(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // Session is a login of ours at a Drupal site. It stays open there until it is ended.

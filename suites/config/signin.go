@@ -1,13 +1,13 @@
 package config
 
 import (
-	"bridgecheck/suites"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/bridgecheck/bridgecheck/suites"
 	"io"
 	"maps"
 	"net/http"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 func TestParseRefuses(t *testing.T) {

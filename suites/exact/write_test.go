@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // asEncodingJSON is what the standard library writes.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // meaning says how the values of a keyword are compared.

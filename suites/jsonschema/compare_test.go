@@ -3,7 +3,7 @@ package jsonschema_test
 import (
 	"testing"
 
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 func TestDifference(t *testing.T) {

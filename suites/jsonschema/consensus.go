@@ -10,7 +10,7 @@ import (
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Consensus is what independent validators agree on: two libraries, two dialects where a schema declares none, and

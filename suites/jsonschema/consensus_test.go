@@ -3,8 +3,8 @@ package jsonschema_test
 import (
 	"testing"
 
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 func TestConsensusLeavesOpenWhatDoublesDecide(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
 
-	"bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Dialect is a JSON Schema dialect by the address of its meta-schema, without scheme and fragment.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"bridgecheck/suites/exact"
-	"bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 func parse(t testing.TB, s string) any {

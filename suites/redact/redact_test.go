@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // encodings are ways in which a text travels; every one is undone by somebody's ordinary decoder.

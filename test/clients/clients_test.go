@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 const (
@@ -197,7 +197,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 	installed(t)
 	_, url, siteURL := serve(t, builtin(t, "default"))
 	stdio := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", stdio, "bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", stdio, "github.com/bridgecheck/bridgecheck/cmd/bridgecheck").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	targets := map[string][]string{

@@ -19,9 +19,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"bridgecheck/bridge"
-	"bridgecheck/fixtures"
-	"bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // excuse is why a scenario, or some checks of it, cannot pass.

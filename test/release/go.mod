@@ -1,4 +1,4 @@
-module bridgecheck/test/release
+module github.com/bridgecheck/bridgecheck/test/release
 
 go 1.26.8
 

@@ -1,0 +1,82 @@
+package contract
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// An id, once released, never changes: baselines and reports of users name it.
+func TestReleasedIDsStay(t *testing.T) {
+	l, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/ids.txt"
+	if *update {
+		var b strings.Builder
+		for _, c := range l.Clauses {
+			b.WriteString(c.ID + "\n")
+		}
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frozen, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range strings.Lines(string(frozen)) {
+		if _, ok := l.Clause(strings.TrimSpace(id)); !ok {
+			t.Errorf("the released id %s is gone from the ledger", strings.TrimSpace(id))
+		}
+	}
+	for _, c := range l.Clauses {
+		if !strings.Contains(string(frozen), c.ID+"\n") {
+			t.Errorf("%s is not in %s yet: run the test with -update", c.ID, golden)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	const good = `{id: a/b, level: MUST, wire: front, from: seen, text: x}`
+	for name, c := range map[string]struct{ in, says string }{
+		"a foreign area":        {"a:\n- {id: b/c, level: MUST, wire: front, from: seen, text: x}", "does not start with its area"},
+		"a level":               {"a:\n- {id: a/b, level: must, wire: front, from: seen, text: x}", `level "must"`},
+		"a wire":                {"a:\n- {id: a/b, level: MUST, wire: back, from: seen, text: x}", `wire "back"`},
+		"no text":               {"a:\n- {id: a/b, level: MUST, wire: front, from: seen}", "no text"},
+		"an id twice":           {"a:\n- " + good + "\n- " + good, "stands twice"},
+		"an unknown capability": {"a:\n- {id: a/b, level: MUST, wire: front, needs: wings, from: seen, text: x}", `"wings"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parse([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("parse = %v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	l, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for glob, want := range map[string]string{
+		"describe/unknown-404": "describe/unknown-404",
+		"describe/unknown-*":   "describe/unknown-404",
+		"per-tool":             "per-tool/answers per-tool/name-binds per-tool/scopes per-tool/unknown-404",
+	} {
+		if ids, err := l.Match(glob); err != nil || strings.Join(ids, " ") != want {
+			t.Errorf("Match(%q) = %v, %v; want %s", glob, ids, err, want)
+		}
+	}
+	if _, err := l.Match("descrbe/unknown-404"); err == nil || !strings.Contains(err.Error(), "nearest is describe/unknown-404") {
+		t.Errorf("a glob that matches nothing: %v", err)
+	}
+	if _, err := l.Match("list/["); err == nil {
+		t.Error("a malformed glob is no error")
+	}
+}

@@ -1,0 +1,90 @@
+package contract
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+// Whoever breaks a clause should learn why it matters, what is right, and where to look.
+func TestEveryClauseIsExplained(t *testing.T) {
+	l, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	languages := map[string]int{}
+	for _, c := range l.Clauses {
+		if len(c.Source) < 8 {
+			t.Errorf("%s: its source is told as %q, which nobody outside understands", c.ID, c.Source)
+		}
+		if c.Right == c.Wrong {
+			t.Errorf("%s: right and wrong are the same", c.ID)
+		}
+		if c.Fix.String() == "" && c.Level == reports.MUST {
+			t.Errorf("%s binds and says nothing of how to fix it", c.ID)
+		}
+		for language, text := range map[string]string{"php": c.Fix.PHP, "node": c.Fix.Node, "go": c.Fix.Go} {
+			if text != "" {
+				languages[language]++
+			}
+		}
+		for _, text := range []string{c.Why, c.Fix.Any, c.Fix.PHP, c.Fix.Node, c.Fix.Go} {
+			if strings.Count(text, "`")%2 == 1 {
+				t.Errorf("%s: a backquote is left open in %q", c.ID, text)
+			}
+		}
+	}
+	for language, n := range languages {
+		if n < 50 {
+			t.Errorf("%s has %d fixes: fewer than the traps that it is known for", language, n)
+		}
+	}
+}
+
+// A right example may show only what the table of codes allows.
+func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
+	l, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile(`\b([45]\d\d)(?:, [^{}→\n]*)? \{"error": \{"code": "(\w+)"`)
+	seen := 0
+	for _, c := range l.Clauses {
+		for _, m := range example.FindAllStringSubmatch(c.Right, -1) {
+			seen++
+			status, _ := strconv.Atoi(m[1]) // three digits, by the pattern
+			if !slices.Contains(l.Codes[status], m[2]) {
+				t.Errorf("%s: its right example answers %s with the code %s; the table has %v", c.ID, m[1], m[2], l.Codes[status])
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("only %d right examples with a code were found", seen)
+	}
+}
+
+func TestReasonsAreRefused(t *testing.T) {
+	const entry = "a/b: {why: w, right: r, wrong: x}\n"
+	for name, c := range map[string]struct{ in, says string }{
+		"no reason":         {"{}", "a/b lacks why, right or wrong in a.yaml"},
+		"no right":          {"a/b: {why: w, wrong: x}", "a/b lacks why, right or wrong"},
+		"a foreign clause":  {entry + "a/c: {why: w, right: r, wrong: x}", "a/c in a.yaml is no clause of the area; the nearest is a/b"},
+		"an unknown member": {"a/b: {why: w, right: r, wrong: x, fx: y}", "field fx not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := parse([]byte("a:\n- {id: a/b, level: MUST, wire: front, from: seen, text: x}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = l.explain(fstest.MapFS{"reasons/a.yaml": {Data: []byte(c.in)}})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("explain = %v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package generate
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Example makes up a plain value that a schema seems to take, with every property that it names; nil where it cannot
+// tell.
+func Example(schema any) any { return example(schema) }
+
+func example(schema any) any {
+	s := effective(schema)
+	for _, keyword := range []string{"const", "default"} {
+		if v, ok := s[keyword]; ok && v != nil {
+			return v
+		}
+	}
+	if list, ok := s["enum"].([]any); ok {
+		return firstOf(list)
+	}
+	switch typesIn(s)[0] {
+	case "object":
+		return exampleObject(s)
+	case "array":
+		return exampleArray(s)
+	case "integer", "number":
+		return exampleNumber(s)
+	case "boolean":
+		return true
+	}
+	return exampleString(s)
+}
+
+func firstOf(list []any) any {
+	i := slices.IndexFunc(list, func(v any) bool { return v != nil })
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+func exampleObject(s map[string]any) any {
+	object := map[string]any{}
+	properties, _ := s["properties"].(map[string]any)
+	room := bound(s, "maxProperties", len(properties)+1)
+	for _, name := range slices.Concat(namesIn(s["required"]), sorted(properties)) {
+		if _, there := object[name]; there || len(object) >= room {
+			continue
+		}
+		if v := example(memberSchema(s, name)); v != nil {
+			object[name] = v
+		}
+	}
+	patterns, _ := s["patternProperties"].(map[string]any)
+	for _, pattern := range sorted(patterns) {
+		if name, ok := matching(pattern, shortest); ok && len(object) < room {
+			object[name] = example(patterns[pattern])
+		}
+	}
+	for i := 0; len(object) < max(bound(s, "minProperties", 0), 1) && s["additionalProperties"] != false && len(properties) == 0; i++ {
+		object["x-"+strconv.Itoa(i)] = example(s["additionalProperties"])
+	}
+	return object
+}
+
+func exampleArray(s map[string]any) any {
+	list := []any{}
+	for i := range max(bound(s, "minItems", 1), 1) {
+		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
+	}
+	return list
+}
+
+// other is an example for the item at a place, unlike those before it where it has to be.
+func other(schema any, i int, unique bool) any {
+	v := example(schema)
+	if !unique || i == 0 {
+		return v
+	}
+	s := effective(schema)
+	if list, ok := s["enum"].([]any); ok {
+		return list[i%len(list)]
+	}
+	switch v := v.(type) {
+	case string:
+		if s["pattern"] == nil && s["format"] == nil {
+			return v + strconv.Itoa(i)
+		}
+	case map[string]any:
+		for _, name := range sorted(v) {
+			if inner := other(memberSchema(s, name), i, true); inner != v[name] {
+				return with(v, name, inner)
+			}
+		}
+	}
+	if n, ok := exampleNumber(s).(fmt.Stringer); ok && (typesIn(s)[0] == "integer" || typesIn(s)[0] == "number") {
+		if first, ok := new(big.Rat).SetString(n.String()); ok {
+			step := big.NewRat(1, 1)
+			if multiple, ok := number(s, "multipleOf"); ok {
+				step = multiple
+			}
+			return written(plus(first, new(big.Rat).Mul(step, big.NewRat(int64(i), 1))))
+		}
+	}
+	return v
+}
+
+func exampleNumber(s map[string]any) any {
+	n := big.NewRat(1, 1)
+	if low, ok := number(s, "minimum"); ok {
+		n = low
+	}
+	if low, ok := number(s, "exclusiveMinimum"); ok && low.Cmp(n) >= 0 {
+		n = plus(low, big.NewRat(1, 1))
+	}
+	if high, ok := number(s, "maximum"); ok && n.Cmp(high) > 0 {
+		n = high
+	}
+	if high, ok := number(s, "exclusiveMaximum"); ok && n.Cmp(high) >= 0 {
+		n = plus(high, big.NewRat(-1, 1))
+	}
+	if step, ok := number(s, "multipleOf"); ok && step.Sign() > 0 {
+		n = new(big.Rat).Mul(step, ceiling(new(big.Rat).Quo(n, step)))
+	}
+	return written(n)
+}
+
+func ceiling(n *big.Rat) *big.Rat {
+	q, r := new(big.Int).DivMod(n.Num(), n.Denom(), new(big.Int))
+	if r.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return new(big.Rat).SetInt(q)
+}
+
+// formats are values of each format that all validators agree on, and one that no validator takes, "" where some do.
+var formats = map[string]struct {
+	valid   []string
+	invalid string
+}{
+	"email":     {[]string{"someone@example.org", "a.b+c@example.com"}, "no address"},
+	"uri":       {[]string{"https://example.org/path", "http://example.com/a?b=c#d", "urn:isbn:0451450523"}, "no uri"},
+	"date":      {[]string{"2024-02-29", "1999-12-31"}, "2024-13-45"},
+	"date-time": {[]string{"2024-02-29T12:30:00Z", "1999-12-31T23:59:59+02:00", "2030-01-01T00:00:00.5Z"}, "yesterday at noon"},
+	"ipv4":      {[]string{"192.0.2.1", "255.255.255.255"}, "192.0.2.999"},
+	"ipv6":      {[]string{"2001:db8::1", "::1"}, "no:address"},
+	"hostname":  {[]string{"example.org", "a-b.example.com"}, "no host name"},
+	"time":      {[]string{"12:30:00Z", "23:59:59+02:00"}, "half past noon"},
+
+	// Not all validators know these.
+	"uuid":          {valid: []string{"00000000-0000-4000-8000-000000000001"}},
+	"uri-reference": {valid: []string{"/path?a=b#c", "https://example.org/path"}},
+	"iri":           {valid: []string{"https://example.org/path"}},
+	"json-pointer":  {valid: []string{"/a/b~1c"}},
+	"regex":         {valid: []string{"^[a-z]+$"}},
+}
+
+func exampleString(s map[string]any) any {
+	if format, ok := s["format"].(string); ok && formats[format].valid != nil {
+		return formats[format].valid[0]
+	}
+	if pattern, ok := s["pattern"].(string); ok {
+		for _, length := range []int{shortest, 2, 4, bound(s, "minLength", 1)} {
+			if text, ok := matching(pattern, length); ok && within(s, text) {
+				return text
+			}
+		}
+		for _, word := range words {
+			if re, err := regexp.Compile(pattern); err == nil && re.MatchString(word) && within(s, word) {
+				return word
+			}
+		}
+	}
+	return strings.Repeat("w", max(bound(s, "minLength", 1), 1))
+}
+
+func within(s map[string]any, text string) bool {
+	n := len([]rune(text))
+	return n >= bound(s, "minLength", 0) && n <= bound(s, "maxLength", n)
+}
+
+// words are tried where a schema asks for a string of a pattern that no text could be made up for.
+var words = []string{"word", "w", "2024-02-29", "12345", "00000000-0000-4000-8000-000000000001", "https://example.org/path", "A"}

@@ -1,0 +1,269 @@
+package generate
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// faults lists values that may break a schema, each in one keyword, in place of a value that keeps it.
+func faults(s map[string]any, value any) []Case {
+	var all []Case
+	add := func(keyword string, values ...any) {
+		for _, v := range values {
+			all = append(all, Case{keyword, v})
+		}
+	}
+	if _, typed := s["type"]; typed {
+		add("type", otherTypes[typesIn(s)[0]]...)
+	}
+	for _, keyword := range []string{"enum", "const"} {
+		if _, ok := s[keyword]; ok {
+			add(keyword, nearMisses(value)...)
+		}
+	}
+	for _, keyword := range []string{"oneOf", "anyOf", "allOf", "not"} {
+		if _, ok := s[keyword]; ok {
+			add(keyword, "no such value", whole(-7), forbiddenBy(s))
+		}
+	}
+	if list, ok := s["oneOf"].([]any); ok {
+		add("oneOf", ofAll(list))
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		all = append(all, objectFaults(s, v)...)
+	case []any:
+		all = append(all, listFaults(s, v)...)
+	case string:
+		all = append(all, textFaults(s, v)...)
+	case json.Number:
+		all = append(all, numberFaults(s)...)
+	}
+	return slices.DeleteFunc(all, func(c Case) bool { return c.Value == nil })
+}
+
+// otherTypes are values that are not of a type: such as a loose reader takes for it, and such as nobody would.
+var otherTypes = map[string][]any{
+	"string":  {whole(12), true},
+	"integer": {"12", json.Number("1.5"), true},
+	"number":  {"1.5", false},
+	"boolean": {"true", whole(1)},
+	"object":  {"text", []any{whole(1)}, []any{}},
+	"array":   {"text", map[string]any{"a": whole(1)}, map[string]any{}},
+}
+
+// nearMisses are values that a careless comparison takes for the same, and one that nobody does.
+func nearMisses(v any) []any {
+	switch v := v.(type) {
+	case string:
+		misses := []any{"no such value", strings.ToUpper(v), v + " ", v[:max(len(v)-1, 0)]}
+		if decimal.MatchString(v) {
+			misses = append(misses, json.Number(v))
+		}
+		return misses
+	case json.Number:
+		return []any{whole(-7), string(v)}
+	case bool:
+		return []any{!v, strconv.FormatBool(v), whole(map[bool]int{true: 1}[v])}
+	}
+	return []any{"no such value", whole(-7)}
+}
+
+// decimal matches a text that reads as a number of JSON.
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
+// forbiddenBy is the first value that a `not` excludes by name.
+func forbiddenBy(s map[string]any) any {
+	if s["not"] == nil {
+		return nil
+	}
+	return example(s["not"])
+}
+
+// ofAll is a value that seems to fit every branch at once, which oneOf forbids.
+func ofAll(branches []any) any {
+	step := big.NewRat(1, 1)
+	s := map[string]any{}
+	for _, branch := range branches {
+		b, _ := branch.(map[string]any)
+		s = merged(s, b)
+		if multiple, ok := number(b, "multipleOf"); ok {
+			step.Mul(step, multiple)
+		}
+	}
+	if s["multipleOf"] != nil {
+		return written(step)
+	}
+	return example(s)
+}
+
+func textFaults(s map[string]any, v string) []Case {
+	var all []Case
+	if limit := bound(s, "minLength", 0); limit > 0 {
+		all = append(all, Case{"minLength", text(s, limit-1, "w")}, Case{"minLength", text(s, limit-1, astral)})
+	}
+	if limit := bound(s, "maxLength", maxText+1); limit <= maxText {
+		all = append(all, Case{"maxLength", text(s, limit+1, "w")})
+	}
+	if _, ok := s["pattern"]; ok {
+		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)})
+	}
+	if format, ok := s["format"].(string); ok && formats[format].invalid != "" {
+		all = append(all, Case{"format " + format, formats[format].invalid})
+	}
+	return all
+}
+
+// maxText is the longest text that is made up, in characters.
+const maxText = 4096
+
+// astral is a character that takes one code point, two UTF-16 units and four bytes.
+const astral = "𝒳"
+
+// text is a text of so many characters: one that matches where there is a pattern, else of one character repeated.
+func text(s map[string]any, length int, character string) string {
+	if pattern, ok := s["pattern"].(string); ok {
+		for more := range min(length, 128) + 1 {
+			if made, ok := matching(pattern, more); ok && len([]rune(made)) == length {
+				return made
+			}
+		}
+	}
+	return strings.Repeat(character, max(length, 0))
+}
+
+func numberFaults(s map[string]any) []Case {
+	near := big.NewRat(1, 2)
+	if typesIn(s)[0] == "integer" {
+		near = big.NewRat(1, 1)
+	}
+	far := new(big.Rat).Mul(near, big.NewRat(1000, 1))
+	minus := func(n *big.Rat) *big.Rat { return new(big.Rat).Neg(n) }
+	var all []Case
+	for _, limit := range []struct {
+		keyword string
+		by      []*big.Rat
+	}{
+		{"minimum", []*big.Rat{minus(near), minus(far)}},
+		{"maximum", []*big.Rat{near, far}},
+		{"exclusiveMinimum", []*big.Rat{new(big.Rat), minus(near)}},
+		{"exclusiveMaximum", []*big.Rat{new(big.Rat), near}},
+	} {
+		if n, ok := number(s, limit.keyword); ok {
+			for _, by := range limit.by {
+				all = append(all, Case{limit.keyword, onStep(s, plus(n, by), by.Sign())})
+			}
+		}
+	}
+	if step, ok := number(s, "multipleOf"); ok && step.IsInt() {
+		if base, ok := new(big.Rat).SetString(string(exampleNumber(s).(json.Number))); ok {
+			all = append(all, Case{"multipleOf", written(plus(base, big.NewRat(1, 1)))}, Case{"multipleOf", written(plus(base, big.NewRat(-1, 1)))})
+		}
+	}
+	return all
+}
+
+// onStep moves a number outwards to the next multiple where the schema asks for one.
+func onStep(s map[string]any, n *big.Rat, direction int) json.Number {
+	step, ok := number(s, "multipleOf")
+	if !ok || step.Sign() <= 0 {
+		return written(n)
+	}
+	whole := ceiling(new(big.Rat).Quo(n, step))
+	if direction < 0 {
+		whole = new(big.Rat).Neg(ceiling(new(big.Rat).Neg(new(big.Rat).Quo(n, step))))
+	}
+	return written(new(big.Rat).Mul(step, whole))
+}
+
+func objectFaults(s, object map[string]any) []Case {
+	var all []Case
+	for _, name := range sorted(object) {
+		all = append(all, Case{"null as " + name, with(object, name, nil)})
+	}
+	if s["additionalProperties"] == false {
+		all = append(all, Case{"additionalProperties", with(object, "unexpected", "x")})
+	}
+	if limit := bound(s, "minProperties", 0); limit > 0 {
+		all = append(all, Case{"minProperties", sized(s, object, limit-1)})
+	}
+	if limit := bound(s, "maxProperties", maxList+1); limit <= maxList {
+		all = append(all, Case{"maxProperties", sized(s, object, limit+1)})
+	}
+	if names, ok := s["propertyNames"].(map[string]any); ok {
+		for _, c := range faults(names, "w") {
+			if name, ok := c.Value.(string); ok {
+				all = append(all, Case{"propertyNames", with(object, name, example(memberSchema(s, name)))})
+			}
+		}
+	}
+	if then, ok := s["then"]; ok {
+		met := overlaid(object, example(merged(effective(s["if"]), map[string]any{"type": "object"}))).(map[string]any)
+		for _, c := range varyMembers(merged(effective(then), s), met, "", picker{"required", faults}) {
+			all = append(all, Case{"then", c.Value})
+		}
+	}
+	return all
+}
+
+// sized is an object with so many members: required ones first, then others that fit.
+func sized(s, object map[string]any, n int) map[string]any {
+	made := map[string]any{}
+	for _, name := range slices.Concat(namesIn(s["required"]), sorted(object)) {
+		if v, ok := object[name]; ok && len(made) < n {
+			made[name] = v
+		}
+	}
+	for i := 0; len(made) < n; i++ {
+		name := "x-" + strconv.Itoa(i)
+		made[name] = example(memberSchema(s, name))
+	}
+	return made
+}
+
+// maxList is the longest list that is made up, in items.
+const maxList = 64
+
+func listFaults(s map[string]any, list []any) []Case {
+	var all []Case
+	unique := s["uniqueItems"] == true
+	if limit := bound(s, "minItems", 0); limit > 0 {
+		all = append(all, Case{"minItems", items(s, limit-1)})
+	}
+	if limit := bound(s, "maxItems", maxList+1); limit <= maxList {
+		all = append(all, Case{"maxItems", items(s, limit+1)})
+	}
+	if unique && len(list) > 0 {
+		all = append(all, Case{"uniqueItems", []any{list[0], list[0]}})
+		if n := min(bound(s, "maxItems", 4), 4); n > 2 {
+			several := items(s, n-1)
+			all = append(all, Case{"uniqueItems", append(several, several[0])})
+		}
+	}
+	if contains, ok := s["contains"]; ok && contains != nil {
+		all = append(all, Case{"contains", []any{}}, Case{"contains", []any{"no such value"}})
+	}
+	if len(list) > 0 {
+		all = append(all, Case{"null as an item", replaced(list, len(list)-1, nil)})
+	}
+	// One wrong item behind right ones.
+	if len(list) == 1 && bound(s, "maxItems", maxList) > 2 {
+		for _, c := range faults(effective(itemSchema(s, 2)), example(itemSchema(s, 2))) {
+			all = append(all, Case{c.What + " in the third item", append(items(s, 2), c.Value)})
+		}
+	}
+	return all
+}
+
+// items is a list of so many items that fit, no two alike where the schema asks for that.
+func items(s map[string]any, n int) []any {
+	list := []any{}
+	for i := range n {
+		list = append(list, other(itemSchema(s, i), i, s["uniqueItems"] == true))
+	}
+	return list
+}
