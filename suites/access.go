@@ -2,6 +2,7 @@ package suites
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,8 +24,8 @@ var _ = Area("access", func(b *Bridge) {
 			asked = append(asked, b.As(Outsider).List(ctx, cursor))
 		}
 		b.each(asked, func(r *Answer) {
-			Expect(r).To(HaveStatus(403))
-			Expect(r).NotTo(NameAnyTool(list.Names()))
+			b.Expect(r).To(HaveStatus(403))
+			b.Expect(r).NotTo(NameAnyTool(list.Names()))
 		})
 	})
 
@@ -34,7 +35,7 @@ var _ = Area("access", func(b *Bridge) {
 
 		for what, query := range inOrder(map[string]string{"a tool": "name=" + known, "an unknown tool": "name=" + noSuchTool, "no name": "", "an empty name": "name="}) {
 			b.Row(Outsider, "", what, func() {
-				Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403))
+				b.Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403))
 			})
 		}
 	})
@@ -51,8 +52,8 @@ var _ = Area("access", func(b *Bridge) {
 		}
 
 		b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
-			Expect(r).To(BeRefusedWith(401, 403))
-			Expect(r).To(ChallengeIf401())
+			b.Expect(r).To(BeRefusedWith(401, 403))
+			b.Expect(r).To(ChallengeIf401())
 		})
 		if b.Drupal == nil || b.DiscoveryTTL == 0 || !b.Claims("discovery-permission") {
 			return // then nobody can change the site, or the bridge cannot know the permission
@@ -66,8 +67,8 @@ var _ = Area("access", func(b *Bridge) {
 		b.permitAnonymous(ctx, func(ctx SpecContext) bool { return b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments).Succeeded() },
 			fixtures.UseJSONRPC, fixtures.AccessContent)
 		b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
-			Expect(r).To(BeRefusedWith(401, 403), "who may run tools, and not discover them")
-			Expect(r).To(ChallengeIf401())
+			b.Expect(r).To(BeRefusedWith(401, 403), "who may run tools, and not discover them")
+			b.Expect(r).To(ChallengeIf401())
 		})
 	})
 
@@ -77,7 +78,7 @@ var _ = Area("access", func(b *Bridge) {
 		}
 		limited := b.As(NoRPC).ListAll(ctx)
 		if first := limited.Pages[0]; first.IsError() {
-			b.For(NoRPC, "", func() { Expect(first).To(HaveStatus(403)) })
+			b.For(NoRPC, "", func() { b.Expect(first).To(HaveStatus(403)) })
 		} else if len(limited.Tools()) > 0 {
 			b.eachShown(NoRPC, limited)
 		}
@@ -88,13 +89,13 @@ var _ = Area("access", func(b *Bridge) {
 		for _, who := range []Identity{Discoverer, Agent} {
 			b.eachShown(who, b.As(who).MustListAll(ctx))
 		}
-		b.Row(Discoverer, denied, "describe", func() { Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied)) })
+		b.Row(Discoverer, denied, "describe", func() { b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied)) })
 		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
 		b.Row(Discoverer, denied, "invoke", func() {
 			b.Drupal.Mark()
 			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-			Expect(r).To(BeRefusedWith(401, 403, 404))
-			Expect(r).To(HaveRunNothing())
+			b.Expect(r).To(BeRefusedWith(401, 403, 404))
+			b.Expect(r).To(HaveRunNothing())
 		})
 	})
 
@@ -106,15 +107,15 @@ var _ = Area("access", func(b *Bridge) {
 		b.Row(Discoverer, denied, "a caller who may discover and may not run", func() {
 			b.Drupal.Mark()
 			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-			Expect(r).To(BeRefusal())
-			Expect(r).To(HaveRunNothing())
+			b.Expect(r).To(BeRefusal())
+			b.Expect(r).To(HaveRunNothing())
 		})
 
 		// access/list-403 judges that one who may run and may not discover cannot list.
 		open := b.mustFind(Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
 		b.As(Agent).Invoke(ctx, open.Name, open.Arguments).MustSucceed()
 		b.Row(Outsider, open.Name, "a caller who may run and may not discover", func() {
-			Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess())
+			b.Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess())
 		})
 	})
 
@@ -126,8 +127,8 @@ var _ = Area("access", func(b *Bridge) {
 				b.For(who, tool.Name, func() {
 					b.Drupal.Mark()
 					r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
-					Expect(r).To(BeRefusedWith(401, 403, 404))
-					Expect(r).To(HaveRunNothing())
+					b.Expect(r).To(BeRefusedWith(401, 403, 404))
+					b.Expect(r).To(HaveRunNothing())
 				})
 			}
 		}
@@ -149,8 +150,8 @@ var _ = Area("access", func(b *Bridge) {
 			b.Row(who, tool.Name, "after losing "+what, func() {
 				b.Drupal.Mark()
 				r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
-				Expect(r).To(BeRefusedWith(401, 403, 404))
-				Expect(r).To(HaveRunNothing())
+				b.Expect(r).To(BeRefusedWith(401, 403, 404))
+				b.Expect(r).To(HaveRunNothing())
 			})
 		}
 	})
@@ -163,15 +164,15 @@ var _ = Area("access", func(b *Bridge) {
 		me := b.mustFind(Anonymous, fixtures.WhoAmI)[0]
 		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
 		b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-		Expect(anonymous.List(ctx)).To(HaveStatus(200))
+		b.Expect(anonymous.List(ctx)).To(HaveStatus(200))
 		names := anonymous.MustListAll(ctx).Names()
-		Expect(names).To(ContainElement(me.Name), "list as anonymous: expected %q, got %d tools without it", me.Name, len(names))
-		Expect(anonymous.Describe(ctx, me.Name)).To(HaveStatus(200))
+		b.Expect(names).To(ContainElement(me.Name), mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
+		b.Expect(anonymous.Describe(ctx, me.Name)).To(HaveStatus(200))
 		b.Drupal.Mark()
 		r := anonymous.Invoke(ctx, me.Name, me.Arguments)
-		Expect(r).To(BeSuccess())
-		Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), "%s: expected the method to run on the site, got no run", r.Subject())
-		Expect(b.callersBut(Anonymous)).To(BeEmpty(), "%s: expected the call to reach the site as anonymous, got it as another", r.Subject())
+		b.Expect(r).To(BeSuccess())
+		b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
+		b.Expect(b.callersBut(Anonymous)).To(BeEmpty(), mismatch(r.Subject(), "the call to reach the site as anonymous", "it as another"))
 	})
 
 	b.Check("access/no-oracle", func(ctx SpecContext) {
@@ -190,7 +191,7 @@ var _ = Area("access", func(b *Bridge) {
 						if name == denied && r.Status == http.StatusForbidden && r.Method != http.MethodHead {
 							return // invoke/denied allows it, and describe/inaccessible-404 does not
 						}
-						Expect(r).To(BeLikeUnknown(ask, ctx, name), way.what)
+						b.Expect(r).To(BeLikeUnknown(ask, ctx, name), way.what)
 					})
 				}
 			}
@@ -222,8 +223,8 @@ var _ = Area("access", func(b *Bridge) {
 			b.Row(caller.who, "", what, func() {
 				b.mark()
 				r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
-				Expect(r).To(BeRefusedWith(400, 403, 415))
-				Expect(r).To(HaveRunNothing())
+				b.Expect(r).To(BeRefusedWith(400, 403, 415))
+				b.Expect(r).To(HaveRunNothing())
 			})
 		}
 	})

@@ -22,7 +22,7 @@ var _ = Area("access", func(b *Bridge) {
 		judge := func(ask func(c Client) *Answer) {
 			anonymous := ask(b.As(Anonymous))
 			for _, bad := range b.badCredentials(victim, creds) {
-				b.For(Identity(bad.what), "", func() { Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
+				b.For(Identity(bad.what), "", func() { b.Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
 			}
 		}
 		judge(func(c Client) *Answer { return c.List(ctx) })
@@ -40,7 +40,7 @@ var _ = Area("access", func(b *Bridge) {
 		b.Drupal.revoke(victim)
 		revoked := b.With("revoked credentials", creds)
 		b.For(revoked.who, "", func() {
-			Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
+			b.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
 			if b.DiscoveryTTL == 0 {
 				return
 			}
@@ -49,13 +49,13 @@ var _ = Area("access", func(b *Bridge) {
 			for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
 				b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
 			}
-			Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
+			b.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
 		})
 		if b.wrong() {
 			return
 		}
 		reached := b.callersBut(Anonymous)
-		Expect(reached).To(BeEmpty(), "calls with bad credentials: expected none to reach the site as an account, got calls of %s", fewOf(reached))
+		b.Expect(reached).To(BeEmpty(), mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", fewOf(reached))))
 	})
 
 	b.Check("access/no-cross-talk", func(ctx SpecContext) {
@@ -86,7 +86,7 @@ var _ = Area("access", func(b *Bridge) {
 		alone := map[Identity]talk{}
 		for _, who := range callers {
 			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
-			b.Row(who, "", "list, each caller alone", func() { Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
+			b.Row(who, "", "list, each caller alone", func() { b.Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
 		}
 		for _, t := range talks {
 			for _, heard := range []struct {
@@ -103,7 +103,7 @@ var _ = Area("access", func(b *Bridge) {
 				if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
 					continue // not asked, or lost in the crowd, which load/concurrent-exact judges
 				}
-				b.Row(t.who, "", heard.what+", 64 at once", func() { Expect(heard.answer).To(heard.own) })
+				b.Row(t.who, "", heard.what+", 64 at once", func() { b.Expect(heard.answer).To(heard.own) })
 			}
 		}
 		if b.wrong() {
@@ -129,17 +129,17 @@ var _ = Area("access", func(b *Bridge) {
 			}
 		})
 		if wrong != nil {
-			Expect(wrong.actual).To(wrong.must, wrong.trail)
+			b.Expect(wrong.actual).To(wrong.must, wrong.trail)
 		}
 
 		for way, sign := range inOrder(b.furtherSignIns()) {
 			for _, who := range callers {
 				caller := b.With(who, sign(who))
 				if list := caller.List(ctx); list.Status == http.StatusOK {
-					b.Row(who, "", "list, signed in by "+way, func() { Expect(list).To(ShowTheSameTools(alone[who].list)) })
+					b.Row(who, "", "list, signed in by "+way, func() { b.Expect(list).To(ShowTheSameTools(alone[who].list)) })
 				}
 				if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-					b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { Expect(r).To(SpeakOfCaller(who, callers)) })
+					b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { b.Expect(r).To(SpeakOfCaller(who, callers)) })
 				}
 			}
 		}
@@ -157,12 +157,12 @@ var _ = Area("access", func(b *Bridge) {
 				b.As(who).List(ctx)
 				r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
 				b.As(who).Invoke(ctx, denied, Args{})
-				Expect(b.callersBut(who)).To(BeEmpty(), "calls to the site for %s: expected none of another account, got calls of %s", who, fewOf(b.callersBut(who)))
+				b.Expect(b.callersBut(who)).To(BeEmpty(), mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", fewOf(b.callersBut(who)))))
 				if r.Status == http.StatusOK {
-					Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), "%s: expected the method to run on the site, got no run", r.Subject())
+					b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
 				}
 				if !b.Claims("visibility-broad") {
-					Expect(b.discoverers()).NotTo(ContainElement(string(Service)), "discovery for %s: expected no service account, got requests of one", who)
+					b.Expect(b.discoverers()).NotTo(ContainElement(string(Service)), mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
 				}
 			})
 		}
@@ -182,22 +182,22 @@ var _ = Area("access", func(b *Bridge) {
 		wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
 		secrets = append(secrets, wrong.secrets()...)
 		for _, a := range b.askAll(ctx) {
-			b.Row(a.who, "", a.what, func() { Expect(a.Answer).NotTo(HoldSecret(secrets)) })
+			b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).NotTo(HoldSecret(secrets)) })
 		}
 		b.each([]*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
 			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})},
-			func(a *Answer) { Expect(a).NotTo(HoldSecret(secrets)) })
+			func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
 		for what, creds := range inOrder(b.otherSignIns()) {
 			caller := b.With(Identity(what), creds)
 			b.each([]*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
-				func(a *Answer) { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+				func(a *Answer) { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 		}
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
 		creds, _ := b.credentialsOf(stranger)
-		b.each(b.refusedByMCP(ctx), func(a *Answer) { Expect(a).NotTo(HoldSecret(secrets)) })
+		b.each(b.refusedByMCP(ctx), func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
 		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
 		for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
-			b.Row(a.Who, "", "while the site resets connections", func() { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+			b.Row(a.Who, "", "while the site resets connections", func() { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 		}
 		disarm()
 		b.recovered(ctx, asAgent(known))
@@ -215,19 +215,19 @@ var _ = Area("access", func(b *Bridge) {
 		for range 2 { // each after the other, with and without something cached
 			full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
 			b.For(one.who, special, func() {
-				Expect(full).To(ContainElement(special), "list with the wide token: expected %q in it, got %d tools without it", special, len(full))
-				Expect(one.Describe(ctx, special)).To(HaveStatus(200))
-				Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
+				b.Expect(full).To(ContainElement(special), mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
+				b.Expect(one.Describe(ctx, special)).To(HaveStatus(200))
+				b.Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
 			})
 			b.For(two.who, special, func() {
 				if b.Claims("visibility-filtered") {
-					Expect(few).NotTo(ContainElement(special), "list with the narrow token: expected no %q in it, got it among %d tools", special, len(few))
-					Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
+					b.Expect(few).NotTo(ContainElement(special), mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
+					b.Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
 				}
 				b.Drupal.Mark()
 				r := two.Invoke(ctx, special, Args{})
-				Expect(r).To(BeRefusedWith(401, 403, 404))
-				Expect(r).To(HaveRunNothing())
+				b.Expect(r).To(BeRefusedWith(401, 403, 404))
+				b.Expect(r).To(HaveRunNothing())
 			})
 		}
 	})

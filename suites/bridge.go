@@ -59,6 +59,8 @@ type Bridge struct {
 	exchanges []*recorded
 	blamed    *Answer
 	findings  findings // of the running check
+	failed    *Finding // that ended the running check
+	apartNow  bool     // a part of a check is running: its findings do not end the check
 	bodies    documents
 	unseen    []string // changes of the site that the bridge did not show in time
 }
@@ -132,10 +134,10 @@ func (b *Bridge) gate(clause contract.Clause) {
 		b.cutShort()
 	}
 	if needs := b.lacks(clause); needs != "" {
-		skip(notApplicable, fmt.Sprintf("the bridge does not claim the capability %s", needs))
+		skip(notApplicable, Finding{Subject: "the bridge does not claim the capability " + needs})
 	}
 	if b.lifeless != "" {
-		ginkgo.Fail(b.lifeless)
+		b.Fail(Finding{Subject: b.lifeless})
 	}
 }
 
@@ -218,7 +220,13 @@ func (b *Bridge) credentialsOf(who Identity) (Credentials, bool) {
 
 // NotTestable ends the running check without a verdict: what it needs is not there. The reason says what is missing,
 // or what would make the clause testable.
-func NotTestable(reason string) { skip(notTestable, reason) }
+func NotTestable(reason string) { skip(notTestable, Finding{Subject: reason}) }
+
+// Untestable is NotTestable for what a finding explains; the reason stands before it.
+func Untestable(reason string, why Finding) {
+	why.Subject = reason + why.Subject
+	skip(notTestable, why)
+}
 
 // skipKind tells the collector of results why a spec ended without a verdict.
 type skipKind string
@@ -229,15 +237,15 @@ const (
 	wasCutShort   skipKind = "cut short"
 )
 
-func skip(kind skipKind, reason string) {
-	ginkgo.AddReportEntry(string(kind), ginkgo.ReportEntryVisibilityNever)
-	ginkgo.Skip(reason)
+func skip(kind skipKind, why Finding) {
+	ginkgo.AddReportEntry(string(kind), ginkgo.ReportEntryVisibilityNever, why)
+	ginkgo.Skip(why.String())
 }
 
 // cutShort ends the running check because the whole run has ended.
 func (b *Bridge) cutShort() {
 	if b.inCheck {
-		skip(wasCutShort, "the run ended before this was judged")
+		skip(wasCutShort, Finding{Subject: "the run ended before this was judged"})
 	}
 }
 
@@ -293,9 +301,14 @@ func (b *Bridge) Await(ctx context.Context, done func() bool) bool {
 
 // poll asks until done, at most for the time that the bridge has to notice a change.
 func (b *Bridge) poll(ctx context.Context, done func() bool) bool {
-	tick := time.NewTicker(20 * time.Millisecond)
+	return within(ctx, b.patience(), done)
+}
+
+// within asks until done, at most for the time given.
+func within(ctx context.Context, limit time.Duration, done func() bool) bool {
+	tick := time.NewTicker(min(20*time.Millisecond, max(limit/100, time.Millisecond)))
 	defer tick.Stop()
-	deadline := time.NewTimer(b.patience())
+	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	for {
 		if done() {

@@ -17,23 +17,23 @@ var _ = Area("describe", func(b *Bridge) {
 	b.Check("describe/answers-tool", func(ctx SpecContext) {
 		b.eachListed(ctx, func(caller Client, listed Tool) {
 			r := caller.Describe(ctx, listed.Name())
-			Expect(r).To(BeTheTool(listed.Name()))
-			Expect(r).To(BeJSON())
+			b.Expect(r).To(BeTheTool(listed.Name()))
+			b.Expect(r).To(BeJSON())
 		})
 		if b.wrong() {
 			return
 		}
 		known, caller := b.KnownTool(ctx), b.newcomer()
 		b.Row(Agent, known, "with every byte percent-encoded", func() {
-			Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
+			b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
 		})
-		b.Row(caller.who, known, "the first request of a caller", func() { Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
+		b.Row(caller.who, known, "the first request of a caller", func() { b.Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
 	})
 
 	b.Check("describe/equals-list", func(ctx SpecContext) {
 		b.eachListed(ctx, func(caller Client, listed Tool) {
 			if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
-				Expect(described).To(HoldAllOf(listed))
+				b.Expect(described).To(HoldAllOf(listed))
 			}
 		})
 
@@ -60,7 +60,7 @@ var _ = Area("describe", func(b *Bridge) {
 			}
 		})
 		if wrong != nil {
-			b.For(wrong.last.who, wrong.last.tool, func() { Expect(wrong.actual).To(wrong.must, wrong.trail) })
+			b.For(wrong.last.who, wrong.last.tool, func() { b.Expect(wrong.actual).To(wrong.must, wrong.trail) })
 		}
 	})
 
@@ -69,7 +69,7 @@ var _ = Area("describe", func(b *Bridge) {
 
 		for what, query := range inOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
 			b.Row(Agent, "", what, func() {
-				Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
+				b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
 			})
 		}
 	})
@@ -82,8 +82,8 @@ var _ = Area("describe", func(b *Bridge) {
 			if !contains(listed, name) {
 				b.For(Agent, name, func() {
 					r := b.As(Agent).Describe(ctx, name)
-					Expect(r).To(BeRefused(404, "tool_not_found"))
-					Expect(r).To(SayInMessage(name))
+					b.Expect(r).To(BeRefused(404, "tool_not_found"))
+					b.Expect(r).To(SayInMessage(name))
 				})
 			}
 		}
@@ -94,7 +94,7 @@ var _ = Area("describe", func(b *Bridge) {
 
 		for _, hidden := range b.HiddenMethods() {
 			b.For(Agent, hidden, func() {
-				Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
+				b.Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
 			})
 		}
 	})
@@ -104,7 +104,7 @@ var _ = Area("describe", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, denied).MustSucceed()
 
 		b.For(Discoverer, denied, func() {
-			Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
+			b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
 		})
 	})
 
@@ -117,10 +117,10 @@ var _ = Area("describe", func(b *Bridge) {
 			if contains(listed, name) {
 				continue
 			}
-			b.Row(Agent, "", what, func() { Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
+			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
 		}
 		for what, name := range inOrder(uncleanSpellings(known)) {
-			b.Row(Agent, "", what, func() { Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
+			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
 		}
 	})
 
@@ -136,26 +136,26 @@ var _ = Area("describe", func(b *Bridge) {
 		}) {
 			b.Row(Agent, "", what, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
-				Expect(r).To(BeClientError())
-				Expect(r).NotTo(BeHTML())
+				b.Expect(r).To(BeClientError())
+				b.Expect(r).NotTo(BeHTML())
 			})
 		}
 		b.Row(Agent, "", "8 KiB", func() {
 			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
-			Expect(r).To(BeClientError())
+			b.Expect(r).To(BeClientError())
 			if !r.RefusedForLength() {
-				Expect(r).NotTo(BeHTML())
+				b.Expect(r).NotTo(BeHTML())
 			}
 		})
 		b.Row(Agent, "", "a repeated name", func() {
 			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-			Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
+			b.Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
 				if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
 					return ""
 				}
 				return a.Outcome()
 			}))
-			Expect(r).NotTo(BeHTML())
+			b.Expect(r).NotTo(BeHTML())
 		})
 	})
 
@@ -177,17 +177,17 @@ var _ = Area("describe", func(b *Bridge) {
 			"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
 			callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
 			for _, c := range callers {
-				Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
+				b.Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
 			}
 		}
 		if b.Drupal == nil {
 			return
 		}
 		b.As(Outsider).Describe(ctx, known)
-		Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
+		b.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
 		denied := b.DeniedTool(Discoverer, Agent)
 		if b.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
-			Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
+			b.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
 		}
 	})
 
@@ -202,8 +202,8 @@ var _ = Area("describe", func(b *Bridge) {
 		}) {
 			b.Row(Agent, "", what, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
-				Expect(r).To(BeClientError())
-				Expect(r).To(BeJSON())
+				b.Expect(r).To(BeClientError())
+				b.Expect(r).To(BeJSON())
 			})
 		}
 	})

@@ -18,10 +18,10 @@ import (
 var _ = Area("errors", func(b *Bridge) {
 	b.Check("errors/envelope", func(ctx SpecContext) {
 		for _, refused := range b.refuseAll(ctx) {
-			b.Row(refused.who, "", refused.what, func() { Expect(refused.Answer).To(KeepEnvelope()) })
+			b.Row(refused.who, "", refused.what, func() { b.Expect(refused.Answer).To(KeepEnvelope()) })
 		}
 		if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
-			b.Row(Agent, "", "invoke with 64 MiB", func() { Expect(large).To(KeepEnvelope()) })
+			b.Row(Agent, "", "invoke with 64 MiB", func() { b.Expect(large).To(KeepEnvelope()) })
 		}
 	})
 
@@ -36,9 +36,9 @@ var _ = Area("errors", func(b *Bridge) {
 				continue // errors/envelope judges that
 			}
 			b.Row(refused.who, "", refused.what, func() {
-				Expect(refused.Answer).To(HaveWordAsCode())
+				b.Expect(refused.Answer).To(HaveWordAsCode())
 				if codesOfCause[refused.cause] != nil {
-					Expect(refused.Answer).To(HaveDocumentedCode())
+					b.Expect(refused.Answer).To(HaveDocumentedCode())
 				}
 			})
 			k := kind{refused.cause, refused.Status}
@@ -46,7 +46,7 @@ var _ = Area("errors", func(b *Bridge) {
 			switch {
 			case refused.cause == other:
 			case met: // told once a cause, for nobody knows which of the codes is the right one
-				b.Row(refused.who, "", string(refused.cause), func() { Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
+				b.Row(refused.who, "", string(refused.cause), func() { b.Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
 			default:
 				first[k] = refused
 			}
@@ -55,7 +55,7 @@ var _ = Area("errors", func(b *Bridge) {
 
 	b.Check("errors/status-agrees", func(ctx SpecContext) {
 		for _, a := range b.askAll(ctx) {
-			b.Row(a.who, "", a.what, func() { Expect(a.Answer).To(AgreeWithStatus()) })
+			b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).To(AgreeWithStatus()) })
 		}
 		answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
 		if b.Drupal != nil {
@@ -66,7 +66,7 @@ var _ = Area("errors", func(b *Bridge) {
 				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
 			}
 		}
-		b.each(answers, func(a *Answer) { Expect(a).To(AgreeWithStatus()) })
+		b.each(answers, func(a *Answer) { b.Expect(a).To(AgreeWithStatus()) })
 	})
 
 	b.Check("errors/message-helps", func(ctx SpecContext) {
@@ -85,7 +85,7 @@ var _ = Area("errors", func(b *Bridge) {
 			if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {
 				continue // errors/envelope judges the first, errors/precedence the second
 			}
-			b.Row(Agent, "", c.what, func() { Expect(c.answer).To(SayInMessage(c.names)) })
+			b.Row(Agent, "", c.what, func() { b.Expect(c.answer).To(SayInMessage(c.names)) })
 		}
 		if b.Drupal == nil {
 			return
@@ -95,7 +95,7 @@ var _ = Area("errors", func(b *Bridge) {
 			for _, broken := range tool.wrongTypes() {
 				b.For(Agent, tool.Name, func() {
 					if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-						Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
+						b.Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
 					}
 				})
 			}
@@ -116,7 +116,7 @@ var _ = Area("errors", func(b *Bridge) {
 				continue
 			}
 			judged++
-			b.Row(c.who, "", c.what, func() { Expect(together).To(HaveStatus(alone.Status)) })
+			b.Row(c.who, "", c.what, func() { b.Expect(together).To(HaveStatus(alone.Status)) })
 		}
 		if judged == 0 {
 			NotTestable("none of the faults is refused when it stands alone")

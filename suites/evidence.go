@@ -32,7 +32,7 @@ type recorded struct {
 func (b *Bridge) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.exchanges, b.blamed, b.findings, b.inCheck, b.judging = nil, nil, findings{}, true, true
+	b.exchanges, b.blamed, b.findings, b.failed, b.inCheck, b.judging = nil, nil, findings{}, nil, true, true
 	if b.Upstream != nil {
 		b.Upstream.Mark()
 	}
@@ -100,8 +100,8 @@ func (b *Bridge) evidence(failed bool) (kept []reports.Exchange, curl string) {
 func (b *Bridge) blamedAnswers() []*Answer {
 	var answers []*Answer
 	for _, n := range b.findings.noted {
-		if n.answer != nil && !slices.Contains(answers, n.answer) {
-			answers = append(answers, n.answer)
+		if n.Response != nil && !slices.Contains(answers, n.Response) {
+			answers = append(answers, n.Response)
 		}
 	}
 	if len(answers) == 0 && b.blamed != nil {

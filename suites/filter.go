@@ -64,8 +64,8 @@ var _ = Area("filter", func(b *Bridge) {
 		want := b.Visible(Service)
 		for _, name := range union(want, listed) {
 			b.For(Service, name, func() {
-				Expect(listed).To(ContainElement(name), "list as service: expected %q, which the patterns let in, got %d tools without it", name, len(listed))
-				Expect(want).To(ContainElement(name), "list as service: expected no %q, which the patterns keep out, got it in the list", name)
+				b.Expect(listed).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("%q, which the patterns let in", name), fmt.Sprintf("%d tools without it", len(listed))))
+				b.Expect(want).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("no %q, which the patterns keep out", name), "it in the list"))
 			})
 		}
 
@@ -78,15 +78,15 @@ var _ = Area("filter", func(b *Bridge) {
 			b.For(Service, name, func() {
 				r := service.Describe(ctx, name)
 				if in {
-					Expect(r).To(BeTheTool(name), "the patterns let it in")
+					b.Expect(r).To(BeTheTool(name), "the patterns let it in")
 					return
 				}
-				Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
-				Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
-				Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), "%s is kept out by the patterns: expected no run, got one", m.ID)
+				b.Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
+				b.Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
+				b.Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", m.ID), "no run", "one"))
 			})
 		}
-		Expect(shown).To(BeNumerically(">", 0), "the patterns: expected a method that they let in, got none")
+		b.Expect(shown).To(BeNumerically(">", 0), mismatch("the patterns", "a method that they let in", "none"))
 	})
 
 	b.Check("filter/defaults-safe", func(ctx SpecContext) {
@@ -103,15 +103,15 @@ var _ = Area("filter", func(b *Bridge) {
 			case safe:
 				in++
 				b.For(Service, b.ToolName(m.ID), func() {
-					Expect(listed).To(ContainElement(b.ToolName(m.ID)), "list as service: expected %q, which the default patterns let in, got %d tools without it", b.ToolName(m.ID), len(listed))
+					b.Expect(listed).To(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("%q, which the default patterns let in", b.ToolName(m.ID)), fmt.Sprintf("%d tools without it", len(listed))))
 				})
 			case unsafe:
 				b.For(Service, b.ToolName(m.ID), func() {
-					Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), "list as service: expected no %q, which the default patterns keep out, got it in the list", b.ToolName(m.ID))
+					b.Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("no %q, which the default patterns keep out", b.ToolName(m.ID)), "it in the list"))
 				})
 			}
 		}
-		Expect(in).To(BeNumerically(">", 0), "the default patterns: expected methods that they let in, got none")
+		b.Expect(in).To(BeNumerically(">", 0), mismatch("the default patterns", "methods that they let in", "none"))
 	})
 
 	b.Check("filter/invoke-guarded", func(ctx SpecContext) {
@@ -122,16 +122,16 @@ var _ = Area("filter", func(b *Bridge) {
 
 		for _, name := range []string{kept, strings.ToUpper(kept), " " + kept, kept + " ", "./" + kept, open + "/../" + kept, kept + "\x00", open + "," + kept,
 			strings.ReplaceAll(kept, ".", "_"), strings.ReplaceAll(kept, ".", "%2E"), strings.ReplaceAll(kept, ".", "\u2024")} {
-			b.For(Service, name, func() { Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
+			b.For(Service, name, func() { b.Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
 		}
 		batch := fmt.Sprintf(`[{"name":%[1]q,"arguments":{}},{"jsonrpc":"2.0","method":%[1]q,"id":1}]`, kept)
-		b.Row(Service, "", "a batch", func() { Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
+		b.Row(Service, "", "a batch", func() { b.Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
 		both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, b.ToolName(open), kept)
 		service.InvokeBody(ctx, []byte(both))
 		if b.wrong() {
 			return
 		}
-		Expect(b.Drupal.Runs(kept)).To(BeEmpty(), "%s is kept out by the patterns: expected no run whatever the request, got one", kept)
+		b.Expect(b.Drupal.Runs(kept)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
 	})
 
 	b.Check("filter/rate-limit", func(ctx SpecContext) {
@@ -153,10 +153,10 @@ var _ = Area("filter", func(b *Bridge) {
 		if limited == nil && sent <= b.rateLimit {
 			NotTestable(fmt.Sprintf("the calls take too long to come to more than the %d that are allowed: %d in %v", b.rateLimit, sent, b.timeout))
 		}
-		Expect(limited).NotTo(BeNil(), "%d calls of one caller where %d are allowed: expected 429, got results only", sent, b.rateLimit)
-		Expect(limited).To(BeRefused(429))
-		Expect(limited).To(BeEnvelope())
-		Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
+		b.Expect(limited).NotTo(BeNil(), mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, b.rateLimit), "429", "results only"))
+		b.Expect(limited).To(BeRefused(429))
+		b.Expect(limited).To(BeEnvelope())
+		b.Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
 			after := a.Header.Get("Retry-After")
 			_, noSeconds := strconv.ParseUint(after, 10, 32)
 			if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {
@@ -164,8 +164,8 @@ var _ = Area("filter", func(b *Bridge) {
 			}
 			return ""
 		}))
-		Expect(len(b.Drupal.Calls())).To(Equal(sent-1), "a call over the rate: expected it to reach no method, got it at the site")
-		Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
+		b.Expect(len(b.Drupal.Calls())).To(Equal(sent-1), mismatch("a call over the rate", "it to reach no method", "it at the site"))
+		b.Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
 	})
 })
 

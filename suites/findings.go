@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
-	"github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -27,16 +26,9 @@ type part struct {
 	tool, identity, row string
 }
 
-// finding is a fault of one part, and the answer that shows it.
-type finding struct {
-	part
-	message string
-	answer  *Answer // nil: none did
-}
-
 // findings are what the running check has noted.
 type findings struct {
-	noted      []finding
+	noted      []Finding
 	judged     []part
 	unanswered int
 	summed     bool // the check has failed for what is noted
@@ -57,8 +49,8 @@ func (b *Bridge) Row(who Identity, tool, name string, judge func()) {
 func (b *Bridge) apart(p part, judge func()) {
 	f := &b.findings
 	if why := f.enough(); why != "" {
-		if f.noted[len(f.noted)-1].message != why {
-			f.noted = append(f.noted, finding{message: why})
+		if f.noted[len(f.noted)-1].Subject != why {
+			f.noted = append(f.noted, Finding{Subject: why})
 		}
 		return
 	}
@@ -66,14 +58,15 @@ func (b *Bridge) apart(p part, judge func()) {
 		return
 	}
 	b.blame(nil)
-	err := gomega.InterceptGomegaFailure(judge)
+	found := b.found(judge)
 	f.judged = append(f.judged, p)
-	if err == nil {
+	if found == nil {
 		return
 	}
-	shown := b.blamedNow()
-	f.noted = append(f.noted, finding{p, about(sentence(err.Error()), p.row), shown})
-	if shown != nil && errors.Is(shown.Err, errTimeout) {
+	noted := found.about(p.row)
+	noted.Tool, noted.Identity, noted.Row = p.tool, p.identity, p.row
+	f.noted = append(f.noted, noted)
+	if noted.Response != nil && errors.Is(noted.Response.Err, errTimeout) {
 		f.unanswered++
 	}
 }
@@ -116,14 +109,14 @@ func (f *findings) enough() string {
 // holds tells whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
 // made for the check nobody knows which it was.
 func (f *findings) holds(p part) bool {
-	return slices.ContainsFunc(f.noted, func(n finding) bool {
+	return slices.ContainsFunc(f.noted, func(n Finding) bool {
 		switch {
-		case n.tool != p.tool || n.identity != p.identity:
+		case n.Tool != p.tool || n.Identity != p.identity:
 			return false
-		case n.row == p.row:
+		case n.Row == p.row:
 			return p != part{}
 		}
-		return (n.row == "" || p.row == "") && p.tool+p.identity != ""
+		return (n.Row == "" || p.row == "") && p.tool+p.identity != ""
 	})
 }
 
@@ -136,71 +129,85 @@ func (b *Bridge) lasting(who Identity) string {
 	return who.String()
 }
 
-// found gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept from
-// its end by the harness.
-func (b *Bridge) found(spec types.SpecReport) []finding {
+// reported gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept
+// from its end by the harness.
+func (b *Bridge) reported(spec types.SpecReport) []Finding {
 	noted := b.findings.noted
 	switch {
 	case len(noted) == 0:
 		return nil
 	case spec.State == types.SpecStateFailed && !b.findings.summed:
-		noted = append(noted, finding{message: sentence(spec.Failure.Message)})
+		noted = append(noted, b.failure(spec))
 	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
 		return nil
 	}
 	all := slices.Clone(noted)
-	for i := range all {
-		f := &all[i]
-		f.tool, f.row, f.message = b.redact.Text(f.tool), b.redact.Text(f.row), exact.Cut(b.redact.Text(f.message), keptFinding)
+	for i, f := range all {
+		all[i] = b.redacted(f)
 	}
 	return all
 }
 
-// reported are findings as a report has them.
-func (b *Bridge) reported(all []finding) []reports.Finding {
+// failure is the finding that ended a failed check.
+func (b *Bridge) failure(spec types.SpecReport) Finding {
+	if b.failed != nil {
+		return *b.failed
+	}
+	return Finding{Subject: oneLine(spec.Failure.Message)}
+}
+
+// redacted is a finding without secrets, of bounded length.
+func (b *Bridge) redacted(f Finding) Finding {
+	for _, text := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Row} {
+		*text = exact.Cut(b.redact.Text(*text), keptFinding)
+	}
+	return f
+}
+
+// asReported are findings as a report has them.
+func (b *Bridge) asReported(all []Finding) []reports.Finding {
 	told := make([]reports.Finding, len(all))
 	for i, f := range all {
-		told[i] = reports.Finding{Tool: f.tool, Identity: f.identity, Message: f.message}
-		told[i].Expected, told[i].Actual = splitMismatch(f.message)
-		if f.answer != nil {
-			told[i].Curl = b.curl(f.answer)
+		told[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Message: f.String(), Expected: f.Expected, Actual: f.Actual}
+		if f.Response != nil {
+			told[i].Curl = b.curl(f.Response)
 		}
 	}
 	return told
 }
 
 // whole is the message of a check with these findings: the first, and what and who else it is about.
-func whole(all []finding) string {
+func whole(all []Finding) string {
 	first := all[0]
 	if len(all) == 1 {
-		return first.message
+		return first.String()
 	}
 	var others []string
 	for room := keptNames; len(others) < len(all)-1; {
-		name := all[1+len(others)].beside(first)
+		name := beside(all[1+len(others)], first)
 		if room -= len(name); room < 0 && len(others) > 0 {
 			others = append(others, "…")
 			break
 		}
 		others = append(others, name)
 	}
-	return fmt.Sprintf("%s (and %d more: %s)", first.message, len(all)-1, strings.Join(others, ", "))
+	return fmt.Sprintf("%s (and %d more: %s)", first, len(all)-1, strings.Join(others, ", "))
 }
 
 // beside names what a finding is about, as far as another one before it does not tell.
-func (f finding) beside(first finding) string {
-	name := exact.Cut(f.row, 80)
-	if f.tool != "" && (name == "" || f.tool != first.tool) {
+func beside(f, first Finding) string {
+	name := exact.Cut(f.Row, 80)
+	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {
 		if name != "" {
 			name += " for "
 		}
-		name += fmt.Sprintf("%q", f.tool)
+		name += fmt.Sprintf("%q", f.Tool)
 	}
-	if f.identity != "" && (name == "" || f.identity != first.identity) {
-		name = strings.TrimSpace(name + " as " + f.identity)
+	if f.Identity != "" && (name == "" || f.Identity != first.Identity) {
+		name = strings.TrimSpace(name + " as " + f.Identity)
 	}
 	if name == "" {
-		return exact.Cut(f.message, 160)
+		return exact.Cut(f.String(), 160)
 	}
 	return name
 }

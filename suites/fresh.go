@@ -50,7 +50,7 @@ var _ = Area("fresh", func(b *Bridge) {
 				continue
 			}
 			asked := len(b.Drupal.DiscoveriesFor(who))
-			Expect(asked).To(BeZero(), "list and describe within the TTL: expected no discovery request, got %d", asked)
+			b.Expect(asked).To(BeZero(), mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
 			return
 		}
 	})
@@ -74,9 +74,9 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.busy(func() { look() })
 		b.poll(ctx, look)
 		listed.pageOf(b.ToolName(gone)).blame()
-		Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), "list %v after a module was enabled: expected %s in it, got %d tools without it", b.patience(), arrival, len(names))
-		Expect(contains(names, b.ToolName(gone))).To(BeFalse(), "list %v after a module was disabled: expected no %s, got it still", b.patience(), gone)
-		Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
+		b.Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", b.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
+		b.Expect(contains(names, b.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", b.patience()), fmt.Sprintf("no %s", gone), "it still"))
+		b.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
 	})
 
 	b.Check("fresh/invalidate", func(ctx SpecContext) {
@@ -87,10 +87,10 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.As(Agent).MustListAll(ctx)
 		b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
 		for _, who := range []Identity{Outsider, Anonymous} {
-			b.For(who, "", func() { Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
+			b.For(who, "", func() { b.Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
 		}
-		Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
-		Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), "the next list after the invalidation: expected %s in it, got a list without it", arrival)
+		b.Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
+		b.Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
 	})
 
 	b.Check("fresh/single-flight", func(ctx SpecContext) {
@@ -110,7 +110,7 @@ var _ = Area("fresh", func(b *Bridge) {
 			if most > 10 {
 				continue // a bridge that asks once for each of its workers would pass
 			}
-			Expect(asked).To(BeNumerically("<=", most), "100 lists at once on a cold cache: expected at most one discovery request in a TTL, got %d in %v", asked, time.Since(began).Round(time.Millisecond))
+			b.Expect(asked).To(BeNumerically("<=", most), mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
 			caller.List(ctx).MustSucceed()
 			return
 		}
@@ -128,15 +128,15 @@ var _ = Area("fresh", func(b *Bridge) {
 			return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
 		})
 		b.Row(Agent, "", "while the site's discovery fails", func() {
-			Expect(stale).To(EqualAnswer(good))
-			Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
+			b.Expect(stale).To(EqualAnswer(good))
+			b.Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
 				if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
 					return ""
 				}
 				return "neither"
 			}))
 		})
-		b.Row(stranger, "", "with no good list", func() { Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
+		b.Row(stranger, "", "with no good list", func() { b.Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
 	})
 
 	b.Check("fresh/schema-change", func(ctx SpecContext) {
@@ -156,11 +156,11 @@ var _ = Area("fresh", func(b *Bridge) {
 			b.awaitSchema(ctx, arrivalNew)
 		}
 
-		Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
+		b.Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
 			return schemaFault(a.Tool(), arrivalNew)
 		}))
-		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
-		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
+		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
 	})
 
 	b.Check("fresh/removed-tool", func(ctx SpecContext) {
@@ -169,16 +169,16 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
 		b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
 
-		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
+		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
 		b.Await(ctx, func() bool { return !contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival)) })
-		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
+		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
 	})
 
 	b.Check("fresh/version", func(ctx SpecContext) {
 		first := b.As(Agent).List(ctx).MustSucceed()
 		tag := first.Header.Get("ETag")
-		Expect(first).To(HaveETag())
-		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
+		b.Expect(first).To(HaveETag())
+		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
 		tools := b.agentTools()
 		onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), b.ToolName(m.ID)) })
 		if onPage < 0 {
@@ -187,13 +187,13 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.Replace(ctx, b.Drupal.with(arrivalOld, tools[onPage].ID)) // a page may have a version of its own
 		b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
 		changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
-		Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
+		b.Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
 		b.awaitSchema(ctx, arrivalOld)
 		page, cursor := b.pageOf(ctx, b.ToolName(arrival))
 		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
 		b.awaitSchema(ctx, arrivalNew)
 		changed = b.As(Agent).Send(ctx, Request{Path: ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
-		Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+		b.Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
 	})
 
 	b.Check("fresh/per-user-ttl", func(ctx SpecContext) {
@@ -207,13 +207,13 @@ var _ = Area("fresh", func(b *Bridge) {
 		within := fmt.Sprintf("within %v", b.patience())
 
 		b.Drupal.Permit(one, b.Permissions(Agent)...)
-		Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
-			"a permission given: expected %s in list and describe %s, got neither or one", gained, within)
-		Expect(sees(other)).To(BeFalse(), "the caller who was given nothing: expected no %s, got it in the list", gained)
+		b.Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+			mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
+		b.Expect(sees(other)).To(BeFalse(), mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
 
 		b.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
-			"a permission taken: expected no %s in list and describe %s, got it still", gained, within)
+		b.Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+			mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
 	})
 
 	b.Check("fresh/schema-mismatch", func(ctx SpecContext) {
@@ -225,9 +225,13 @@ var _ = Area("fresh", func(b *Bridge) {
 		b.arrive(ctx)
 		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
 
-		Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
-		Eventually(func() string { return schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew) }).
-			WithContext(ctx).WithTimeout(b.patience()).WithPolling(20*time.Millisecond).Should(BeEmpty(), "describe after the site refused what the old schema takes: expected the new schema")
+		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+		fault := ""
+		b.poll(ctx, func() bool {
+			fault = schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew)
+			return fault == ""
+		})
+		b.Expect(fault).To(BeEmpty(), mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
 	})
 })
 

@@ -25,8 +25,8 @@ var _ = Area("http", func(b *Bridge) {
 			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 				b.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
 					r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
-					Expect(r).To(HaveStatus(405))
-					Expect(r).To(AllowGET())
+					b.Expect(r).To(HaveStatus(405))
+					b.Expect(r).To(AllowGET())
 				})
 			}
 		}
@@ -51,8 +51,8 @@ var _ = Area("http", func(b *Bridge) {
 				body, _ := wire.Rest()
 				wire.Close()
 				b.Row(who, "", what, func() {
-					Expect(head).To(HaveTheHeadOf(get, again))
-					Expect(string(body)).To(BeEmpty(), "%s: expected no body, got %s", head.Subject(), exact.Cut(oneLine(string(body)), 100))
+					b.Expect(head).To(HaveTheHeadOf(get, again))
+					b.Expect(string(body)).To(BeEmpty(), mismatch(head.Subject(), "no body", exact.Cut(oneLine(string(body)), 100)))
 				})
 			}
 		}
@@ -61,10 +61,10 @@ var _ = Area("http", func(b *Bridge) {
 	b.Check("http/no-shared-cache", func(ctx SpecContext) {
 		known := b.KnownTool(ctx)
 		given := append(b.As(Agent).MustListAll(ctx).Pages, b.As(Agent).Describe(ctx, known).MustSucceed())
-		b.each(given, func(a *Answer) { Expect(a).To(KeepFromOthers()) })
+		b.each(given, func(a *Answer) { b.Expect(a).To(KeepFromOthers()) })
 		zipped := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
 		if !b.wrong() {
-			b.Row(Agent, "", "gzip asked for", func() { Expect(zipped).To(KeepFromOthers()) })
+			b.Row(Agent, "", "gzip asked for", func() { b.Expect(zipped).To(KeepFromOthers()) })
 		}
 		refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
 		for _, who := range b.callers(Outsider, Anonymous) {
@@ -73,7 +73,7 @@ var _ = Area("http", func(b *Bridge) {
 		if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
 			refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
 		}
-		b.each(refused, func(r *Answer) { Expect(r).NotTo(InviteOthers()) })
+		b.each(refused, func(r *Answer) { b.Expect(r).NotTo(InviteOthers()) })
 	})
 
 	b.Check("http/nosniff", func(ctx SpecContext) {
@@ -82,7 +82,7 @@ var _ = Area("http", func(b *Bridge) {
 		if call, ok := b.harmless(ctx); ok {
 			answers = append(answers, b.make(ctx, call))
 		}
-		b.each(answers, func(a *Answer) { Expect(a).To(ForbidSniffing()) })
+		b.each(answers, func(a *Answer) { b.Expect(a).To(ForbidSniffing()) })
 	})
 
 	b.Check("http/content-negotiation", func(ctx SpecContext) {
@@ -98,12 +98,12 @@ var _ = Area("http", func(b *Bridge) {
 					given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
 					if what == "a browser's Accept" {
 						if given != usual {
-							Expect(r).NotTo(BeHTML())
+							b.Expect(r).NotTo(BeHTML())
 						}
 						return
 					}
-					Expect(r).To(EqualAnswer(plain))
-					Expect(given).To(Equal(usual), "%s: expected the Content-Type %q as without it, got %q", r.Subject(), usual, given)
+					b.Expect(r).To(EqualAnswer(plain))
+					b.Expect(given).To(Equal(usual), mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
 				})
 			}
 		}
@@ -111,12 +111,12 @@ var _ = Area("http", func(b *Bridge) {
 		const large = 8 << 10
 		if len(plain.Body) >= large {
 			b.Row(Agent, "", "gzip asked for", func() {
-				Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
+				b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
 			})
 		}
 		b.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
 			unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
-			Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), "%s: expected no gzip, got it", unwanted.Subject())
+			b.Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), mismatch(unwanted.Subject(), "no gzip", "it"))
 		})
 	})
 
@@ -129,24 +129,24 @@ var _ = Area("http", func(b *Bridge) {
 		for _, path := range unknown {
 			b.Row(Agent, "", path, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: path})
-				Expect(r).To(HaveStatus(404))
-				Expect(r).To(KeepEnvelope())
+				b.Expect(r).To(HaveStatus(404))
+				b.Expect(r).To(KeepEnvelope())
 				posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
-				Expect(posted).To(BeClientError())
-				Expect(posted).To(KeepEnvelope())
+				b.Expect(posted).To(BeClientError())
+				b.Expect(posted).To(KeepEnvelope())
 			})
 		}
 		for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
 			b.Row(Agent, "", path, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: path})
-				Expect(r).To(StayOnTheHost())
+				b.Expect(r).To(StayOnTheHost())
 				if r.Status < 300 || r.Status > 399 {
-					Expect(r).NotTo(BeHTML())
+					b.Expect(r).NotTo(BeHTML())
 				}
 			})
 		}
 		for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
-			b.Row(Agent, "", path, func() { Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
+			b.Row(Agent, "", path, func() { b.Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
 		}
 	})
 
@@ -168,7 +168,7 @@ var _ = Area("http", func(b *Bridge) {
 				if slices.Contains(listed(failed, "Connection"), "close") {
 					where += ", which it ended with Connection: close"
 				}
-				b.Row(Agent, "", where, func() { Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
+				b.Row(Agent, "", where, func() { b.Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
 			}
 			wire.Close()
 		}
@@ -186,14 +186,14 @@ var _ = Area("http", func(b *Bridge) {
 		for i := range wires {
 			wires[i] = b.As(Agent).Dial(ctx)
 			defer wires[i].Close()
-			Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+			b.Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
 		}
 		limit := 2*time.Second + 10*usual.Took
 		for _, more := range []string{"m", "o"} {
 			for _, w := range wires {
 				_ = w.Write(more) // it may have been cut off by now, which is right
 			}
-			Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
+			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
 		}
 	})
 })

@@ -23,16 +23,16 @@ var _ = Area("invoke", func(b *Bridge) {
 			if len(tool.Arguments) > 0 {
 				b.For(Agent, tool.Name, func() {
 					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-					Expect(r).To(HaveResult())
-					Expect(r).To(BeJSON())
+					b.Expect(r).To(HaveResult())
+					b.Expect(r).To(BeJSON())
 				})
 			}
 		}
 		for _, tool := range b.plain() {
 			b.For(Agent, tool.Name, func() {
 				if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
-					Expect(r).To(HoldInResult(tool.Behaviour.Value))
-					Expect(r).To(BeJSON())
+					b.Expect(r).To(HoldInResult(tool.Behaviour.Value))
+					b.Expect(r).To(BeJSON())
 				}
 			})
 		}
@@ -51,7 +51,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				sent := map[string]any{parameter: json.RawMessage(c.value)}
 				b.Drupal.Mark()
 				r := b.As(Agent).Invoke(ctx, tool.Name, sent)
-				Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
+				b.Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
 			})
 		}
 		if judged == 0 {
@@ -62,7 +62,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				b.For(Agent, tool.Name, func() {
 					b.Drupal.Mark()
 					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-					Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
+					b.Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
 				})
 			}
 		}
@@ -72,7 +72,7 @@ var _ = Area("invoke", func(b *Bridge) {
 					b.Drupal.Mark()
 					r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
 					if !r.IsError() { // invoke/empty-arguments judges that
-						Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+						b.Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
 					}
 				})
 				break
@@ -81,14 +81,14 @@ var _ = Area("invoke", func(b *Bridge) {
 		takers := b.strictTools(ctx, fixtures.Echo)
 		for _, t := range takers {
 			if c, ok := t.Emptied(); ok {
-				b.For(Agent, t.Name, func() { Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
+				b.For(Agent, t.Name, func() { b.Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
 			}
 		}
 		for _, c := range b.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
 			b.For(Agent, c.Name, func() {
 				put := b.putArguments(ctx, c.Name)
 				r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
-				Expect(r).To(HaveForwardedTo(c.ID), note)
+				b.Expect(r).To(HaveForwardedTo(c.ID), note)
 			})
 		}
 	})
@@ -100,7 +100,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue // invoke/null-result and invoke/output-matches-schema judge the first two
 			}
 			b.For(Agent, tool.Name, func() {
-				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
 			})
 		}
 	})
@@ -115,7 +115,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
 				judged++
 				b.For(Agent, tool.Name, func() {
-					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
+					b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
 				})
 			}
 		}
@@ -130,7 +130,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			if call.Arguments != nil && string(call.Arguments) != "{}" {
 				NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
 			}
-			Expect(b.make(ctx, call)).To(BeSuccess())
+			b.Expect(b.make(ctx, call)).To(BeSuccess())
 			return
 		}
 		judged := 0
@@ -139,7 +139,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue
 			}
 			judged++
-			b.For(Agent, tool.Name, func() { Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
+			b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
@@ -163,7 +163,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
 				must = GiveEmpty()
 			}
-			b.For(Agent, tool.Name, func() { Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
+			b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
 		}
 		if judged == 0 {
 			NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
@@ -178,7 +178,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				}
 				b.For(Agent, c.Name, func() {
 					r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
-					Expect(r).To(must, note)
+					b.Expect(r).To(must, note)
 				})
 			}
 		}

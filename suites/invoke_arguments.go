@@ -26,8 +26,8 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.For(Agent, c.Name, func() {
 				put := b.putArguments(ctx, c.Name)
 				r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
-				Expect(r).To(refusal, note)
-				Expect(r).To(HaveRunNothing(), note)
+				b.Expect(r).To(refusal, note)
+				b.Expect(r).To(HaveRunNothing(), note)
 			})
 		}
 	})
@@ -55,7 +55,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				if c.What == severalAtOnce {
 					told = NameAll(c.wrongNames())
 				}
-				Expect(r).To(told, c.What)
+				b.Expect(r).To(told, c.What)
 			})
 		}
 		if judged == 0 {

@@ -36,8 +36,8 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.For(Agent, hidden, func() {
 				b.Drupal.Mark()
 				r := b.As(Agent).Invoke(ctx, hidden, Args{})
-				Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
-				Expect(r).To(HaveRunNothing())
+				b.Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
+				b.Expect(r).To(HaveRunNothing())
 			})
 		}
 	})
@@ -49,8 +49,8 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.For(Discoverer, denied, func() {
 			b.Drupal.Mark()
 			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-			Expect(r).To(BeRefusedWith(403, 404))
-			Expect(r).To(HaveRunNothing())
+			b.Expect(r).To(BeRefusedWith(403, 404))
+			b.Expect(r).To(HaveRunNothing())
 		})
 
 		who := b.Drupal.NewUser(b.Permissions(Agent)...)
@@ -60,8 +60,8 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.Row(who, denied, "after the permission went", func() {
 			b.Drupal.Mark()
 			r := b.As(who).Invoke(ctx, denied, Args{})
-			Expect(r).To(BeRefusedWith(403, 404))
-			Expect(r).To(HaveRunNothing())
+			b.Expect(r).To(BeRefusedWith(403, 404))
+			b.Expect(r).To(HaveRunNothing())
 		})
 	})
 
@@ -73,8 +73,8 @@ var _ = Area("invoke", func(b *Bridge) {
 		}
 
 		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		Expect(r).To(BeRefused(403, "access_denied"))
-		Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+		b.Expect(r).To(BeRefused(403, "access_denied"))
+		b.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
 	})
 
 	b.Check("invoke/execution-error-500", func(ctx SpecContext) {
@@ -83,8 +83,8 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, tool := range b.failing() {
 			b.For(Agent, tool.Name, func() {
 				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				Expect(r).To(BeRefused(500, "execution_error"))
-				Expect(r).To(SayInMessage(tool.fails().Message))
+				b.Expect(r).To(BeRefused(500, "execution_error"))
+				b.Expect(r).To(SayInMessage(tool.fails().Message))
 			})
 		}
 	})
@@ -97,7 +97,7 @@ var _ = Area("invoke", func(b *Bridge) {
 				continue // invoke/execution-error-500 judges that
 			}
 			judged++
-			b.For(Agent, tool.Name, func() { Expect(r).To(KeepErrorData(tool.fails())) })
+			b.For(Agent, tool.Name, func() { b.Expect(r).To(KeepErrorData(tool.fails())) })
 		}
 		if judged == 0 {
 			NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
@@ -111,7 +111,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			if tool.fails().Code == rpcInvalidParams {
 				judged++
 				b.For(Agent, tool.Name, func() {
-					Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
+					b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
 				})
 			}
 		}
@@ -134,14 +134,14 @@ var _ = Area("invoke", func(b *Bridge) {
 			}
 			judged++
 			b.For(Agent, tool.Name, func() {
-				Expect(r).NotTo(HoldAny(planted))
+				b.Expect(r).NotTo(HoldAny(planted))
 				if b.Claims("mcp") {
 					if told := b.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
-						Expect(told).NotTo(HoldAny(planted), "over MCP")
+						b.Expect(told).NotTo(HoldAny(planted), "over MCP")
 					}
 				}
 			})
-			b.For(Admin, tool.Name, func() { Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
+			b.For(Admin, tool.Name, func() { b.Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
 		}
 		if judged == 0 {
 			NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")

@@ -19,7 +19,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
 			b.For(Agent, s.Name, func() {
 				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
+				b.Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
 			})
 		}
 		meet := func(tool sample, f siteFailure) {
@@ -27,7 +27,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
 				defer b.Drupal.Arm(f.fault)()
 				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
+				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
 			})
 			b.recovered(ctx, b.mustRun(ctx))
 		}
@@ -51,9 +51,9 @@ var _ = Area("invoke", func(b *Bridge) {
 				b.Drupal.Mark()
 				first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 				second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-				Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
-				Expect(first).To(ForbidStoring())
-				Expect(second).To(ForbidStoring())
+				b.Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
+				b.Expect(first).To(ForbidStoring())
+				b.Expect(second).To(ForbidStoring())
 			})
 		}
 		failing := b.failing()[0]
@@ -61,7 +61,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			b.Drupal.Mark()
 			b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
 			again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-			Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
+			b.Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
 		})
 	})
 })

@@ -20,7 +20,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mustTakeInvokes(ctx)
 
 		for _, c := range malformedBodies {
-			b.Row(Agent, "", c.what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
+			b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
 		}
 	})
 
@@ -29,7 +29,7 @@ var _ = Area("invoke", func(b *Bridge) {
 
 		for _, c := range notObjects {
 			b.Row(Agent, "", c.what, func() {
-				Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
+				b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
 			})
 		}
 	})
@@ -38,11 +38,11 @@ var _ = Area("invoke", func(b *Bridge) {
 		b.mustTakeInvokes(ctx)
 
 		for _, c := range notNames {
-			b.Row(Agent, "", c.what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
+			b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
 		}
 		b.Row(Agent, "", "an empty name", func() {
 			empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-			Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
+			b.Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
 				return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
 			}))
 		})
@@ -55,7 +55,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		for _, c := range notArguments {
 			body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
 			b.Row(call.Identity, "", c.what, func() {
-				Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
+				b.Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
 			})
 		}
 	})
@@ -63,7 +63,7 @@ var _ = Area("invoke", func(b *Bridge) {
 	b.Check("invoke/unknown-404", func(ctx SpecContext) {
 		b.mustTakeInvokes(ctx)
 
-		b.For(Agent, noSuchTool, func() { Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
+		b.For(Agent, noSuchTool, func() { b.Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
 		call, ok := b.harmless(ctx)
 		if !ok {
 			return // a name close to that of an existing tool may run it
@@ -72,17 +72,17 @@ var _ = Area("invoke", func(b *Bridge) {
 		for what, name := range inOrder(otherSpellings(call.Tool)) {
 			if !contains(listed, name) {
 				b.Row(call.Identity, "", what, func() {
-					Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+					b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 				})
 			}
 		}
 		for what, name := range inOrder(uncleanSpellings(call.Tool)) {
-			b.Row(call.Identity, "", what, func() { Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
+			b.Row(call.Identity, "", what, func() { b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
 		}
 		for _, name := range oddNames {
 			if !contains(listed, name) {
 				b.For(call.Identity, name, func() {
-					Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+					b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 				})
 			}
 		}
@@ -104,8 +104,8 @@ var _ = Area("invoke", func(b *Bridge) {
 				b.Row(Agent, "", verb+" "+what, func() {
 					b.mark()
 					answer := b.As(Agent).Send(ctx, r)
-					Expect(answer).To(HaveStatus(405))
-					Expect(answer).To(HaveRunNothing())
+					b.Expect(answer).To(HaveStatus(405))
+					b.Expect(answer).To(HaveRunNothing())
 				})
 			}
 		}
@@ -126,21 +126,21 @@ var _ = Area("invoke", func(b *Bridge) {
 				r = large()
 			}
 		}
-		b.Row(Agent, "", "1 MiB of arguments", func() { Expect(r).To(BeTakenOrTooLarge(tool)) })
+		b.Row(Agent, "", "1 MiB of arguments", func() { b.Expect(r).To(BeTakenOrTooLarge(tool)) })
 		b.mustTakeInvokes(ctx)
 
 		b.Row(Agent, "", "64 MiB", func() {
-			Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
-			Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request")
+			b.Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
+			b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
 		})
 		b.mustTakeInvokes(ctx)
 
 		const deep = 10_000
 		nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
 		b.Row(Agent, "", "arguments nested 10,000 deep", func() {
-			Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+			b.Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
 				To(BeClientError())
-			Expect(b.servesOn(ctx)).To(BeEmpty(), "the next request")
+			b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
 		})
 	})
 
@@ -156,7 +156,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
 			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 		}) {
-			b.Row(Agent, "", what, func() { Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
+			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
 		}
 		if b.Drupal == nil {
 			return
@@ -168,7 +168,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
 		b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
 		b.Row(Agent, "", "two members of an argument", func() {
-			Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
+			b.Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
 		})
 	})
 })

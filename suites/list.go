@@ -20,61 +20,61 @@ var _ = Area("list", func(b *Bridge) {
 		if b.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
 			NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
 		}
-		b.For(Agent, "", func() { Expect(first).To(HaveStatus(200)) })
+		b.For(Agent, "", func() { b.Expect(first).To(HaveStatus(200)) })
 		b.eachCaller(append(list.Pages, b.pagesOfOthers(ctx)...), func(page *Answer) {
 			if page.Status >= 200 && page.Status <= 299 {
-				Expect(page).To(HaveStatus(200))
-				Expect(page).To(BeJSON())
+				b.Expect(page).To(HaveStatus(200))
+				b.Expect(page).To(BeJSON())
 			}
 		})
 	})
 
 	b.Check("list/has-tools-array", func(ctx SpecContext) {
-		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { Expect(page).To(HaveToolsArray()) })
+		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveToolsArray()) })
 	})
 
 	b.Check("list/next-cursor-type", func(ctx SpecContext) {
-		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { Expect(page).To(HaveACursorOrNone()) })
+		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveACursorOrNone()) })
 		if b.Drupal == nil || b.DiscoveryTTL == 0 {
 			return
 		}
 		b.Replace(ctx, b.Drupal.Site())
 		for tools := range 2 { // a list that ends on its first page
 			page := b.shortest(ctx, manyMethods("content.few.", tools))
-			b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { Expect(page).To(HaveACursorOrNone()) })
+			b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { b.Expect(page).To(HaveACursorOrNone()) })
 		}
 	})
 
 	b.Check("list/tool-required-members", func(ctx SpecContext) {
 		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
+			b.Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 		})
-		b.eachCaller(b.pages(ctx), func(page *Answer) { Expect(page).To(HoldObjectsAlone()) })
+		b.eachCaller(b.pages(ctx), func(page *Answer) { b.Expect(page).To(HoldObjectsAlone()) })
 	})
 
 	b.Check("list/tool-optional-members", func(ctx SpecContext) {
 		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
 				if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
 					return ""
 				}
 				return memberOf(t, "title")
 			}))
 			for _, name := range []string{"outputSchema", "annotations"} {
-				Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
+				b.Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
 					if _, ok := t[name].(map[string]any); ok || absent(t, name) {
 						return ""
 					}
 					return memberOf(t, name)
 				}))
 			}
-			Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
+			b.Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
 		})
 	})
 
 	b.Check("list/description-not-empty", func(ctx SpecContext) {
 		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
 				if t["description"] == "" {
 					return `""`
 				}
@@ -85,15 +85,15 @@ var _ = Area("list", func(b *Bridge) {
 
 	b.Check("list/names-unique", func(ctx SpecContext) {
 		for _, list := range append([]Listing{b.allTools(ctx, b.As(Agent))}, b.listsOfOthers(ctx)...) {
-			b.eachTool(list, func(_ *Answer, t Tool) { Expect(list).To(HaveOnce(t.Name())) })
+			b.eachTool(list, func(_ *Answer, t Tool) { b.Expect(list).To(HaveOnce(t.Name())) })
 		}
 	})
 
 	b.Check("list/order-stable", func(ctx SpecContext) {
 		first := b.allTools(ctx, b.As(Agent))
-		Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
+		b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
 		b.expire()
-		Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
+		b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
 
 		who := b.agents(ctx)
 		change := b.changer(ctx, who)
@@ -114,14 +114,14 @@ var _ = Area("list", func(b *Bridge) {
 			}
 		})
 		if wrong != nil {
-			Expect(wrong.actual).To(wrong.must, wrong.trail)
+			b.Expect(wrong.actual).To(wrong.must, wrong.trail)
 		}
 	})
 
 	b.Check("list/pages-cover-all-once", func(ctx SpecContext) {
 		list := b.newcomer().ListAll(ctx)
 		if list.Pages[0].Status != http.StatusOK {
-			NotTestable("there is no list of tools (list/answers-json judges that): " + list.Fault)
+			Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
 		}
 		mustBeReadable(list)
 		if b.Drupal == nil && len(list.Tools()) == 0 {
@@ -139,7 +139,7 @@ var _ = Area("list", func(b *Bridge) {
 		list := b.steadyList(ctx)
 		for i, page := range list.Pages[:min(len(list.Pages), 2)] {
 			b.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
-				Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
+				b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
 			})
 		}
 	})
@@ -148,7 +148,7 @@ var _ = Area("list", func(b *Bridge) {
 		marked := 0
 		for _, who := range []Identity{Agent, Admin} {
 			b.eachTool(b.allTools(ctx, b.As(who)), func(page *Answer, t Tool) {
-				Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
+				b.Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
 					switch m := b.methodOf(t.Name()); {
 					case m == nil: // mapping/name-is-id judges that
 					case m.MCP == nil:
@@ -172,7 +172,7 @@ func (b *Bridge) pages(ctx context.Context) []*Answer {
 	list := b.As(Agent).ListAll(ctx)
 	pages := readable(list.Pages)
 	if len(pages) == 0 {
-		NotTestable("there is no list of tools (list/answers-json judges that): " + list.Fault)
+		Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
 	}
 	return append(pages, readable(b.pagesOfOthers(ctx))...)
 }
@@ -245,7 +245,7 @@ func (b *Bridge) allTools(ctx context.Context, caller Client) Listing {
 	list := caller.MustListAll(ctx)
 	mustBeReadable(list)
 	if len(list.Tools()) == 0 {
-		NotTestable(mismatch(list.Pages[0].Subject(), "tools", "none"))
+		Untestable("", mismatch(list.Pages[0].Subject(), "tools", "none"))
 	}
 	return list
 }

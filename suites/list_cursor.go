@@ -22,9 +22,9 @@ var _ = Area("list", func(b *Bridge) {
 		offset := 0
 		for i, page := range list.Pages[:len(list.Pages)-1] {
 			offset += len(page.Tools())
-			b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { Expect(page).To(HaveCursor(offsetCursor(offset))) })
+			b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { b.Expect(page).To(HaveCursor(offsetCursor(offset))) })
 			if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
-				b.Row(caller.who, "", "without padding", func() { Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
+				b.Row(caller.who, "", "without padding", func() { b.Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
 			}
 		}
 	})
@@ -53,9 +53,9 @@ var _ = Area("list", func(b *Bridge) {
 			r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
 			if second == nil { // what the others are held against
 				second = r
-				Expect(r).To(BeTools(), sent.how)
+				b.Expect(r).To(BeTools(), sent.how)
 			}
-			b.Row(caller.who, "", sent.how, func() { Expect(r).To(ShowPage(second)) })
+			b.Row(caller.who, "", sent.how, func() { b.Expect(r).To(ShowPage(second)) })
 		}
 	})
 
@@ -63,7 +63,7 @@ var _ = Area("list", func(b *Bridge) {
 		total := len(b.steadyList(ctx).Tools())
 		for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
 			b.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
-				Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+				b.Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
 			})
 		}
 	})
@@ -73,9 +73,9 @@ var _ = Area("list", func(b *Bridge) {
 		for _, c := range badCursors {
 			b.Row(Agent, "", c.what, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-				Expect(r).To(BeHarmless(c, list))
+				b.Expect(r).To(BeHarmless(c, list))
 				if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
-					Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
+					b.Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
 				}
 			})
 		}
@@ -90,7 +90,7 @@ var _ = Area("list", func(b *Bridge) {
 			b.Row(Agent, "", c.what, func() {
 				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
 				if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
-					Expect(r).To(BeRefused(400, "invalid_cursor"))
+					b.Expect(r).To(BeRefused(400, "invalid_cursor"))
 				}
 			})
 		}
@@ -98,7 +98,7 @@ var _ = Area("list", func(b *Bridge) {
 
 	b.Check("list/cursor-empty", func(ctx SpecContext) {
 		list := b.steadyList(ctx)
-		Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
+		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
 	})
 
 	b.Check("list/cursor-other-caller", func(ctx SpecContext) {
@@ -122,7 +122,7 @@ func (b *Bridge) lendCursors(ctx context.Context, sender, owner Client) (judged 
 	for _, page := range owner.MustListAll(ctx).Pages {
 		if page.NextCursor() != "" {
 			judged++
-			b.Row(sender.who, "", "the cursor of "+owner.who.String(), func() { Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own)) })
+			b.Row(sender.who, "", "the cursor of "+owner.who.String(), func() { b.Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own)) })
 		}
 	}
 	return judged

@@ -24,9 +24,9 @@ var _ = Area("list", func(b *Bridge) {
 		}
 		for i, page := range list.Pages {
 			b.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
-				Expect(page).To(HoldAtMost(b.PageSize))
+				b.Expect(page).To(HoldAtMost(b.PageSize))
 				if i < len(list.Pages)-1 {
-					Expect(page).To(BeFull(b.PageSize))
+					b.Expect(page).To(BeFull(b.PageSize))
 				}
 			})
 		}
@@ -44,7 +44,7 @@ var _ = Area("list", func(b *Bridge) {
 				tools += size
 			}
 			caller := b.present(ctx, manyMethods("content."+what+".", tools))
-			b.Row(caller.who, "", what, func() { Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
+			b.Row(caller.who, "", what, func() { b.Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
 		}
 	})
 
@@ -53,14 +53,14 @@ var _ = Area("list", func(b *Bridge) {
 
 		b.Replace(ctx, b.Drupal.Site())
 		caller := b.present(ctx, nil)
-		b.Row(caller.who, "", "on a site without a method", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
+		b.Row(caller.who, "", "on a site without a method", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
 		if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
 			return // every method is a tool
 		}
 		hidden := manyMethods("system.hidden.", 2)
 		hidden[0].MCP, hidden[1].MCP = nil, nil
 		caller = b.present(ctx, hidden)
-		b.Row(caller.who, "", "on a site without a tool", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
+		b.Row(caller.who, "", "on a site without a tool", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
 
 		// That one of two tools went shows to the same caller; so does it that the last one went.
 		two := manyMethods("content.last.", 2)
@@ -74,14 +74,14 @@ var _ = Area("list", func(b *Bridge) {
 				NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
 			}
 		}
-		b.Row(caller.who, "", "after the last tool went", func() { Expect(caller.List(ctx)).To(BeNoTools()) })
+		b.Row(caller.who, "", "after the last tool went", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
 	})
 
 	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
 		for _, who := range []Identity{Agent, Discoverer} {
 			list := b.As(who).MustListAll(ctx)
 			hidden := b.hiddenFrom(list)
-			b.eachCaller(list.Pages, func(page *Answer) { Expect(page).To(GiveAwayNone(hidden)) })
+			b.eachCaller(list.Pages, func(page *Answer) { b.Expect(page).To(GiveAwayNone(hidden)) })
 		}
 		caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
 		list := b.allTools(ctx, caller)
@@ -91,7 +91,7 @@ var _ = Area("list", func(b *Bridge) {
 		hidden := b.hiddenFrom(list)
 		b.Row(caller.who, "", "hidden tools between the visible ones", func() {
 			for _, page := range list.Pages {
-				Expect(page).To(GiveAwayNone(hidden))
+				b.Expect(page).To(GiveAwayNone(hidden))
 			}
 		})
 	})
@@ -114,7 +114,7 @@ var _ = Area("list", func(b *Bridge) {
 		}
 
 		rest := caller.follow(ctx, first)
-		Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
+		b.Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
 	})
 })
 

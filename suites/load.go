@@ -52,7 +52,7 @@ var _ = Area("load", func(b *Bridge) {
 		})
 		if wrong != nil {
 			b.Row(wrong.Who, tool, fmt.Sprintf("one of %d wrong answers of %d", len(lost), callers*each), func() {
-				Expect(wrong).To(GiveResult(string(encode(echo.arguments(expected)))))
+				b.Expect(wrong).To(GiveResult(string(encode(echo.arguments(expected)))))
 			})
 		}
 		ran := map[string]int{}
@@ -65,7 +65,7 @@ var _ = Area("load", func(b *Bridge) {
 		for text := range inOrder(accepted) {
 			if !lost[text] { // else it is told already
 				b.Row(clients[0].who, tool, "runs", func() {
-					Expect(ran[text]).To(Equal(1), "invoke %s with %q: expected it to run once, got %d runs", tool, text, ran[text])
+					b.Expect(ran[text]).To(Equal(1), mismatch(fmt.Sprintf("invoke %s with %q", tool, text), "it to run once", fmt.Sprintf("%d runs", ran[text])))
 				})
 			}
 		}
@@ -80,7 +80,7 @@ var _ = Area("load", func(b *Bridge) {
 		given := len(slices.DeleteFunc(answers, func(a *Answer) bool { return a.Status != http.StatusOK }))
 		runs := len(b.Drupal.Runs(echo.ID))
 		b.Row(clients[0].who, tool, "equal invokes", func() {
-			Expect(runs).To(BeNumerically(">=", given), "%d results of equal invokes of one caller at once: expected as many runs, got %d", given, runs)
+			b.Expect(runs).To(BeNumerically(">=", given), mismatch(fmt.Sprintf("%d results of equal invokes of one caller at once", given), "as many runs", fmt.Sprintf("%d", runs)))
 		})
 	})
 
@@ -99,15 +99,15 @@ var _ = Area("load", func(b *Bridge) {
 			defer close(slow)
 			atOnce(waiting, func(int) { b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("slow")) })
 		}()
-		Eventually(func() int { return len(b.Drupal.Journal()) }).WithContext(ctx).WithTimeout(hold/2).WithPolling(5*time.Millisecond).
-			Should(BeNumerically(">=", waiting/2), "32 calls of a slow method: expected them at the site together, got them one after another")
+		together := within(ctx, hold/2, func() bool { return len(b.Drupal.Journal()) >= waiting/2 })
+		b.Expect(together).To(BeTrue(), mismatch("32 calls of a slow method", "them at the site together", "them one after another"))
 		fast := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Invoke(ctx, known, Args{})}
 		took := time.Since(began)
 		disarm()
 		<-slow
-		b.each(fast, func(r *Answer) { Expect(r).To(HaveStatus(http.StatusOK), "while calls wait on a slow method") })
+		b.each(fast, func(r *Answer) { b.Expect(r).To(HaveStatus(http.StatusOK), "while calls wait on a slow method") })
 		b.Row(Agent, "", "time", func() {
-			Expect(took).To(BeNumerically("<", hold), "list and a fast method while 32 calls wait: expected answers before the slow ones (%v), got them after %v", hold, took.Round(time.Millisecond))
+			b.Expect(took).To(BeNumerically("<", hold), mismatch("list and a fast method while 32 calls wait", fmt.Sprintf("answers before the slow ones (%v)", hold), fmt.Sprintf("them after %v", took.Round(time.Millisecond))))
 		})
 	})
 
@@ -119,7 +119,7 @@ var _ = Area("load", func(b *Bridge) {
 		}
 		few := b.fastest(50, 0, list(100))
 		many := b.fastest(10, 3*few, list(10_000))
-		Expect(many).To(BeNumerically("<=", 3*few), "a page of 10,000 tools: expected at most three times the cost of 100 (%v), got %v", few.Round(time.Microsecond), many.Round(time.Microsecond))
+		b.Expect(many).To(BeNumerically("<=", 3*few), mismatch("a page of 10,000 tools", fmt.Sprintf("at most three times the cost of 100 (%v)", few.Round(time.Microsecond)), fmt.Sprintf("%v", many.Round(time.Microsecond))))
 	})
 
 	b.Check("load/discovery-budget", func(ctx SpecContext) {
@@ -128,7 +128,7 @@ var _ = Area("load", func(b *Bridge) {
 		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: discovery})
 		b.As(who).List(ctx).MustSucceed()
 		warm := b.fastest(20, discovery/10, func() *Answer { return b.As(who).List(ctx) })
-		Expect(warm).To(BeNumerically("<=", discovery/10), "list on a warm cache: expected at most a tenth of the site's discovery time (%v), got %v", discovery, warm.Round(time.Microsecond))
+		b.Expect(warm).To(BeNumerically("<=", discovery/10), mismatch("list on a warm cache", fmt.Sprintf("at most a tenth of the site's discovery time (%v)", discovery), fmt.Sprintf("%v", warm.Round(time.Microsecond))))
 	})
 })
 

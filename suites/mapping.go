@@ -21,7 +21,7 @@ var _ = Area("mapping", func(b *Bridge) {
 	b.Check("mapping/name-is-id", func(ctx SpecContext) {
 		list := b.allTools(ctx, b.As(Agent))
 		b.eachTool(list, func(page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
 				if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
 					return "no such id"
 				}
@@ -29,30 +29,30 @@ var _ = Area("mapping", func(b *Bridge) {
 			}))
 		})
 		for _, m := range b.mustShow(Agent) {
-			b.For(Agent, m.ID, func() { Expect(list).To(NameRight(b, m)) })
+			b.For(Agent, m.ID, func() { b.Expect(list).To(NameRight(b, m)) })
 		}
 	})
 
 	b.Check("mapping/name-underscored", func(ctx SpecContext) {
 		list := b.allTools(ctx, b.As(Agent))
 		b.eachTool(list, func(page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
+			b.Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
 		})
 		b.expire()
-		Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
+		b.Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
 		b.eachTool(list, func(_ *Answer, t Tool) {
-			Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
+			b.Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
 		})
 		known := b.KnownTool(ctx)
-		b.For(Agent, known, func() { Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
+		b.For(Agent, known, func() { b.Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
 		colliding := map[string]*fixtures.Method{}
 		for _, m := range b.colliding() {
 			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
 				colliding[name] = m
 				b.For(Agent, name, func() {
-					Expect(list).To(HaveOnce(name))
+					b.Expect(list).To(HaveOnce(name))
 					b.Drupal.Mark()
-					Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
+					b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
 				})
 			}
 		}
@@ -69,14 +69,14 @@ var _ = Area("mapping", func(b *Bridge) {
 		for name, m := range inOrder(colliding) {
 			b.For(Agent, name, func() {
 				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
+				b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
 			})
 		}
 	})
 
 	b.Check("mapping/name-portable", func(ctx SpecContext) {
 		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
 				if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
 					return ""
 				}
@@ -144,7 +144,7 @@ var _ = Area("mapping", func(b *Bridge) {
 
 	b.Check("mapping/input-object", func(ctx SpecContext) {
 		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
 				schema := t.Input()
 				if schema == nil {
 					return "" // list/tool-required-members judges that
@@ -296,7 +296,7 @@ var _ = Area("mapping", func(b *Bridge) {
 			r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
 			r.MustSucceed()
 			b.Row(who.who, "", language, func() {
-				Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
+				b.Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
 					asked := []string{}
 					for _, entry := range b.Drupal.Discoveries() {
 						asked = append(asked, entry.Header.Get("Accept-Language"))
@@ -344,7 +344,7 @@ func (b *Bridge) strangeNote(own, got map[string]any) string {
 func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, t Tool) string) {
 	judged := 0
 	b.everyTool(ctx, func(list Listing, page *Answer, t Tool) {
-		Expect(page).To(HoldTool(t, expected, func(t Tool) string {
+		b.Expect(page).To(HoldTool(t, expected, func(t Tool) string {
 			m := b.methodOf(t.Name())
 			if m == nil || !translatable(b, m) || !list.Once(t.Name()) {
 				return ""

@@ -11,8 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-// answerMatcher judges one Answer. Its failure message is one sentence in the words of the contract,
-// `SUBJECT: expected X, got Y`, which the report takes apart into expected and actual.
+// answerMatcher judges one Answer. Where it fails it gives a Finding in the words of the contract.
 type answerMatcher struct {
 	about    string // what of the answer is judged; "": all
 	expected string
@@ -30,39 +29,24 @@ func (m *answerMatcher) Match(actual any) (bool, error) {
 	return ok, nil
 }
 
-func (m *answerMatcher) FailureMessage(actual any) string { return m.message(actual, m.expected) }
+func (m *answerMatcher) FailureMessage(actual any) string { return m.Finding(actual, false).String() }
 
 func (m *answerMatcher) NegatedFailureMessage(actual any) string {
-	return m.message(actual, "not "+m.expected)
+	return m.Finding(actual, true).String()
 }
 
-// message is asked for when the assertion fails: then the answer is the one to blame.
-func (m *answerMatcher) message(actual any, expected string) string {
+// Finding is asked for when the expectation fails: then the answer is the one to blame.
+func (m *answerMatcher) Finding(actual any, matched bool) Finding {
 	a := actual.(*Answer)
 	a.blame()
-	got := m.got
+	expected, got := m.expected, m.got
+	if matched {
+		expected = "not " + expected
+	}
 	if got == "" {
 		got = a.Outcome()
 	}
-	return about(mismatch(a.Subject(), expected, got), m.about)
-}
-
-// mismatch is the form of every message that has an expected and an actual side.
-func mismatch(subject, expected, got string) string {
-	return fmt.Sprintf("%s: expected %s, got %s", subject, expected, got)
-}
-
-// splitMismatch takes a message of the form of mismatch apart; all is "" for another form.
-func splitMismatch(message string) (expected, got string) {
-	_, rest, ok := strings.Cut(message, ": expected ")
-	if !ok {
-		return "", ""
-	}
-	i := strings.Index(rest, ", got ") // the first: what was got may hold a message of this form itself
-	if i < 0 {
-		return "", ""
-	}
-	return rest[:i], rest[i+len(", got "):]
+	return mismatch(a.Subject(), expected, got).about(m.about)
 }
 
 // judging builds a matcher from what is expected and a judgement that says what came instead.
@@ -165,15 +149,15 @@ func GiveResult(want string) types.GomegaMatcher {
 func (a *Answer) MustSucceed() *Answer {
 	if !a.Succeeded() {
 		a.blame()
-		NotTestable("its twin, which must succeed, failed: " + mismatch(a.Subject(), "a success", a.Outcome()))
+		Untestable("its twin, which must succeed, failed: ", mismatch(a.Subject(), "a success", a.Outcome()))
 	}
 	return a
 }
 
 // MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
 func (a *Answer) MustMeet(want types.GomegaMatcher) *Answer {
-	if ok, err := want.Match(a); err != nil || !ok {
-		NotTestable("its twin failed: " + want.FailureMessage(a))
+	if wrong := faultOf(a, want); wrong != nil {
+		Untestable("its twin failed: ", wrong.must.(finder).Finding(a, false))
 	}
 	return a
 }

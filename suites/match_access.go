@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -47,7 +46,7 @@ func (b *Bridge) eachShown(who Identity, list Listing) {
 	got := list.Names()
 	wrong := b.shownFaults(who, got)
 	for _, name := range union(b.Visible(who), got) {
-		b.For(who, name, func() { gomega.Expect(list).To(BeExactFor(who, wrong[name])) })
+		b.For(who, name, func() { b.Expect(list).To(BeExactFor(who, wrong[name])) })
 	}
 }
 
@@ -124,12 +123,21 @@ func (m *listingMatcher) Match(actual any) (bool, error) {
 }
 
 func (m *listingMatcher) FailureMessage(actual any) string {
-	actual.(Listing).Last().blame()
-	return mismatch("list as "+actual.(Listing).Pages[0].Who.String(), m.expected, m.got)
+	return m.Finding(actual, false).String()
 }
 
 func (m *listingMatcher) NegatedFailureMessage(actual any) string {
-	return mismatch("list as "+actual.(Listing).Pages[0].Who.String(), "not "+m.expected, "them")
+	return m.Finding(actual, true).String()
+}
+
+func (m *listingMatcher) Finding(actual any, matched bool) Finding {
+	l := actual.(Listing)
+	l.Last().blame()
+	expected, got := m.expected, m.got
+	if matched {
+		expected, got = "not "+expected, "them"
+	}
+	return mismatch("list as "+l.Pages[0].Who.String(), expected, got)
 }
 
 // BeTurnedAway matches the answer to credentials that are none: 401 or 403, or exactly what an anonymous caller got.

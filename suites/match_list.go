@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -47,7 +46,7 @@ func (b *Bridge) eachCovered(list Listing, methods []*fixtures.Method) {
 		names = append(names, b.ToolName(m.ID))
 	}
 	for _, name := range union(names, list.Names()) {
-		b.For(who, name, func() { gomega.Expect(list).To(coverWith(func(Listing) string { return wrong[name] })) })
+		b.For(who, name, func() { b.Expect(list).To(coverWith(func(Listing) string { return wrong[name] })) })
 	}
 }
 
@@ -55,9 +54,8 @@ func (b *Bridge) eachCovered(list Listing, methods []*fixtures.Method) {
 // that share a name, or whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge
 // those.
 func (b *Bridge) coverFaults(l Listing, methods []*fixtures.Method) map[string]string {
-	if l.Fault != "" {
-		_, got := splitMismatch(l.Fault)
-		return map[string]string{"": got}
+	if !l.Fault.none() {
+		return map[string]string{"": l.Fault.Actual}
 	}
 	wrong := map[string]string{}
 	for _, name := range doubled(l.Tools()) {

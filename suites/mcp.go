@@ -23,13 +23,13 @@ import (
 var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/initialize", func(ctx SpecContext) {
 		offered := b.sessionRevisions(ctx)
-		Expect(offered).NotTo(BeEmpty(), "initialize with 2025-11-25 and 2025-06-18: expected one of them in the answer, got neither")
+		b.Expect(offered).NotTo(BeEmpty(), mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
 		for _, revision := range offered {
 			b.Row(Agent, "", string(revision), func() { b.opensWell(ctx, revision) })
 		}
 		unknown := b.As(Agent).MCP(ctx, "1999-01-01")
 		b.Row(Agent, "", "a version that nobody knows", func() {
-			Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
+			b.Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
 				if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 					return a.rpcOutcome()
 				}
@@ -52,8 +52,8 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/invalid-cursor", func(ctx SpecContext) {
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
-			b.Row(Agent, "", "in "+string(revision), func() { Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
+			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+			b.Row(Agent, "", "in "+string(revision), func() { b.Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
 		}
 	})
 
@@ -63,13 +63,13 @@ var _ = Area("mcp", func(b *Bridge) {
 			if b.Drupal != nil {
 				denied := b.DeniedTool(Discoverer, Agent)
 				known := b.otherTool(denied)
-				Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
+				b.Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
 				refuses := func(s *Session, name, what string) {
 					b.For(s.Client.who, name, func() {
 						b.Drupal.Mark()
 						r := s.CallTool(ctx, name, Args{})
-						Expect(r).To(BeProtocolError("-32602"), what)
-						Expect(r).To(HaveRun(name, 0), what)
+						b.Expect(r).To(BeProtocolError("-32602"), what)
+						b.Expect(r).To(HaveRun(name, 0), what)
 					})
 				}
 				if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
@@ -83,8 +83,8 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 			b.For(Agent, noSuchTool, func() {
 				nobodys := s.CallTool(ctx, noSuchTool, Args{})
-				Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
-				Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+				b.Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
+				b.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
 			})
 		}
 	})
@@ -96,12 +96,12 @@ var _ = Area("mcp", func(b *Bridge) {
 		echo := b.echoTool()
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
+			b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
 			r := s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
 			if revision == MCP2025June && r.RPCCode() == "-32602" {
 				continue
 			}
-			b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
+			b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { b.Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
 		}
 	})
 
@@ -109,11 +109,11 @@ var _ = Area("mcp", func(b *Bridge) {
 		failing := b.failingTool()
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
+			b.Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
 			b.Row(Agent, b.ToolName(failing.ID), "in "+string(revision), func() {
 				failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
-				Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
-				Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+				b.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+				b.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
 			})
 		}
 	})
@@ -131,8 +131,8 @@ var _ = Area("mcp", func(b *Bridge) {
 				judged++
 				b.For(Agent, tool.Name(), func() {
 					called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
-					Expect(called).To(GiveStructured(m, tool, revision))
-					Expect(called).To(BeValid(revision, mcpschema.CallTool))
+					b.Expect(called).To(GiveStructured(m, tool, revision))
+					b.Expect(called).To(BeValid(revision, mcpschema.CallTool))
 				})
 			}
 			if judged == 0 {
@@ -146,7 +146,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
 				b.For(Agent, t.Name(), func() {
 					for _, fault := range []string{clientFault(t, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))} {
-						Expect(fault).To(BeEmpty(), "%s in %s: expected a tool that strict clients read, got one that they do not: %s", t.Name(), revision, fault)
+						b.Expect(fault).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", t.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
 					}
 				})
 			}
@@ -163,7 +163,7 @@ var _ = Area("mcp", func(b *Bridge) {
 				}
 				judged++
 				b.For(Agent, b.ToolName(m.ID), func() {
-					Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
+					b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
 						if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
 							return a.rpcOutcome()
 						}
@@ -181,14 +181,14 @@ var _ = Area("mcp", func(b *Bridge) {
 // opensWell holds a session's opening, and the form of what comes after it, to a revision.
 func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
 	s := b.As(Agent).MCP(ctx, revision)
-	Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	b.Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
 	if b.Claims("mcp-list-changed") && !s.declaresListChanged() {
-		Expect(s.offersStream(ctx)).To(BeFalse(), "initialize in %s: expected tools with listChanged, for there is a stream of notifications, got %s", revision, exact.Short(s.Opened.RPCResult()))
+		b.Expect(s.offersStream(ctx)).To(BeFalse(), mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
 	}
-	Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
+	b.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
-	Expect(s.ListTools(ctx, "")).To(HaveTools())
-	Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
+	b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+	b.Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
 		if a.RPCResult() == nil {
 			return a.rpcOutcome()
 		}
@@ -196,15 +196,15 @@ func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
 	}))
 	nobodys := map[string]any{"name": noSuchTool, "arguments": Args{}}
 	for _, id := range ids {
-		Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
-		Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
+		b.Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+		b.Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
 	}
 	for _, o := range optional {
 		answer := s.Call(ctx, o.method, map[string]any{})
 		if _, has := declared[o.capability]; !has {
-			Expect(answer).To(BeProtocolError("-32601"), "%s is not declared", o.capability)
+			b.Expect(answer).To(BeProtocolError("-32601"), "%s is not declared", o.capability)
 		} else if o.needed {
-			Expect(answer).NotTo(BeProtocolError("-32601"), "%s is declared", o.capability)
+			b.Expect(answer).NotTo(BeProtocolError("-32601"), "%s is declared", o.capability)
 		}
 	}
 }
@@ -212,15 +212,15 @@ func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
 // listsByMCP holds what tools/list pages to against what the caller must see.
 func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity) {
 	l := b.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
-	Expect(l.Fault).To(BeEmpty(), "tools/list in %s as %s", revision, who)
+	b.Expect(l.Fault).To(BeNone(), "tools/list in %s as %s", revision, who)
 	for _, page := range l.Pages {
 		if !revision.stateless() { // mcp/stateless-2026 judges those
-			Expect(page).To(BeValid(revision, mcpschema.ListTools))
+			b.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
-		Expect(page).To(Meet("`_meta` with keys as the specification forms them", func(a *Answer) string { return metaKeyFault(a.RPCResult()) }))
+		b.Expect(page).To(Meet("`_meta` with keys as the specification forms them", func(a *Answer) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
-	Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
+	b.Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
 		if cursor, there := a.RPCResult()["nextCursor"]; there {
 			return "nextCursor " + exact.Short(cursor)
 		}
@@ -230,13 +230,12 @@ func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity
 	case b.Claims("tools"):
 		own := b.As(who).MustListAll(ctx).Names()
 		last.blame()
-		Expect(l.names()).To(ConsistOf(own), "tools/list in %s as %s: expected the tools of %s, got %s", revision, who, ListPath,
-			otherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.names()))))
+		b.Expect(l.names()).To(ConsistOf(own), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", ListPath), otherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.names())))))
 	case b.Drupal != nil:
 		last.blame()
-		Expect(b.shownFault(who, l.names())).To(BeEmpty(), "tools/list in %s as %s: expected exactly what the caller may see", revision, who)
+		b.Expect(b.shownFault(who, l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
 	}
-	Expect(repeated(l.names())).To(BeEmpty(), "tools/list in %s as %s: expected each tool once, got several of %s", revision, who, fewOf(repeated(l.names())))
+	b.Expect(repeated(l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(l.names())))))
 }
 
 // metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
@@ -281,13 +280,13 @@ func (b *Bridge) deniedSince(ctx context.Context, revision Revision, tool string
 		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 		b.Drupal.Mark()
 		r := s.CallTool(ctx, tool, Args{})
-		Expect(r).To(Meet("a protocol error, and no result", func(a *Answer) string {
+		b.Expect(r).To(Meet("a protocol error, and no result", func(a *Answer) string {
 			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
 				return a.rpcOutcome()
 			}
 			return ""
 		}), "a tool whose permission has just been taken")
-		Expect(r).To(HaveRun(tool, 0), "a tool whose permission has just been taken")
+		b.Expect(r).To(HaveRun(tool, 0), "a tool whose permission has just been taken")
 	})
 }
 
@@ -316,11 +315,11 @@ func (b *Bridge) notShown(ctx context.Context, revision Revision, who Identity) 
 	shown := s.ListAllTools(ctx).names()
 	switch {
 	case b.Claims("tools"):
-		Expect(shown).To(BeEmpty(), "tools/list in %s as %s, whom %s refuses: expected no tool, got %s", revision, who, ListPath, fewOf(shown))
+		b.Expect(shown).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, ListPath), "no tool", fewOf(shown)))
 	case b.Drupal != nil && who == Anonymous:
 		visible := b.Visible(who)
 		more := minus(shown, visible)
-		Expect(more).To(BeEmpty(), "tools/list in %s as %s: expected nothing that the caller may not run, got %s", revision, who, fewOf(more))
+		b.Expect(more).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", fewOf(more)))
 	}
 }
 

@@ -29,13 +29,13 @@ var wrongHeaders = []wrongHeader{
 var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/stateless-2026", func(ctx SpecContext) {
 		s := b.As(Agent).MCP(ctx, MCP2026July)
-		Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
-		Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
+		b.Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
+		b.Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
 		first := s.ListTools(ctx, "")
-		Expect(first).To(HaveTools())
+		b.Expect(first).To(HaveTools())
 		for _, page := range s.ListAllTools(ctx).Pages {
-			Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
-			Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
+			b.Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
+			b.Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
 		}
 		for _, w := range wrongHeaders {
 			h := s.headers("tools/list", nil)
@@ -45,9 +45,9 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 			b.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
 				r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
-				Expect(r).To(BeRefusedWith(400))
+				b.Expect(r).To(BeRefusedWith(400))
 				if w.code != "" {
-					Expect(r).To(BeProtocolError(w.code))
+					b.Expect(r).To(BeProtocolError(w.code))
 				}
 			})
 		}
@@ -60,17 +60,17 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 			b.Row(Agent, "", what, func() {
 				bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
-				Expect(bare).To(BeRefusedWith(400))
-				Expect(bare).To(BeProtocolError("-32602"))
+				b.Expect(bare).To(BeRefusedWith(400))
+				b.Expect(bare).To(BeProtocolError("-32602"))
 			})
 		}
 
 		future := &Session{Client: s.Client, Revision: "2999-01-01"}
 		b.Row(Agent, "", "a revision that nobody knows", func() {
 			refused := future.ListTools(ctx, "")
-			Expect(refused).To(BeRefusedWith(400))
-			Expect(refused).To(BeProtocolError("-32022"))
-			Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
+			b.Expect(refused).To(BeRefusedWith(400))
+			b.Expect(refused).To(BeProtocolError("-32022"))
+			b.Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
 				failure, _ := a.RPC()["error"].(map[string]any)
 				data, _ := failure["data"].(map[string]any)
 				if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
@@ -81,8 +81,8 @@ var _ = Area("mcp", func(b *Bridge) {
 		})
 		b.Row(Agent, "", "a method that nobody has", func() {
 			unknown := s.Call(ctx, "no/such/method", map[string]any{})
-			Expect(unknown).To(BeRefusedWith(404))
-			Expect(unknown).To(BeProtocolError("-32601"))
+			b.Expect(unknown).To(BeRefusedWith(404))
+			b.Expect(unknown).To(BeProtocolError("-32601"))
 		})
 		if b.Drupal != nil {
 			b.namedByHeader(ctx, s)
@@ -98,11 +98,11 @@ func (b *Bridge) subscribed(ctx context.Context) {
 	l := b.As(Agent).listen(ctx, MCP2026July, toolChanges)
 	b.Await(ctx, func() bool { return len(l.messages()) > 0 })
 	messages := l.messages()
-	Expect(messages).NotTo(BeEmpty(), "subscriptions/listen: expected %s, got nothing", acknowledged)
-	Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
-	Expect(mcpschema.Fault(string(MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), "%s: expected a valid notification", acknowledged)
+	b.Expect(messages).NotTo(BeEmpty(), mismatch("subscriptions/listen", acknowledged, "nothing"))
+	b.Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
+	b.Expect(mcpschema.Fault(string(MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), mismatch(acknowledged, "a valid notification", ""))
 	params, _ := messages[0]["params"].(map[string]any)
-	Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), "%s: expected toolsListChanged, which was asked for and is declared, got %s", acknowledged, exact.Short(messages[0]))
+	b.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), mismatch(acknowledged, "toolsListChanged, which was asked for and is declared", exact.Short(messages[0])))
 }
 
 // namedByHeader holds tools/call against the header that names the tool.
@@ -110,14 +110,14 @@ func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 	known := b.KnownTool(ctx)
 	params := map[string]any{"name": known, "arguments": map[string]any{}}
 	called := s.Call(ctx, "tools/call", params)
-	Expect(called).To(BeToolResult())
-	Expect(called).To(BeComplete(), "tools/call")
+	b.Expect(called).To(BeToolResult())
+	b.Expect(called).To(BeComplete(), "tools/call")
 	if failing := b.anyFailing(); failing != "" {
-		Expect(s.CallTool(ctx, failing, Args{})).To(BeComplete(), "tools/call of a method that fails")
+		b.Expect(s.CallTool(ctx, failing, Args{})).To(BeComplete(), "tools/call of a method that fails")
 	}
 	h := s.headers("tools/call", params)
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
-	b.Row(Agent, "", "Mcp-Name in base64", func() { Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult()) })
+	b.Row(Agent, "", "Mcp-Name in base64", func() { b.Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult()) })
 	wrong := map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}
 	if loud := strings.ToUpper(known); loud != known {
 		wrong["Mcp-Name in another case"] = []string{loud}
@@ -127,9 +127,9 @@ func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
 		b.Row(Agent, "", what, func() {
 			b.Drupal.Mark()
 			r := s.send(ctx, s.message(4, "tools/call", params), h)
-			Expect(r).To(BeRefusedWith(400))
-			Expect(r).To(BeProtocolError("-32020"))
-			Expect(r).To(HaveRunNothing())
+			b.Expect(r).To(BeRefusedWith(400))
+			b.Expect(r).To(BeProtocolError("-32020"))
+			b.Expect(r).To(HaveRunNothing())
 		})
 	}
 }

@@ -262,7 +262,7 @@ func (s *Session) ListTools(ctx context.Context, cursor string) *Answer {
 type mcpListing struct {
 	Pages []*Answer
 	Tools []Tool
-	Fault string
+	Fault Finding
 }
 
 func (l mcpListing) find(name string) (Tool, bool) {
@@ -319,8 +319,8 @@ func (s *Session) MustListTools(ctx context.Context) mcpListing {
 	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
 		l = s.ListAllTools(ctx) // it changed while it was read
 	}
-	if l.Fault != "" {
-		NotTestable("tools/list, which it builds on, failed (mcp/tools-list judges that): " + l.Fault)
+	if !l.Fault.none() {
+		Untestable("tools/list, which it builds on, failed (mcp/tools-list judges that): ", l.Fault)
 	}
 	return l
 }

@@ -26,14 +26,14 @@ var _ = Area("mcp", func(b *Bridge) {
 		for _, revision := range b.notifyingRevisions(ctx) {
 			streams[revision] = b.As(Agent).listen(ctx, revision, toolChanges)
 		}
-		Expect(streams).NotTo(BeEmpty(), "a revision in which clients are told of changed tools: expected one that declares listChanged, got none")
+		b.Expect(streams).NotTo(BeEmpty(), mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
 		var deaf *listener
 		if streams[MCP2026July] != nil {
 			deaf = b.As(Agent).listen(ctx, MCP2026July, map[string]any{})
 		}
 		b.expire()
-		Consistently(func() []Revision { return told(streams) }).WithContext(ctx).WithTimeout(b.lookAgain()).WithPolling(20*time.Millisecond).
-			Should(BeEmpty(), "nothing changed: expected no notifications/tools/list_changed, got one")
+		early := within(ctx, b.lookAgain(), func() bool { return len(told(streams)) > 0 })
+		b.Expect(early).To(BeFalse(), mismatch("nothing changed", "no "+listChanged, "one"))
 		before := b.Drupal.Site()
 		b.Drupal.mock.SetSite(b.Drupal.with(arrivalOld, ""))
 		DeferCleanup(func(ctx SpecContext) {
@@ -43,23 +43,23 @@ var _ = Area("mcp", func(b *Bridge) {
 		heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
 		if !heard {
 			for revision := range inOrder(streams) {
-				Expect(told(streams)).To(ContainElement(revision), "the tools changed: expected notifications/tools/list_changed within %v in %s, got none", b.patience(), revision)
+				b.Expect(told(streams)).To(ContainElement(revision), mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", b.patience(), revision), "none"))
 			}
 		}
 		for revision, l := range inOrder(streams) {
 			for _, message := range l.messages() {
 				if message["method"] == listChanged {
-					Expect(message).NotTo(HaveKey("id"), "%s in %s: expected a notification, which has no id, got a request", listChanged, revision)
-					Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), "%s in %s: expected a valid notification", listChanged, revision)
+					b.Expect(message).NotTo(HaveKey("id"), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
+					b.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
 				}
 			}
-			Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
-			Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
-				To(BeTrue(), "%s in %s: expected the changed tools in tools/list of that client, got the old ones", listChanged, revision)
+			b.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+			b.Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
+				To(BeTrue(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 		}
 		b.toldOfSchemas(ctx, streams)
 		if deaf != nil {
-			Expect(deaf.changes()).To(BeZero(), "subscriptions/listen that asked for nothing: expected no %s, got one", listChanged)
+			b.Expect(deaf.changes()).To(BeZero(), mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
 		}
 	})
 })
@@ -79,7 +79,7 @@ func (b *Bridge) toldOfSchemas(ctx context.Context, streams map[Revision]*listen
 		b.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
 	}
 	missed := untold()
-	Expect(missed).To(BeEmpty(), "a tool's inputSchema changed: expected one more notifications/tools/list_changed within %v in every revision, got none in %v", b.patience(), missed)
+	b.Expect(missed).To(BeEmpty(), mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", b.patience()), fmt.Sprintf("none in %v", missed)))
 }
 
 // toolChanges asks for the notifications of changed tools.
@@ -191,7 +191,7 @@ func (c Client) listen(ctx context.Context, revision Revision, wanted map[string
 	DeferCleanup(cancel)
 	resp, err := s.openStream(streaming, wanted)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
+		c.bridge.Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
 	}
 	l := &listener{session: s, body: make(chan []byte, 256)}
 	if revision.stateless() {

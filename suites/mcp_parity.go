@@ -16,7 +16,7 @@ import (
 var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/parity", func(ctx SpecContext) {
 		if !b.Claims("tools") {
-			skip(notApplicable, "the bridge has MCP only: there is nothing to compare it with")
+			skip(notApplicable, Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
 		}
 		for _, revision := range b.revisions(ctx) {
 			for _, who := range b.callers(Agent, Discoverer) {
@@ -34,7 +34,7 @@ func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity)
 	listed := b.As(who).MustListAll(ctx)
 	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
 	b.For(who, "", func() {
-		Expect(shown.names()).To(Equal(listed.Names()), "tools/list in %s as %s: expected the tools of %s in the same order, got %s", revision, who, ListPath, otherNames(listed.Names(), shown.names()))
+		b.Expect(shown.names()).To(Equal(listed.Names()), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s in the same order", ListPath), otherNames(listed.Names(), shown.names())))
 	})
 	for _, tool := range shown.Tools {
 		other, there := listed.Find(tool.Name())
@@ -43,9 +43,9 @@ func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity)
 		}
 		b.For(who, tool.Name(), func() {
 			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
-			Expect(difference).To(BeEmpty(), "%s in %s: expected the inputSchema of %s, got another: %s", tool.Name(), revision, ListPath, difference)
+			b.Expect(difference).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", ListPath), fmt.Sprintf("another: %s", difference)))
 			otherwise := toldOtherwise(other, tool)
-			Expect(otherwise).To(BeEmpty(), "%s in %s: expected what %s tells of it, got %s", tool.Name(), revision, ListPath, otherwise)
+			b.Expect(otherwise).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s tells of it", ListPath), otherwise))
 		})
 	}
 }
@@ -113,7 +113,7 @@ func (b *Bridge) sameArguments(ctx context.Context, revision Revision) {
 	}
 	b.Drupal.Mark()
 	b.For(Agent, tool.Name, func() {
-		Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
+		b.Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
 			To(HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
 	})
 }
@@ -129,8 +129,8 @@ func (b *Bridge) sameAfterChange(ctx context.Context) {
 		return // fresh/ttl-expiry judges that
 	}
 	b.For(Agent, name, func() {
-		Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
-			To(BeTrue(), "the site has a new tool, and %s shows it: expected it in tools/list as well within %v, got the old tools", ListPath, b.patience())
+		b.Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
+			To(BeTrue(), mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", ListPath), fmt.Sprintf("it in tools/list as well within %v", b.patience()), "the old tools"))
 	})
 }
 
@@ -159,7 +159,7 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 			continue // invoke/result-exact judges that
 		}
 		b.For(Agent, b.ToolName(m.ID), func() {
-			Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
+			b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
 				r := a.toolResult()
 				text, isText := want.(string)
 				switch got := r.value(); {
@@ -173,7 +173,7 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 	}
 	b.For(Agent, b.KnownTool(ctx), func() {
 		bare := map[string]any{"name": b.KnownTool(ctx)}
-		Expect(s.send(ctx, s.message(15, "tools/call", bare), s.headers("tools/call", bare))).To(Meet("a result or an error to the request", func(a *Answer) string {
+		b.Expect(s.send(ctx, s.message(15, "tools/call", bare), s.headers("tools/call", bare))).To(Meet("a result or an error to the request", func(a *Answer) string {
 			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
 				return a.rpcOutcome()
 			}
@@ -186,7 +186,7 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 			continue // invoke/invalid-arguments-400 judges that
 		}
 		b.Row(Agent, b.ToolName(echo.ID), what, func() {
-			Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
+			b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
 				if a.RPCCode() != "" || a.toolResult().isError {
 					return ""
 				}

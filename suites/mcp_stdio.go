@@ -32,25 +32,25 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 			spoken++
 			opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.stateless()]
-			Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), "the first response over stdio in %s: expected a valid %s", revision, opened)
+			b.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
 			names := p.listAll(ctx)
 			if b.Drupal != nil {
-				Expect(b.shownFault(Service, names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected exactly what service may see", revision)
-				Expect(repeated(names)).To(BeEmpty(), "tools/list over stdio as service in %s: expected each tool once, got several of %s", revision, fewOf(repeated(names)))
+				b.Expect(b.shownFault(Service, names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
+				b.Expect(repeated(names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(names)))))
 				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
 				result, _ := called["result"].(map[string]any)
-				Expect(result).To(HaveKey("content"), "tools/call over stdio: expected a result, got %s", exact.Short(called))
-				Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), "tools/call over stdio in %s: expected a valid result", revision)
-				Expect(result["isError"]).NotTo(Equal(true), "tools/call over stdio: expected a result that is no error, got %s", exact.Short(called))
+				b.Expect(result).To(HaveKey("content"), mismatch("tools/call over stdio", "a result", exact.Short(called)))
+				b.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
+				b.Expect(result["isError"]).NotTo(Equal(true), mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
 				p.callsWell(ctx, b)
 			}
 			refused := p.call(ctx, "tools/call", map[string]any{"name": noSuchTool, "arguments": map[string]any{}})
-			Expect(codeOf(refused)).To(Equal("-32602"), "tools/call of %s over stdio: expected the protocol error -32602, got %s", noSuchTool, exact.Short(refused))
+			b.Expect(codeOf(refused)).To(Equal("-32602"), mismatch(fmt.Sprintf("tools/call of %s over stdio", noSuchTool), "the protocol error -32602", exact.Short(refused)))
 			unknown := p.call(ctx, "no/such/method", map[string]any{})
-			Expect(codeOf(unknown)).To(Equal("-32601"), "no/such/method over stdio: expected the protocol error -32601, got %s", exact.Short(unknown))
-			Expect(p.strange).To(BeEmpty(), "stdout of the bridge: expected protocol messages only, got %s", fewOf(p.strange))
+			b.Expect(codeOf(unknown)).To(Equal("-32601"), mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
+			b.Expect(p.strange).To(BeEmpty(), mismatch("stdout of the bridge", "protocol messages only", fewOf(p.strange)))
 		}
-		Expect(spoken).NotTo(BeZero(), "initialize over stdio: expected one of the revisions %v in the answer, got neither", revisions)
+		b.Expect(spoken).NotTo(BeZero(), mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
 	})
 })
 
@@ -60,7 +60,7 @@ func (p *pipe) callsWell(ctx context.Context, b *Bridge) {
 	if failing := b.anyFailing(); failing != "" {
 		failed := p.call(ctx, "tools/call", map[string]any{"name": failing, "arguments": map[string]any{}})
 		result, _ := failed["result"].(map[string]any)
-		Expect(result["isError"]).To(Equal(true), "tools/call of a method that fails over stdio: expected a result with isError, got %s", exact.Short(failed))
+		b.Expect(result["isError"]).To(Equal(true), mismatch("tools/call of a method that fails over stdio", "a result with isError", exact.Short(failed)))
 	}
 	echo, ok := b.findEcho()
 	if !ok {
@@ -70,7 +70,7 @@ func (p *pipe) callsWell(ctx context.Context, b *Bridge) {
 	text := strings.Repeat("é", long/2)
 	echoed := p.call(ctx, "tools/call", map[string]any{"name": b.ToolName(echo.ID), "arguments": echo.arguments(text)})
 	result, _ := echoed["result"].(map[string]any)
-	Expect(strings.Contains(string(encode(result)), text)).To(BeTrue(), "tools/call over stdio with a text of %d bytes: expected it back, got %s", long, exact.Short(echoed))
+	b.Expect(strings.Contains(string(encode(result)), text)).To(BeTrue(), mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "it back", exact.Short(echoed)))
 }
 
 // codeOf is the code of a response's error; "" without one.
@@ -84,6 +84,7 @@ func codeOf(response map[string]any) string {
 
 // pipe is a bridge that speaks MCP on its stdin and stdout.
 type pipe struct {
+	bridge  *Bridge
 	session Session // of which it takes the form of messages
 	opened  map[string]any
 	last    int // id
@@ -99,7 +100,7 @@ func (b *Bridge) dialStdio(ctx context.Context, revision Revision) *pipe {
 		NotTestable("the bridge does not start for stdio: " + err.Error())
 	}
 	DeferCleanup(conn.Close)
-	p := &pipe{session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
+	p := &pipe{bridge: b, session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
 	go func() {
 		defer close(p.lines)
 		scan := bufio.NewScanner(conn)
@@ -136,7 +137,7 @@ func (p *pipe) listAll(ctx context.Context) []string {
 		listed := p.call(ctx, "tools/list", params)
 		page, _ := listed["result"].(map[string]any)
 		tools, ok := page["tools"].([]any)
-		Expect(ok).To(BeTrue(), "tools/list over stdio: expected tools, got %s", exact.Short(listed))
+		p.bridge.Expect(ok).To(BeTrue(), mismatch("tools/list over stdio", "tools", exact.Short(listed)))
 		for _, t := range tools {
 			if t, ok := t.(map[string]any); ok {
 				names = append(names, Tool(t).Name())
@@ -148,13 +149,13 @@ func (p *pipe) listAll(ctx context.Context) []string {
 		}
 		params = map[string]any{"cursor": cursor}
 	}
-	Fail(mismatch("tools/list over stdio", "cursors that lead to an end", fmt.Sprintf("a cursor after %d pages", maxPages)))
+	p.bridge.Fail(mismatch("tools/list over stdio", "cursors that lead to an end", fmt.Sprintf("a cursor after %d pages", maxPages)))
 	return nil
 }
 
 func (p *pipe) send(message map[string]any) {
 	_, err := p.to.Write(append(encode(message), '\n'))
-	Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
+	p.bridge.Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
 }
 
 // call sends a request and waits for its response.
@@ -167,7 +168,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 	for {
 		select {
 		case line, open := <-p.lines:
-			Expect(open).To(BeTrue(), "%s over stdio: expected a response, got the end of stdout", method)
+			p.bridge.Expect(open).To(BeTrue(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", "the end of stdout"))
 			v, err := exact.Parse([]byte(line))
 			message, ok := v.(map[string]any)
 			if err != nil || !ok || message["jsonrpc"] != "2.0" {
@@ -182,10 +183,10 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			}
 			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
 		case <-patience.C:
-			Expect(p.strange).To(BeNil(), "%s over stdio: expected a response, got other lines only: %s", method, fewOf(p.strange))
-			Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
+			p.bridge.Expect(p.strange).To(BeNil(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", fewOf(p.strange))))
+			p.bridge.Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
 		case <-ctx.Done():
-			Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
+			p.bridge.Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
 		}
 	}
 }

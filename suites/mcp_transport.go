@@ -20,12 +20,12 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
 			for _, version := range unknownVersions {
 				h := s.headers("tools/list", nil)
 				h.Set("MCP-Protocol-Version", version)
 				b.Row(Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
-					Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400))
+					b.Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400))
 				})
 			}
 		}
@@ -34,7 +34,7 @@ var _ = Area("mcp", func(b *Bridge) {
 	b.Check("mcp/origin", func(ctx SpecContext) {
 		for _, revision := range b.revisions(ctx) {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
 			refused := []int{403}
 			if revision == MCP2025June { // which does not say how
 				refused = []int{400, 401, 403, 404, 421}
@@ -43,7 +43,7 @@ var _ = Area("mcp", func(b *Bridge) {
 				h := s.headers("tools/list", nil)
 				h.Set("Origin", origin)
 				b.Row(Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
-					Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
+					b.Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
 				})
 			}
 			b.guardsSession(ctx, s, b.foreignOrigins()[0])
@@ -57,12 +57,12 @@ var _ = Area("mcp", func(b *Bridge) {
 		}
 		for _, revision := range revisions {
 			s := b.As(Agent).MustMCP(ctx, revision)
-			Expect(s.ListTools(ctx, "")).To(HaveTools())
+			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
 			if s.ID == "" {
 				continue // a bridge may do without sessions
 			}
 			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-			b.Row(Agent, "", "a session that nobody opened", func() { Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404)) })
+			b.Row(Agent, "", "a session that nobody opened", func() { b.Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404)) })
 			for _, who := range b.callers(Discoverer, Anonymous) {
 				b.For(who, "", func() { b.notLent(ctx, s, who) })
 			}
@@ -70,7 +70,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			if ended.Status == http.StatusMethodNotAllowed {
 				continue // a bridge may refuse that clients end a session
 			}
-			b.Row(Agent, "", "a session that was ended", func() { Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404)) })
+			b.Row(Agent, "", "a session that was ended", func() { b.Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404)) })
 		}
 	})
 
@@ -83,7 +83,7 @@ var _ = Area("mcp", func(b *Bridge) {
 			}
 			for _, method := range methods {
 				b.Row(Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
-					Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
+					b.Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
 						if a.Status != http.StatusAccepted || len(a.Body) > 0 {
 							return a.Outcome()
 						}
@@ -110,14 +110,14 @@ func (b *Bridge) guardsSession(ctx context.Context, s *Session, origin string) {
 	}
 	if s.offersStream(ctx) {
 		b.Row(Agent, "", fmt.Sprintf("GET with Origin: %s in %s", origin, s.Revision), func() {
-			Expect(s.offersStream(ctx, origin)).To(BeFalse(), "GET %s in %s with Origin: %s: expected a refusal, got the stream of notifications", MCPPath, s.Revision, origin)
+			b.Expect(s.offersStream(ctx, origin)).To(BeFalse(), mismatch(fmt.Sprintf("GET %s in %s with Origin: %s", MCPPath, s.Revision, origin), "a refusal", "the stream of notifications"))
 		})
 	}
 	h := s.headers("", nil)
 	h.Set("Origin", origin)
 	s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: h})
 	b.Row(Agent, "", fmt.Sprintf("DELETE with Origin: %s in %s", origin, s.Revision), func() {
-		Expect(s.ListTools(ctx, "")).To(HaveTools(), "after DELETE %s from a page that must not end the session", MCPPath)
+		b.Expect(s.ListTools(ctx, "")).To(HaveTools(), "after DELETE %s from a page that must not end the session", MCPPath)
 	})
 }
 
@@ -137,7 +137,7 @@ func (b *Bridge) notLent(ctx context.Context, s *Session, who Identity) {
 		own = opened.ListAllTools(ctx).names()
 	}
 	borrowed := &Session{Client: b.As(who), Revision: s.Revision, ID: s.ID}
-	Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Answer) string {
+	b.Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Answer) string {
 		tools, _ := a.RPCResult()["tools"].([]any)
 		for _, t := range tools {
 			if t, ok := t.(map[string]any); ok && !contains(own, Tool(t).Name()) {
@@ -152,7 +152,7 @@ func (b *Bridge) notLent(ctx context.Context, s *Session, who Identity) {
 	for _, tool := range b.samples(s.Client.who, fixtures.WhoAmI) {
 		b.Drupal.Mark()
 		borrowed.CallTool(ctx, tool.Name, Args{})
-		Expect(b.ranAs(s.Client.who)).To(BeFalse(), "tools/call by %s in the session of %s: expected nothing to run as %s, got a run", who, s.Client.who, s.Client.who)
+		b.Expect(b.ranAs(s.Client.who)).To(BeFalse(), mismatch(fmt.Sprintf("tools/call by %s in the session of %s", who, s.Client.who), fmt.Sprintf("nothing to run as %s", s.Client.who), "a run"))
 	}
 }
 
@@ -218,6 +218,6 @@ func (b *Bridge) notToldByMCP(ctx context.Context, who Identity, names []string)
 		return s.send(ctx, s.message(5, "tools/call", params), s.headers("tools/call", params))
 	}
 	for _, name := range slices.Compact(names) {
-		b.For(who, name, func() { Expect(ask(ctx, name)).To(BeLikeUnknown(ask, ctx, name), "tools/call") })
+		b.For(who, name, func() { b.Expect(ask(ctx, name)).To(BeLikeUnknown(ask, ctx, name), "tools/call") })
 	}
 }

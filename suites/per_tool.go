@@ -24,17 +24,17 @@ var _ = Area("per-tool", func(b *Bridge) {
 	b.Check("per-tool/answers", func(ctx SpecContext) {
 		known, echo := b.knownMethod(), b.echoTool()
 		for _, id := range []any{"abc", 7, "7"} {
-			b.Row(Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id)) })
+			b.Row(Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { b.Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id)) })
 			b.Row(Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-				Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id))
+				b.Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id))
 			})
 		}
 		params := echo.arguments("é+&% {}")
 		call := rpcBody(echo.ID, params, 1)
 		for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).PostAt(ctx, echo.ID, call), "by GET ?query=": b.As(Agent).AskAt(ctx, echo.ID, call)}) {
 			b.Row(Agent, echo.ID, how, func() {
-				Expect(r).To(AnswerRPC(1))
-				Expect(r).To(GiveResult(string(encode(params))))
+				b.Expect(r).To(AnswerRPC(1))
+				b.Expect(r).To(GiveResult(string(encode(params))))
 			})
 		}
 	})
@@ -50,21 +50,21 @@ var _ = Area("per-tool", func(b *Bridge) {
 				b.Row(Agent, method, how, func() {
 					b.Drupal.Mark()
 					r := ask()
-					Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
-					Expect(r).To(HaveRun(method, 0), "the method "+method+" at the tool "+known)
+					b.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
+					b.Expect(r).To(HaveRun(method, 0), "the method "+method+" at the tool "+known)
 				})
 			}
 		}
 		b.Row(Agent, known, "no method", func() {
 			b.Drupal.Mark()
 			r := b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
-			Expect(r).To(beRPCRefused())
-			Expect(r).To(HaveRun(known, 0))
+			b.Expect(r).To(beRPCRefused())
+			b.Expect(r).To(HaveRun(known, 0))
 		})
 		b.Drupal.Mark()
 		batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
 		sent := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
-		b.Row(Agent, other, "a batch", func() { Expect(sent).To(HaveRun(other, 0)) })
+		b.Row(Agent, other, "a batch", func() { b.Expect(sent).To(HaveRun(other, 0)) })
 	})
 
 	b.Check("per-tool/scopes", func(ctx SpecContext) {
@@ -91,19 +91,19 @@ var _ = Area("per-tool", func(b *Bridge) {
 		}) {
 			b.Row(Anonymous, scoped, "without a token, "+how, func() {
 				anonymous := send(b.As(Anonymous))
-				Expect(anonymous).To(BeRefusedWith(401))
-				Expect(anonymous).To(challenge())
+				b.Expect(anonymous).To(BeRefusedWith(401))
+				b.Expect(anonymous).To(challenge())
 			})
 			b.Row(Agent, scoped, "with too few scopes, "+how, func() {
 				refused := send(less)
-				Expect(refused).To(BeRefusedWith(403))
-				Expect(refused).To(challenge("insufficient_scope", scopes[1]))
+				b.Expect(refused).To(BeRefusedWith(403))
+				b.Expect(refused).To(challenge("insufficient_scope", scopes[1]))
 			})
 		}
 		if b.wrong() {
 			return
 		}
-		Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), "refused calls: expected no run of %s, got one", scoped)
+		b.Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
 	})
 
 	b.Check("per-tool/unknown-404", func(ctx SpecContext) {
@@ -112,16 +112,16 @@ var _ = Area("per-tool", func(b *Bridge) {
 		for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
 			for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).CallAt(ctx, name, name, Args{}, 1), "by GET ?query=": b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))}) {
 				b.Row(Agent, name, what+", "+how, func() {
-					Expect(r).To(BeRefusedWith(404))
-					Expect(r).To(BeProtocolError("-32601"))
+					b.Expect(r).To(BeRefusedWith(404))
+					b.Expect(r).To(BeProtocolError("-32601"))
 				})
 			}
 		}
 		denied := b.DeniedTool(Discoverer, Agent)
 		b.Row(Discoverer, denied, "a tool that the caller may not run", func() {
 			r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
-			Expect(r).To(BeRefusedWith(404))
-			Expect(r).To(BeProtocolError("-32601"))
+			b.Expect(r).To(BeRefusedWith(404))
+			b.Expect(r).To(BeProtocolError("-32601"))
 		})
 	})
 })

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/types"
-	"github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -60,7 +58,6 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	}
 	c := &collector{bridge: b, progress: o.Progress, results: map[string]reports.Result{}}
 	globals.Reset()
-	gomega.RegisterFailHandler(ginkgo.Fail)
 	b.register()
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
@@ -156,17 +153,19 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 	r := result(clause)
 	r.DurationMS = ms(spec.RunTime)
-	r.Verdict, r.Message = verdict(clause, spec)
-	r.Message = c.bridge.redact.Text(sentence(r.Message))
-	found := c.bridge.found(spec)
+	var why Finding
+	r.Verdict, why = c.bridge.verdict(clause, spec)
+	why = c.bridge.redacted(why)
+	found := c.bridge.reported(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, r.Message, r.Findings = broken(clause), found[0].message, c.bridge.reported(found)
+		r.Verdict, why, r.Findings = broken(clause), found[0], c.bridge.asReported(found)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	r.Evidence, r.Curl = c.bridge.evidence(wrong)
 	if wrong {
-		r.Expected, r.Actual = splitMismatch(r.Message)
+		r.Expected, r.Actual = why.Expected, why.Actual
 	}
+	r.Message = why.String()
 	if len(found) > 0 {
 		r.Message = whole(found)
 	}
@@ -182,48 +181,6 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 }
 
-// sentence is a failure's message as one line: the line in the form of mismatch where there is one, with the short
-// explanation before it as its note. Where the explanation says what was expected and Gomega shows a text, that is what
-// was got. Else it is all of the message.
-func sentence(message string) string {
-	lines := strings.Split(strings.TrimSpace(message), "\n")
-	if len(lines) > 1 && strings.HasPrefix(lines[0], "Timed out") {
-		lines = lines[1:]
-	}
-	first := strings.TrimSpace(lines[0])
-	for i, line := range lines {
-		line = strings.TrimSpace(line)
-		shown, isText := strings.CutPrefix(line, "<string>: ")
-		expected, _ := splitMismatch(shown)
-		switch {
-		case expected != "" && (i == 0 || first == "Expected"):
-			return shown
-		case expected != "":
-			return about(shown, first)
-		case isText && strings.Contains(first, ": expected "):
-			return first + ", got " + shown
-		case isText && i > 1:
-			return first + ": " + shown
-		}
-	}
-	return oneLine(message)
-}
-
-// about puts a note on the subject of a message that does not speak of it yet.
-func about(message, note string) string {
-	subject, rest, found := strings.Cut(message, ": expected ")
-	switch {
-	case note == "" || strings.Contains(" "+subject+" ", " "+note+" "):
-		return message
-	case !found:
-		return note + ": " + message
-	}
-	if noted, ok := strings.CutSuffix(subject, ")"); ok {
-		return fmt.Sprintf("%s, %s): expected %s", noted, note, rest)
-	}
-	return fmt.Sprintf("%s (%s): expected %s", subject, note, rest)
-}
-
 // broken is the verdict on a clause that is not kept: a SHOULD or MAY gives a warning.
 func broken(clause contract.Clause) reports.Verdict {
 	if clause.Level == reports.MUST {
@@ -232,30 +189,35 @@ func broken(clause contract.Clause) reports.Verdict {
 	return reports.Warn
 }
 
-// verdict reads a finished spec.
-func verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, string) {
+// verdict reads a finished spec, and why it ended so.
+func (b *Bridge) verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, Finding) {
+	why := func(format string, args ...any) Finding {
+		return Finding{Subject: oneLine(fmt.Sprintf(format, args...))}
+	}
 	switch spec.State {
 	case types.SpecStatePassed:
-		return reports.Pass, ""
+		return reports.Pass, Finding{}
 	case types.SpecStateFailed:
-		return broken(clause), spec.Failure.Message
+		return broken(clause), b.failure(spec)
 	case types.SpecStateSkipped:
-		if hasEntry(spec, notApplicable) {
-			return reports.NotApplicable, spec.Failure.Message
+		for _, entry := range spec.ReportEntries {
+			reason, ok := entry.Value.GetRawValue().(Finding)
+			switch {
+			case ok && entry.Name == string(notApplicable):
+				return reports.NotApplicable, reason
+			case ok:
+				return reports.NotTestable, reason
+			}
 		}
-		return reports.NotTestable, spec.Failure.Message
+		return reports.NotTestable, why("%s", spec.Failure.Message)
 	case types.SpecStateInterrupted, types.SpecStateAborted:
-		return reports.NotTestable, "the run ended before this was judged"
+		return reports.NotTestable, why("the run ended before this was judged")
 	case types.SpecStateTimedout:
-		return reports.Error, "the check did not end within its time: " + spec.Failure.Message
+		return reports.Error, why("the check did not end within its time: %s", spec.Failure.Message)
 	case types.SpecStatePanicked:
-		return reports.Error, fmt.Sprintf("the check itself broke: %s: %s", spec.Failure.Message, spec.Failure.ForwardedPanic)
+		return reports.Error, why("the check itself broke: %s: %s", spec.Failure.Message, spec.Failure.ForwardedPanic)
 	}
-	return reports.Error, fmt.Sprintf("the check ended as %s", spec.State)
-}
-
-func hasEntry(spec types.SpecReport, kind skipKind) bool {
-	return slices.ContainsFunc(spec.ReportEntries, func(e types.ReportEntry) bool { return e.Name == string(kind) })
+	return reports.Error, why("the check ended as %s", spec.State)
 }
 
 // inOrder lists the results in the order of the ledger. A selected check that never ran has one too.

@@ -159,24 +159,24 @@ func (b *Bridge) make(ctx context.Context, call Invocation) *Answer {
 
 // mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
 func (b *Bridge) mustTakeInvokes(ctx context.Context) {
-	if fault := b.servesOn(ctx); fault != "" {
-		NotTestable("its twin, a well-formed invoke, failed: " + fault)
+	if fault := b.servesOn(ctx); !fault.none() {
+		Untestable("its twin, a well-formed invoke, failed: ", fault)
 	}
 }
 
 // servesOn makes a well-formed invoke and says what is wrong with the answer; "" when it gets through to the tools.
 // Where no tool may be run, it must get as far as a tool that is not there.
-func (b *Bridge) servesOn(ctx context.Context) string {
+func (b *Bridge) servesOn(ctx context.Context) Finding {
 	if call, ok := b.harmless(ctx); ok {
 		if r := b.make(ctx, call); r.Status != http.StatusOK {
 			return mismatch(r.Subject(), "a success", r.Outcome())
 		}
-		return ""
+		return Finding{}
 	}
 	if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
 		return mismatch(r.Subject(), "404", r.Outcome())
 	}
-	return ""
+	return Finding{}
 }
 
 // mark makes Runs and Calls forget what came before, where there is a site to see.

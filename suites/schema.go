@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
@@ -49,7 +48,7 @@ var _ = Area("schema", func(b *Bridge) {
 func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema any) string, members ...string) {
 	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 		for _, member := range members {
-			Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {
+			b.Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {
 				schema, there := t[member]
 				if _, isObject := schema.(map[string]any); !there || !isObject {
 					return "" // list/tool-required-members and list/tool-optional-members judge that

@@ -23,7 +23,7 @@ const (
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
 type Listing struct {
 	Pages []*Answer
-	Fault string
+	Fault Finding
 }
 
 // Tools are the tools of all pages, in order.
@@ -117,8 +117,8 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
 		l = c.ListAll(ctx)
 	}
-	if l.Fault != "" {
-		NotTestable("the list of tools, which it builds on, failed: " + l.Fault)
+	if !l.Fault.none() {
+		Untestable("the list of tools, which it builds on, failed: ", l.Fault)
 	}
 	for _, page := range l.Pages {
 		cursor, there := page.Member("nextCursor")

@@ -50,8 +50,8 @@ var _ = Area("translate", func(b *Bridge) {
 		for _, c := range []struct{ tool, param, target string }{{"type.entity_reference", "bundle", "node_type"}} {
 			types.of(c.tool, c.param, func(property map[string]any) {
 				values, _ := property["enum"].([]any)
-				Expect(values).To(ConsistOf(types.values(c.target)), "the enum of a reference to %s: expected the site's values, got %s", c.target, exact.Short(property))
-				Expect(property["type"]).To(Equal("string"), "a reference to %s: expected a string, got %s", c.target, exact.Short(property))
+				b.Expect(values).To(ConsistOf(types.values(c.target)), mismatch(fmt.Sprintf("the enum of a reference to %s", c.target), "the site's values", exact.Short(property)))
+				b.Expect(property["type"]).To(Equal("string"), mismatch(fmt.Sprintf("a reference to %s", c.target), "a string", exact.Short(property)))
 			})
 		}
 		types.judge(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
@@ -59,8 +59,8 @@ var _ = Area("translate", func(b *Bridge) {
 
 	b.Check("translate/datetime", func(ctx SpecContext) {
 		b.fieldTypes(ctx).of("type.datetime", "value", func(property map[string]any) {
-			Expect(property["type"]).To(Equal("string"), "a datetime: expected a string, got %s", exact.Short(property))
-			Expect(property["format"]).To(Equal("date-time"), "a datetime: expected the format date-time, got %s", exact.Short(property))
+			b.Expect(property["type"]).To(Equal("string"), mismatch("a datetime", "a string", exact.Short(property)))
+			b.Expect(property["format"]).To(Equal("date-time"), mismatch("a datetime", "the format date-time", exact.Short(property)))
 		})
 	})
 
@@ -69,7 +69,7 @@ var _ = Area("translate", func(b *Bridge) {
 		types.of("type.text_formatted", "value", func(property map[string]any) {
 			parts, _ := property["properties"].(map[string]any)
 			for _, part := range []string{"value", "format"} {
-				Expect(parts).To(HaveKey(part), "formatted text: expected a `%s`, got %s", part, exact.Short(property))
+				b.Expect(parts).To(HaveKey(part), mismatch("formatted text", fmt.Sprintf("a `%s`", part), exact.Short(property)))
 			}
 		})
 		types.judge(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
@@ -79,12 +79,12 @@ var _ = Area("translate", func(b *Bridge) {
 		b.fieldTypes(ctx).of("type.file", "value", func(property map[string]any) {
 			shown := exact.Short(property)
 			text := string(encode(property))
-			Expect(property["type"]).To(BeElementOf("object", "string", "integer"), "a file: expected a reference, got %s", shown)
+			b.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), mismatch("a file", "a reference", shown))
 			for _, extension := range []string{"txt", "pdf"} {
-				Expect(text).To(ContainSubstring(extension), "a file: expected the extension %s among its constraints, got %s", extension, shown)
+				b.Expect(text).To(ContainSubstring(extension), mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
 			}
 			sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
-			Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), "a file: expected its size of 2 MB among its constraints, got %s", shown)
+			b.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), mismatch("a file", "its size of 2 MB among its constraints", shown))
 		})
 	})
 
@@ -100,21 +100,21 @@ var _ = Area("translate", func(b *Bridge) {
 		const tool = "type.required_default"
 		b.Row(Agent, b.ToolName(tool), "required", func() {
 			required := types.input(tool)["required"]
-			Expect(required).To(ConsistOf("status", "title"), "`required` of %s: expected status and title, got %s", tool, exact.Short(required))
+			b.Expect(required).To(ConsistOf("status", "title"), mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
 		})
 		types.of(tool, "status", func(status map[string]any) {
-			Expect(status["default"]).To(Equal("draft"), "status of %s: expected the default \"draft\", got %s", tool, exact.Short(status))
-			Expect(status["description"]).To(Equal("The state"), "status of %s: expected the description \"The state\", got %s", tool, exact.Short(status))
-			Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), "status of %s: expected no boolean `required` beside the type, got %s", tool, exact.Short(status))
+			b.Expect(status["default"]).To(Equal("draft"), mismatch(fmt.Sprintf("status of %s", tool), "the default \"draft\"", exact.Short(status)))
+			b.Expect(status["description"]).To(Equal("The state"), mismatch(fmt.Sprintf("status of %s", tool), "the description \"The state\"", exact.Short(status)))
+			b.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
 		})
 		types.of(tool, "weight", func(weight map[string]any) {
-			Expect(exact.Short(weight["default"])).To(Equal("0"), "weight of %s: expected the default 0, got %s", tool, exact.Short(weight))
+			b.Expect(exact.Short(weight["default"])).To(Equal("0"), mismatch(fmt.Sprintf("weight of %s", tool), "the default 0", exact.Short(weight)))
 		})
 		types.of("type.numbers", "boolean", func(flag map[string]any) {
-			Expect(flag["default"]).To(Equal(false), "boolean of type.numbers: expected the default false, got %s", exact.Short(flag))
+			b.Expect(flag["default"]).To(Equal(false), mismatch("boolean of type.numbers", "the default false", exact.Short(flag)))
 		})
 		types.of(tool, "title", func(title map[string]any) {
-			Expect(title["description"]).To(Equal("The title"), "title of %s: expected the description \"The title\", got %s", tool, exact.Short(title))
+			b.Expect(title["description"]).To(Equal("The title"), mismatch(fmt.Sprintf("title of %s", tool), "the description \"The title\"", exact.Short(title)))
 		})
 	})
 
@@ -127,13 +127,13 @@ var _ = Area("translate", func(b *Bridge) {
 		types := b.fieldTypes(ctx)
 		types.judge(fieldCase{tool: "type.unknown", param: "value", takes: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
 		b.Row(Agent, b.ToolName("type.unknown"), "a field type that the bridge does not know", func() {
-			Expect(b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})).To(HaveResult())
+			b.Expect(b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})).To(HaveResult())
 		})
 	})
 
 	b.Check("translate/one-bad-tool", func(ctx SpecContext) {
 		site, err := fixtures.Builtin("poisoned")
-		Expect(err).NotTo(HaveOccurred())
+		b.Expect(err).NotTo(HaveOccurred())
 		group := ""
 		if b.Claims("exposure-patterns") {
 			group, site.Extensions = "content.", false // where no attribute marks tools, the patterns let these in
@@ -167,15 +167,15 @@ var _ = Area("translate", func(b *Bridge) {
 			listing = b.As(Agent).ListAll(ctx)
 			return contains(listing.Names(), want[0])
 		})
-		Expect(listing.Fault).To(BeEmpty(), "a site with methods that cannot be translated")
+		b.Expect(listing.Fault).To(BeNone(), "a site with methods that cannot be translated")
 		for _, name := range want {
 			b.For(Agent, name, func() {
 				listing.pageOf(name).blame()
-				Expect(listing.Names()).To(ContainElement(name), "list of a site with methods that cannot be translated: expected the good tool %q, got %d tools without it", name, len(listing.Names()))
-				Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
+				b.Expect(listing.Names()).To(ContainElement(name), mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
+				b.Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
 				tool, _ := listing.Find(name)
 				fault := toolFault(tool)
-				Expect(fault).To(BeEmpty(), "%s: expected a tool that clients can read, as what the site says of it is well, got one that they cannot: %s", name, fault)
+				b.Expect(fault).To(BeEmpty(), mismatch(name, "a tool that clients can read, as what the site says of it is well", fmt.Sprintf("one that they cannot: %s", fault)))
 			})
 		}
 		for _, tool := range listing.Tools() {
@@ -185,7 +185,7 @@ var _ = Area("translate", func(b *Bridge) {
 			b.For(Agent, tool.Name(), func() {
 				fault := toolFault(tool)
 				listing.pageOf(tool.Name()).blame()
-				Expect(fault).To(BeEmpty(), "%s: expected a tool that clients can read, or none, got one that they cannot: %s", tool.Name(), fault)
+				b.Expect(fault).To(BeEmpty(), mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
 			})
 		}
 	})
@@ -229,7 +229,7 @@ type fieldSite struct {
 // fieldTypes puts the site `types` behind the bridge.
 func (b *Bridge) fieldTypes(ctx context.Context) fieldSite {
 	site, err := fixtures.Builtin("types")
-	Expect(err).NotTo(HaveOccurred())
+	b.Expect(err).NotTo(HaveOccurred())
 	b.ChangeSite(ctx, site, func() bool {
 		return contains(b.As(Agent).List(ctx).names(), b.ToolName("type.numbers"))
 	})
@@ -242,7 +242,7 @@ func (a *Answer) names() []string { return Listing{Pages: []*Answer{a}}.Names() 
 func (f fieldSite) input(id string) map[string]any {
 	tool, ok := f.listing.Find(f.bridge.ToolName(id))
 	f.listing.pageOf(tool.Name()).blame()
-	Expect(ok).To(BeTrue(), "list of a site with Drupal field types: expected the tool %s, got none", id)
+	f.bridge.Expect(ok).To(BeTrue(), mismatch("list of a site with Drupal field types", fmt.Sprintf("the tool %s", id), "none"))
 	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
 	return input
 }
@@ -250,7 +250,7 @@ func (f fieldSite) input(id string) map[string]any {
 func (f fieldSite) property(id, param string) map[string]any {
 	input := f.input(id)
 	property, ok := jsonschema.At(input, "/properties/"+param)
-	Expect(ok).To(BeTrue(), "%s: expected a schema for %s, got %s", id, param, exact.Short(input))
+	f.bridge.Expect(ok).To(BeTrue(), mismatch(id, fmt.Sprintf("a schema for %s", param), exact.Short(input)))
 	return property
 }
 
@@ -259,7 +259,7 @@ func (f fieldSite) values(target string) []any {
 	var ids []any
 	for _, raw := range f.site.Content[target] {
 		item, err := exact.Parse(raw)
-		Expect(err).NotTo(HaveOccurred())
+		f.bridge.Expect(err).NotTo(HaveOccurred())
 		ids = append(ids, item.(map[string]any)["id"])
 	}
 	return ids
@@ -275,12 +275,12 @@ func (f fieldSite) judge(c fieldCase) {
 	f.of(c.tool, c.param, func(property map[string]any) {
 		field := fmt.Sprintf("%s of %s", c.param, c.tool)
 		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
-		Expect(err).NotTo(HaveOccurred(), "%s: expected a valid schema, got %s", field, exact.Short(property))
+		f.bridge.Expect(err).NotTo(HaveOccurred(), mismatch(field, "a valid schema", exact.Short(property)))
 		for _, value := range c.takes {
-			Expect(schema.Fault(parsed(value))).To(BeEmpty(), "%s: expected a schema that takes %s, got %s", field, exact.Cut(value, 80), exact.Short(property))
+			f.bridge.Expect(schema.Fault(parsed(value))).To(BeEmpty(), mismatch(field, fmt.Sprintf("a schema that takes %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 		for _, value := range c.refuses {
-			Expect(schema.Fault(parsed(value))).NotTo(BeEmpty(), "%s: expected a schema that refuses %s, got %s", field, exact.Cut(value, 80), exact.Short(property))
+			f.bridge.Expect(schema.Fault(parsed(value))).NotTo(BeEmpty(), mismatch(field, fmt.Sprintf("a schema that refuses %s", exact.Cut(value, 80)), exact.Short(property)))
 		}
 	})
 }

@@ -68,10 +68,10 @@ var _ = Area("upstream", func(b *Bridge) {
 				continue
 			}
 			calls++
-			b.For(Identity(entry.User), "", func() { mustBeValidCall(entry) })
+			b.For(Identity(entry.User), "", func() { b.mustBeValidCall(entry) })
 		}
-		Expect(calls).To(BeNumerically(">=", 2), "two invokes: expected a POST /jsonrpc each, got %d", calls)
-		Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), "the invoke of %s: expected a call of exactly that method id, got %s", echo.ID, fewOf(methodsOf(b.Drupal.Calls())))
+		b.Expect(calls).To(BeNumerically(">=", 2), mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
+		b.Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", fewOf(methodsOf(b.Drupal.Calls()))))
 	})
 
 	b.Check("upstream/eager-validation", func(ctx SpecContext) {
@@ -81,13 +81,13 @@ var _ = Area("upstream", func(b *Bridge) {
 		for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
 			b.Row(Agent, b.ToolName(echo.ID), what, func() {
 				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
+				b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
 			})
 		}
 		for _, c := range b.brokenArguments(ctx) {
 			b.For(Agent, c.Name, func() {
 				b.Drupal.Mark()
-				Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
+				b.Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
 			})
 		}
 	})
@@ -106,7 +106,7 @@ var _ = Area("upstream", func(b *Bridge) {
 				connections[entry.Conn] = true
 			}
 		}
-		Expect(len(connections)).To(BeNumerically("<=", handful), "%d invokes in turn: expected at most %d connections to the site, got %d", invokes, handful, len(connections))
+		b.Expect(len(connections)).To(BeNumerically("<=", handful), mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", len(connections))))
 	})
 
 	b.Check("upstream/id-mismatch", func(ctx SpecContext) {
@@ -137,8 +137,8 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.Row(call.Identity, "", "the site's 401", func() {
 			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
 			refused := b.make(ctx, call)
-			Expect(refused).To(BeRefusedWith(401))
-			Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
+			b.Expect(refused).To(BeRefusedWith(401))
+			b.Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
 				if a.Header.Get("WWW-Authenticate") == "" {
 					return "no WWW-Authenticate"
 				}
@@ -147,7 +147,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		})
 		b.Row(call.Identity, "", "the site's 403", func() {
 			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
-			Expect(b.make(ctx, call)).To(BeRefusedWith(403))
+			b.Expect(b.make(ctx, call)).To(BeRefusedWith(403))
 		})
 	})
 
@@ -178,7 +178,7 @@ var _ = Area("upstream", func(b *Bridge) {
 			}
 			b.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
 				defer disarm()
-				Expect(b.make(ctx, call)).To(OutlastCall(limit))
+				b.Expect(b.make(ctx, call)).To(OutlastCall(limit))
 			})
 			b.recovered(ctx, call)
 		}
@@ -203,14 +203,14 @@ var _ = Area("upstream", func(b *Bridge) {
 				NotTestable("the machine was too slow to look while the site was down")
 			}
 			b.Row(r.Who, "", what+" while the site is down", func() {
-				Expect(r).To(BeRefusedWith(502, 503, 500))
-				Expect(r).To(ComeInTime(atOnce))
+				b.Expect(r).To(BeRefusedWith(502, 503, 500))
+				b.Expect(r).To(ComeInTime(atOnce))
 			})
 		}
 		reopen()
 		b.Row(Agent, "", "the site is back", func() {
-			Expect(b.comesBack(ctx, asAgent(known))).To(BeEmpty())
-			Expect(stranger.List(ctx)).To(HaveStatus(200))
+			b.Expect(b.comesBack(ctx, asAgent(known))).To(BeNone())
+			b.Expect(stranger.List(ctx)).To(HaveStatus(200))
 		})
 	})
 
@@ -226,15 +226,16 @@ var _ = Area("upstream", func(b *Bridge) {
 			defer close(gone)
 			b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
 		}()
-		Eventually(b.Upstream.Journal).WithContext(ctx).WithTimeout(5*time.Second).WithPolling(5*time.Millisecond).ShouldNot(BeEmpty(), "the call that hangs: expected it at the site, got nothing")
+		reached := within(ctx, 5*time.Second, func() bool { return len(b.Upstream.Journal()) > 0 })
+		b.Expect(reached).To(BeTrue(), mismatch("the call that hangs", "it at the site", "nothing"))
 		leave()
 		<-gone
 		soon := time.Second
 		if b.UpstreamTimeout > 0 {
 			soon = min(soon, b.UpstreamTimeout/2) // after that its own time-out would end the request
 		}
-		Eventually(func() bool { return !b.Upstream.Journal()[0].End.IsZero() }).WithContext(ctx).WithTimeout(soon).WithPolling(5*time.Millisecond).
-			Should(BeTrue(), "a caller that goes away: expected its request to the site to end, got it still running %v later", soon)
+		ended := within(ctx, soon, func() bool { return !b.Upstream.Journal()[0].End.IsZero() })
+		b.Expect(ended).To(BeTrue(), mismatch("a caller that goes away", "its request to the site to end", fmt.Sprintf("it still running %v later", soon)))
 	})
 
 	b.Check("upstream/huge-answer", func(ctx SpecContext) {
@@ -254,7 +255,7 @@ var _ = Area("upstream", func(b *Bridge) {
 				before := len(elsewhere())
 				ask()
 				visits := elsewhere()[before:]
-				Expect(visits).To(BeEmpty(), "%s: expected no connection to another host than the site, got %s at %s", what, fewOf(visits), host)
+				b.Expect(visits).To(BeEmpty(), mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", fewOf(visits), host)))
 			})
 		}
 		lures("a name on describe", func() { b.As(Agent).Describe(ctx, there+"/jsonrpc") })
@@ -288,7 +289,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		if b.wrong() {
 			return
 		}
-		Expect(elsewhere()).To(BeEmpty(), "no input may make the bridge call another host than the site: expected no connection, got one to %s", host)
+		b.Expect(elsewhere()).To(BeEmpty(), mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
 	})
 
 	b.Check("upstream/post-only", func(ctx SpecContext) {
@@ -297,9 +298,9 @@ var _ = Area("upstream", func(b *Bridge) {
 			if len(entry.Calls) == 0 {
 				continue
 			}
-			Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), "a method call: expected POST /jsonrpc, got %s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))
+			b.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
 		}
-		Expect(b.Upstream.Calls()).NotTo(BeEmpty(), "an invoke that succeeded: expected its call at the site, got none")
+		b.Expect(b.Upstream.Calls()).NotTo(BeEmpty(), mismatch("an invoke that succeeded", "its call at the site", "none"))
 	})
 
 	b.Check("upstream/error-any-status", func(ctx SpecContext) {
@@ -332,7 +333,7 @@ func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call I
 		f.fault.Route = "jsonrpc"
 		b.Row(call.Identity, "", "the site gives "+f.name, func() {
 			defer b.Upstream.Arm(f.fault)()
-			Expect(b.make(ctx, call)).To(judge)
+			b.Expect(b.make(ctx, call)).To(judge)
 		})
 		b.recovered(ctx, b.mustRun(ctx))
 	}
@@ -340,18 +341,18 @@ func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call I
 
 // recovered waits until the bridge serves again after a fault of the site is over.
 func (b *Bridge) recovered(ctx context.Context, call Invocation) {
-	if fault := b.comesBack(ctx, call); fault != "" {
-		NotTestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): " + fault)
+	if fault := b.comesBack(ctx, call); !fault.none() {
+		Untestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): ", fault)
 	}
 }
 
 // comesBack makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
 // what came instead.
-func (b *Bridge) comesBack(ctx context.Context, call Invocation) string {
+func (b *Bridge) comesBack(ctx context.Context, call Invocation) Finding {
 	r := b.make(ctx, call)
 	for range 3 {
 		if r.Succeeded() {
-			return ""
+			return Finding{}
 		}
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 		if err != nil {
@@ -361,7 +362,7 @@ func (b *Bridge) comesBack(ctx context.Context, call Invocation) string {
 		r = b.make(ctx, call)
 	}
 	if r.Succeeded() {
-		return ""
+		return Finding{}
 	}
 	return mismatch(r.Subject(), "a success once the site is well", r.Outcome())
 }
@@ -396,9 +397,9 @@ func (b *Bridge) elsewhere() (visitors func() []string, host string) {
 	return func() []string { return *came.Load() }, listener.Addr().String()
 }
 
-func mustBeValidCall(entry mockdrupal.Entry) {
+func (b *Bridge) mustBeValidCall(entry mockdrupal.Entry) {
 	fault := callFault(entry)
-	Expect(fault).To(BeEmpty(), "a request to the site: expected valid JSON-RPC 2.0 with an id, got one that is not (%s): %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))
+	b.Expect(fault).To(BeEmpty(), mismatch("a request to the site", "valid JSON-RPC 2.0 with an id", fmt.Sprintf("one that is not (%s): %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))))
 }
 
 // callFault says what keeps a request to the site from being valid JSON-RPC 2.0 with an id; "" when it is.

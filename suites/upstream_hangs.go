@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -30,17 +29,17 @@ func (b *Bridge) listOutlasts(ctx context.Context, limit time.Duration) {
 	if r == nil {
 		return
 	}
-	b.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { Expect(r).To(OutlastList(limit)) })
+	b.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { b.Expect(r).To(OutlastList(limit)) })
 }
 
 // OutlastCall matches a refusal of a call while the site hangs: in the envelope, and within the limit.
 func OutlastCall(limit time.Duration) types.GomegaMatcher {
-	return And(BeRefusedWith(504, 502, 500), BeEnvelope(), ComeInTime(limit))
+	return AllOf(BeRefusedWith(504, 502, 500), BeEnvelope(), ComeInTime(limit))
 }
 
 // OutlastList is OutlastCall for a list.
 func OutlastList(limit time.Duration) types.GomegaMatcher {
-	return And(BeRefusedWith(504, 503, 502, 500), BeEnvelope(), ComeInTime(limit))
+	return AllOf(BeRefusedWith(504, 503, 502, 500), BeEnvelope(), ComeInTime(limit))
 }
 
 // ComeInTime matches an answer that took no longer than the limit.
@@ -114,5 +113,5 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	if list != nil && faultOf(list, OutlastList(limit)) != nil {
 		return false
 	}
-	return back == ""
+	return back.none()
 }

@@ -98,7 +98,7 @@ func (b *Bridge) answersAsConfigured(ctx SpecContext) {
 		NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
 	}
 	for _, call := range b.invocable {
-		b.For(call.Identity, call.Tool, func() { Expect(b.make(ctx, call)).To(AnswerAs(call)) })
+		b.For(call.Identity, call.Tool, func() { b.Expect(b.make(ctx, call)).To(AnswerAs(call)) })
 	}
 }
 
@@ -123,7 +123,7 @@ func (b *Bridge) refusesBrokenArguments(ctx SpecContext) {
 				refusal = HaveStatus(400)
 			}
 			b.For(call.Identity, call.Tool, func() {
-				Expect(b.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
+				b.Expect(b.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
 			})
 		}
 	}
@@ -151,7 +151,7 @@ func (b *Bridge) runsAllowedOnce(ctx SpecContext) {
 			b.Row(call.Identity, call.Tool, "the site gives "+f.name, func() {
 				defer b.Upstream.Arm(f.fault)()
 				b.Upstream.Mark()
-				Expect(b.make(ctx, call)).To(CallOnce())
+				b.Expect(b.make(ctx, call)).To(CallOnce())
 			})
 			b.recovered(ctx, call)
 		}
@@ -173,13 +173,13 @@ func (b *Bridge) runsAllowedAgain(ctx SpecContext) {
 		first := b.mustReach(ctx, call)
 		again := b.make(ctx, call).MustSucceed()
 		b.For(call.Identity, call.Tool, func() {
-			Expect(again).To(Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*Answer) string {
+			b.Expect(again).To(Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*Answer) string {
 				if n := len(b.Upstream.Calls()); n != 2*len(first) {
 					return fmt.Sprintf("%d calls at the site", n)
 				}
 				return ""
 			}))
-			Expect(again).To(ForbidStoring())
+			b.Expect(again).To(ForbidStoring())
 		})
 	}
 }
@@ -203,7 +203,7 @@ func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
 					continue
 				}
 				b.For(call.Identity, call.Tool, func() {
-					Expect(entry.User).To(Equal(who), "the call of %s for %s: expected the caller's own credentials at the site, got those of %q", call.Tool, call.Identity, entry.User)
+					b.Expect(entry.User).To(Equal(who), mismatch(fmt.Sprintf("the call of %s for %s", call.Tool, call.Identity), "the caller's own credentials at the site", fmt.Sprintf("those of %q", entry.User)))
 				})
 			}
 		}
@@ -216,11 +216,11 @@ func (b *Bridge) callsInValidJSONRPC(ctx SpecContext) {
 		b.For(call.Identity, call.Tool, func() {
 			for _, entry := range b.Upstream.Journal() {
 				if len(entry.Calls) > 0 {
-					mustBeValidCall(entry)
+					b.mustBeValidCall(entry)
 				}
 			}
 			if b.Claims("naming-id") {
-				Expect(methodsOf(called)).To(ContainElement(call.Tool), "the invoke of %s: expected a call of exactly that method id, got %s", call.Tool, fewOf(methodsOf(called)))
+				b.Expect(methodsOf(called)).To(ContainElement(call.Tool), mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id", fewOf(methodsOf(called))))
 			}
 		})
 	}

@@ -1,0 +1,185 @@
+package suites
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega/types"
+)
+
+// Finding is one failed expectation as a value: what was looked at, what the contract expects of it, and what came.
+type Finding struct {
+	Subject  string // the request, or the part of the site, that was looked at
+	Expected string // "": Subject says all there is to say
+	Actual   string
+	Tool     string  // that it is about; "": all
+	Identity string  // of the caller who is affected; "": all
+	Row      string  // of the table of inputs; "": it stands in no table
+	Response *Answer // that shows it; nil: none does
+}
+
+// mismatch is the finding of a subject that is not as expected.
+func mismatch(subject, expected, actual string) Finding {
+	return Finding{Subject: subject, Expected: expected, Actual: actual}
+}
+
+// String is the finding as one sentence, `SUBJECT: expected X, got Y`; "" for the zero value.
+func (f Finding) String() string {
+	if f.Expected == "" {
+		return f.Subject
+	}
+	return f.Subject + ": expected " + f.Expected + ", got " + f.Actual
+}
+
+// none tells whether nothing was found.
+func (f Finding) none() bool { return f.Subject == "" && f.Expected == "" }
+
+// about puts a note on the subject that does not speak of it yet.
+func (f Finding) about(note string) Finding {
+	switch {
+	case note == "" || strings.Contains(" "+f.Subject+" ", " "+note+" "):
+	case f.Expected == "":
+		f.Subject = note + ": " + f.Subject
+	case len(f.Subject) > 0 && f.Subject[len(f.Subject)-1] == ')':
+		f.Subject = f.Subject[:len(f.Subject)-1] + ", " + note + ")"
+	default:
+		f.Subject += " (" + note + ")"
+	}
+	return f
+}
+
+// Expectation is an actual value that is about to be compared.
+type Expectation struct {
+	b      *Bridge
+	actual any
+}
+
+// Expect starts an expectation of the running check.
+func (b *Bridge) Expect(actual any) Expectation { return Expectation{b, actual} }
+
+// To ends the check, or its part (For, Row), with a finding where the matcher does not match. The note is a Finding
+// that says all, or a format and its values that say more of the subject.
+func (e Expectation) To(matcher types.GomegaMatcher, note ...any) { e.match(matcher, true, note) }
+
+// NotTo is To for a matcher that must not match.
+func (e Expectation) NotTo(matcher types.GomegaMatcher, note ...any) { e.match(matcher, false, note) }
+
+func (e Expectation) match(matcher types.GomegaMatcher, want bool, note []any) {
+	matched, err := matcher.Match(e.actual)
+	if err != nil {
+		panic(fmt.Sprintf("a check compares what cannot be compared: %v", err))
+	}
+	if matched != want {
+		e.b.Fail(e.finding(matcher, want, note))
+	}
+}
+
+// finder is a matcher that says by itself what was expected and what came.
+type finder interface {
+	Finding(actual any, matched bool) Finding
+}
+
+func (e Expectation) finding(matcher types.GomegaMatcher, want bool, note []any) Finding {
+	text := ""
+	if len(note) > 0 {
+		if said, ok := note[0].(Finding); ok {
+			if shown, ok := e.actual.(string); ok && said.Actual == "" {
+				said.Actual = shown
+			}
+			return said
+		}
+		text = fmt.Sprintf(note[0].(string), note[1:]...)
+	}
+	if m, ok := matcher.(finder); ok {
+		return m.Finding(e.actual, !want).about(text)
+	}
+	switch shown := e.actual.(type) {
+	case Finding:
+		return shown.about(text)
+	case string:
+		if text != "" {
+			return Finding{Subject: text + ": " + shown}
+		}
+	}
+	message := matcher.NegatedFailureMessage
+	if want {
+		message = matcher.FailureMessage
+	}
+	return Finding{Subject: oneLine(message(e.actual))}.about(text)
+}
+
+// stopped is what a failed expectation panics with inside a part of a check.
+type stopped struct{ Finding }
+
+// Fail ends the check, or its part, with a finding.
+func (b *Bridge) Fail(f Finding) {
+	if f.Response == nil {
+		f.Response = b.blamedNow()
+	}
+	if b.apartNow {
+		panic(stopped{f})
+	}
+	b.failed = &f
+	ginkgo.Fail(f.String(), 2)
+}
+
+// found runs a part of a check and gives the finding that ended it; nil when none did.
+func (b *Bridge) found(test func()) (f *Finding) {
+	defer func(before bool) { b.apartNow = before }(b.apartNow)
+	b.apartNow = true
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case stopped:
+			f = &r.Finding
+		default:
+			panic(r)
+		}
+	}()
+	test()
+	return nil
+}
+
+// BeNone matches the zero Finding.
+func BeNone() types.GomegaMatcher { return noFinding{} }
+
+type noFinding struct{}
+
+func (noFinding) Match(actual any) (bool, error) {
+	f, ok := actual.(Finding)
+	if !ok {
+		return false, fmt.Errorf("a finding is needed, not a %T", actual)
+	}
+	return f.none(), nil
+}
+
+func (noFinding) FailureMessage(actual any) string { return actual.(Finding).String() }
+
+func (noFinding) NegatedFailureMessage(any) string { return "expected a finding, got none" }
+
+// AllOf matches what all matchers match; the first that does not is the finding.
+func AllOf(matchers ...types.GomegaMatcher) types.GomegaMatcher { return &allOf{all: matchers} }
+
+type allOf struct {
+	all   []types.GomegaMatcher
+	first types.GomegaMatcher // that did not match
+}
+
+func (m *allOf) Match(actual any) (bool, error) {
+	for _, matcher := range m.all {
+		if ok, err := matcher.Match(actual); err != nil || !ok {
+			m.first = matcher
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (m *allOf) Finding(actual any, matched bool) Finding {
+	return m.first.(finder).Finding(actual, matched)
+}
+
+func (m *allOf) FailureMessage(actual any) string { return m.first.FailureMessage(actual) }
+
+func (m *allOf) NegatedFailureMessage(actual any) string { return "not: " + m.FailureMessage(actual) }
