@@ -1,12 +1,12 @@
 package suites
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -15,223 +15,230 @@ import (
 )
 
 // As whom a caller acts, and what becomes of credentials.
-var _ = Area("access", func(b *Bridge) {
-	b.Check("access/bad-credentials", func(ctx SpecContext) {
-		victim, creds := b.victim()
-		b.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
-		judge := func(ask func(c Client) *Answer) {
-			anonymous := ask(b.As(Anonymous))
-			for _, bad := range b.badCredentials(victim, creds) {
-				b.For(Identity(bad.what), "", func() { b.Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
-			}
-		}
-		judge(func(c Client) *Answer { return c.List(ctx) })
-		known := b.KnownTool(ctx)
-		b.As(victim).Describe(ctx, known)
-		judge(func(c Client) *Answer { return c.Describe(ctx, known) })
-		if b.Drupal == nil {
-			return
-		}
-		me := b.mustFind(victim, fixtures.WhoAmI)[0]
-		b.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-		b.Drupal.Mark()
-		judge(func(c Client) *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
-		anonymous := b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
-		b.Drupal.revoke(victim)
-		revoked := b.With("revoked credentials", creds)
-		b.For(revoked.who, "", func() {
-			b.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
-			if b.DiscoveryTTL == 0 {
-				return
-			}
-			anonymous = b.As(Anonymous).List(ctx)
-			var list *Answer
-			for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
-				b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
-			}
-			b.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
-		})
-		if b.wrong() {
-			return
-		}
-		reached := b.callersBut(Anonymous)
-		b.Expect(reached).To(BeEmpty(), mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", fewOf(reached))))
-	})
+// checks__access__access_credentials are the checks of this file.
+var checks__access__access_credentials = []Check{
+	{ID: "access/bad-credentials", Sees: Front, Run: chk__access__badCredentials},
+	{ID: "access/no-cross-talk", Sees: Site, Generated: true, Run: chk__access__noCrossTalk},
+	{ID: "access/credentials-forwarded", Sees: Site, Run: chk__access__credentialsForwarded, WithoutSite: callsAsTheCaller},
+	{ID: "access/credentials-kept-secret", Sees: Site, Run: chk__access__credentialsKeptSecret},
+	{ID: "access/per-credential", Sees: Site, Run: chk__access__perCredential},
+}
 
-	b.Check("access/no-cross-talk", func(ctx SpecContext) {
-		callers := []Identity{
-			b.Drupal.NewUser(b.Permissions(Agent)...),
-			b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
-			b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+func chk__access__badCredentials(ctx context.Context, b *Bridge) {
+	victim, creds := b.victim()
+	b.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
+	judge := func(ask func(c Client) *Answer) {
+		anonymous := ask(b.As(Anonymous))
+		for _, bad := range b.badCredentials(victim, creds) {
+			b.For(Identity(bad.what), "", func() { b.Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
 		}
-		me := b.mustFind(callers[0], fixtures.WhoAmI)[0]
-		special := b.DeniedTool(callers[1], callers[0])
-		b.mustGiveResults(ctx)
-		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
-		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
-		var disarm []func()
-		for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
-			disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+	}
+	judge(func(c Client) *Answer { return c.List(ctx) })
+	known := b.KnownTool(ctx)
+	b.As(victim).Describe(ctx, known)
+	judge(func(c Client) *Answer { return c.Describe(ctx, known) })
+	if b.Drupal == nil {
+		return
+	}
+	me := b.mustFind(victim, fixtures.WhoAmI)[0]
+	b.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	b.Drupal.Mark()
+	judge(func(c Client) *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
+	anonymous := b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
+	b.Drupal.revoke(victim)
+	revoked := b.With("revoked credentials", creds)
+	b.For(revoked.who, "", func() {
+		b.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
+		if b.DiscoveryTTL == 0 {
+			return
 		}
-		const atATime = 64
-		talks := make([]talk, atATime)
-		atOnce(atATime, func(i int) { // while nothing is cached
-			who := callers[i%len(callers)]
-			talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: b.accepted(ctx, func() *Answer { return b.As(who).List(ctx) })}
-		})
-		atOnce(atATime, func(i int) { b.converse(ctx, &talks[i], me, special, i/len(callers)%3) })
-		for _, end := range disarm {
-			end()
+		anonymous = b.As(Anonymous).List(ctx)
+		var list *Answer
+		for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
+			b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
 		}
-		alone := map[Identity]talk{}
+		b.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
+	})
+	if b.wrong() {
+		return
+	}
+	reached := b.callersBut(Anonymous)
+	b.Expect(reached).To(BeEmpty(), mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", fewOf(reached))))
+}
+
+func chk__access__noCrossTalk(ctx context.Context, b *Bridge) {
+	callers := []Identity{
+		b.Drupal.NewUser(b.Permissions(Agent)...),
+		b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
+		b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+	}
+	me := b.mustFind(callers[0], fixtures.WhoAmI)[0]
+	special := b.DeniedTool(callers[1], callers[0])
+	b.mustGiveResults(ctx)
+	b.As(Agent).Describe(ctx, me.Name).MustSucceed()
+	b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
+	var disarm []func()
+	for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
+		disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+	}
+	const atATime = 64
+	talks := make([]talk, atATime)
+	atOnce(atATime, func(i int) { // while nothing is cached
+		who := callers[i%len(callers)]
+		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: b.accepted(ctx, func() *Answer { return b.As(who).List(ctx) })}
+	})
+	atOnce(atATime, func(i int) { b.converse(ctx, &talks[i], me, special, i/len(callers)%3) })
+	for _, end := range disarm {
+		end()
+	}
+	alone := map[Identity]talk{}
+	for _, who := range callers {
+		alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
+		b.Row(who, "", "list, each caller alone", func() { b.Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
+	}
+	for _, t := range talks {
+		for _, heard := range []struct {
+			what   string
+			answer *Answer
+			own    OmegaMatcher
+		}{
+			{"list", t.list, ShowTheSameTools(alone[t.who].list)},
+			{"describe", t.described, EqualAnswer(alone[t.who].described)},
+			{"invoke of a tool that some may run", t.special, BeAnsweredAs(alone[t.who].special)},
+			{"invoke of an unknown tool", t.unknown, SpeakOfNoOther(t.name)},
+			{"invoke of a tool that tells who calls", t.me, SpeakOfCaller(t.who, callers)},
+		} {
+			if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
+				continue // not asked, or lost in the crowd, which load/concurrent-exact judges
+			}
+			b.Row(t.who, "", heard.what+", 64 at once", func() { b.Expect(heard.answer).To(heard.own) })
+		}
+	}
+	if b.wrong() {
+		return
+	}
+
+	who := actors{callers: callers, shown: []string{me.Name}, steps: b.steps(), runs: []Invocation{
+		{Tool: me.Name, Arguments: encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
+	wrong := b.walk(who.sequence(b.dice("access/no-cross-talk")), func() func(step) *mismade {
+		return func(s step) *mismade {
+			r := b.take(ctx, s, who)
+			switch {
+			case s.does == listing:
+				return faultOf(r, ShowTheSameTools(alone[s.who].list))
+			case s.does == describing && s.tool == me.Name:
+				return faultOf(r, EqualAnswer(alone[s.who].described))
+			case s.does == invoking && s.tool == me.Name:
+				return faultOf(r, SpeakOfCaller(s.who, callers))
+			case s.does == invoking:
+				return faultOf(r, BeAnsweredAs(alone[s.who].special))
+			}
+			return nil
+		}
+	})
+	if wrong != nil {
+		b.Expect(wrong.actual).To(wrong.must, wrong.trail)
+	}
+
+	for way, sign := range inOrder(b.furtherSignIns()) {
 		for _, who := range callers {
-			alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
-			b.Row(who, "", "list, each caller alone", func() { b.Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
-		}
-		for _, t := range talks {
-			for _, heard := range []struct {
-				what   string
-				answer *Answer
-				own    OmegaMatcher
-			}{
-				{"list", t.list, ShowTheSameTools(alone[t.who].list)},
-				{"describe", t.described, EqualAnswer(alone[t.who].described)},
-				{"invoke of a tool that some may run", t.special, BeAnsweredAs(alone[t.who].special)},
-				{"invoke of an unknown tool", t.unknown, SpeakOfNoOther(t.name)},
-				{"invoke of a tool that tells who calls", t.me, SpeakOfCaller(t.who, callers)},
-			} {
-				if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
-					continue // not asked, or lost in the crowd, which load/concurrent-exact judges
-				}
-				b.Row(t.who, "", heard.what+", 64 at once", func() { b.Expect(heard.answer).To(heard.own) })
+			caller := b.With(who, sign(who))
+			if list := caller.List(ctx); list.Status == http.StatusOK {
+				b.Row(who, "", "list, signed in by "+way, func() { b.Expect(list).To(ShowTheSameTools(alone[who].list)) })
+			}
+			if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
+				b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { b.Expect(r).To(SpeakOfCaller(who, callers)) })
 			}
 		}
-		if b.wrong() {
-			return
-		}
+	}
+}
 
-		who := actors{callers: callers, shown: []string{me.Name}, steps: b.steps(), runs: []Invocation{
-			{Tool: me.Name, Arguments: encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
-		wrong := b.walk(who.sequence(b.dice("access/no-cross-talk")), func() func(step) *mismade {
-			return func(s step) *mismade {
-				r := b.take(ctx, s, who)
-				switch {
-				case s.does == listing:
-					return faultOf(r, ShowTheSameTools(alone[s.who].list))
-				case s.does == describing && s.tool == me.Name:
-					return faultOf(r, EqualAnswer(alone[s.who].described))
-				case s.does == invoking && s.tool == me.Name:
-					return faultOf(r, SpeakOfCaller(s.who, callers))
-				case s.does == invoking:
-					return faultOf(r, BeAnsweredAs(alone[s.who].special))
-				}
-				return nil
+func chk__access__credentialsForwarded(ctx context.Context, b *Bridge) {
+	fresh := b.Drupal.NewUser(b.Permissions(Agent)...)
+	me := b.mustFind(fresh, fixtures.WhoAmI)[0]
+	denied := b.DeniedTool(Discoverer, Agent)
+	b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	b.expire() // so that discovery is seen below
+	for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
+		b.For(who, "", func() {
+			b.Drupal.Mark()
+			b.As(who).List(ctx)
+			r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
+			b.As(who).Invoke(ctx, denied, Args{})
+			b.Expect(b.callersBut(who)).To(BeEmpty(), mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", fewOf(b.callersBut(who)))))
+			if r.Status == http.StatusOK {
+				b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
+			}
+			if !b.Claims("visibility-broad") {
+				b.Expect(b.discoverers()).NotTo(ContainElement(string(Service)), mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
 			}
 		})
-		if wrong != nil {
-			b.Expect(wrong.actual).To(wrong.must, wrong.trail)
-		}
+	}
+}
 
-		for way, sign := range inOrder(b.furtherSignIns()) {
-			for _, who := range callers {
-				caller := b.With(who, sign(who))
-				if list := caller.List(ctx); list.Status == http.StatusOK {
-					b.Row(who, "", "list, signed in by "+way, func() { b.Expect(list).To(ShowTheSameTools(alone[who].list)) })
-				}
-				if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-					b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { b.Expect(r).To(SpeakOfCaller(who, callers)) })
-				}
+func chk__access__credentialsKeptSecret(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	var secrets []string
+	for _, who := range []Identity{Agent, Outsider, Service} {
+		creds, _ := b.credentialsOf(who)
+		secrets = append(secrets, creds.secrets()...)
+		for _, token := range userOf(b.Drupal.Site(), who).Tokens {
+			secrets = append(secrets, token.Value)
+		}
+	}
+	wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
+	secrets = append(secrets, wrong.secrets()...)
+	for _, a := range b.askAll(ctx) {
+		b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).NotTo(HoldSecret(secrets)) })
+	}
+	b.each([]*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
+		b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})},
+		func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
+	for what, creds := range inOrder(b.otherSignIns()) {
+		caller := b.With(Identity(what), creds)
+		b.each([]*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
+			func(a *Answer) { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+	}
+	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+	creds, _ := b.credentialsOf(stranger)
+	b.each(b.refusedByMCP(ctx), func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
+	disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+	for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
+		b.Row(a.Who, "", "while the site resets connections", func() { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+	}
+	disarm()
+	b.recovered(ctx, asAgent(known))
+}
+
+func chk__access__perCredential(ctx context.Context, b *Bridge) {
+	wide, narrow := b.Drupal.newTokens(b.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
+	one, two := b.With("the wide token", Credentials{Token: wide}), b.With("the narrow token", Credentials{Token: narrow})
+	special := b.DeniedTool(Discoverer, Agent)
+	if !contains(b.As(Agent).MustListAll(ctx).Names(), special) {
+		NotTestable("the agent does not see " + special + " (access/filtered-by-method judges that)")
+	}
+	b.As(Agent).Describe(ctx, special).MustSucceed()
+	b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
+	for range 2 { // each after the other, with and without something cached
+		full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
+		b.For(one.who, special, func() {
+			b.Expect(full).To(ContainElement(special), mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
+			b.Expect(one.Describe(ctx, special)).To(HaveStatus(200))
+			b.Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
+		})
+		b.For(two.who, special, func() {
+			if b.Claims("visibility-filtered") {
+				b.Expect(few).NotTo(ContainElement(special), mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
+				b.Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
 			}
-		}
-	})
-
-	b.Check("access/credentials-forwarded", func(ctx SpecContext) {
-		fresh := b.Drupal.NewUser(b.Permissions(Agent)...)
-		me := b.mustFind(fresh, fixtures.WhoAmI)[0]
-		denied := b.DeniedTool(Discoverer, Agent)
-		b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-		b.expire() // so that discovery is seen below
-		for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
-			b.For(who, "", func() {
-				b.Drupal.Mark()
-				b.As(who).List(ctx)
-				r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
-				b.As(who).Invoke(ctx, denied, Args{})
-				b.Expect(b.callersBut(who)).To(BeEmpty(), mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", fewOf(b.callersBut(who)))))
-				if r.Status == http.StatusOK {
-					b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
-				}
-				if !b.Claims("visibility-broad") {
-					b.Expect(b.discoverers()).NotTo(ContainElement(string(Service)), mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
-				}
-			})
-		}
-	})
-
-	b.Check("access/credentials-kept-secret", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		var secrets []string
-		for _, who := range []Identity{Agent, Outsider, Service} {
-			creds, _ := b.credentialsOf(who)
-			secrets = append(secrets, creds.secrets()...)
-			for _, token := range userOf(b.Drupal.Site(), who).Tokens {
-				secrets = append(secrets, token.Value)
-			}
-		}
-		wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
-		secrets = append(secrets, wrong.secrets()...)
-		for _, a := range b.askAll(ctx) {
-			b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).NotTo(HoldSecret(secrets)) })
-		}
-		b.each([]*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
-			b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})},
-			func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
-		for what, creds := range inOrder(b.otherSignIns()) {
-			caller := b.With(Identity(what), creds)
-			b.each([]*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
-				func(a *Answer) { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
-		}
-		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-		creds, _ := b.credentialsOf(stranger)
-		b.each(b.refusedByMCP(ctx), func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
-		for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
-			b.Row(a.Who, "", "while the site resets connections", func() { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
-		}
-		disarm()
-		b.recovered(ctx, asAgent(known))
-	})
-
-	b.Check("access/per-credential", func(ctx SpecContext) {
-		wide, narrow := b.Drupal.newTokens(b.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
-		one, two := b.With("the wide token", Credentials{Token: wide}), b.With("the narrow token", Credentials{Token: narrow})
-		special := b.DeniedTool(Discoverer, Agent)
-		if !contains(b.As(Agent).MustListAll(ctx).Names(), special) {
-			NotTestable("the agent does not see " + special + " (access/filtered-by-method judges that)")
-		}
-		b.As(Agent).Describe(ctx, special).MustSucceed()
-		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
-		for range 2 { // each after the other, with and without something cached
-			full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
-			b.For(one.who, special, func() {
-				b.Expect(full).To(ContainElement(special), mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
-				b.Expect(one.Describe(ctx, special)).To(HaveStatus(200))
-				b.Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
-			})
-			b.For(two.who, special, func() {
-				if b.Claims("visibility-filtered") {
-					b.Expect(few).NotTo(ContainElement(special), mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
-					b.Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
-				}
-				b.Drupal.Mark()
-				r := two.Invoke(ctx, special, Args{})
-				b.Expect(r).To(BeRefusedWith(401, 403, 404))
-				b.Expect(r).To(HaveRunNothing())
-			})
-		}
-	})
-})
+			b.Drupal.Mark()
+			r := two.Invoke(ctx, special, Args{})
+			b.Expect(r).To(BeRefusedWith(401, 403, 404))
+			b.Expect(r).To(HaveRunNothing())
+		})
+	}
+}
 
 // furtherSignIns are the ways of signing in that the bridge claims beside the one that the run takes.
 func (b *Bridge) furtherSignIns() map[string]func(Identity) Credentials {

@@ -20,8 +20,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// Bridge is the target of a run as the checks see it: a URL to speak to, and the site behind it where there is one.
-type Bridge struct {
+// Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was told.
+type Environment struct {
 	Upstream        *Upstream     // the wire to the site; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
 	PageSize        int           // how many tools a full page holds
@@ -50,19 +50,24 @@ type Bridge struct {
 	contract    *contract.Contract
 	redact      *redact.Redactor
 	selected    func(id string) bool
-	judged      map[string]bool // ids with a check, whether selected or not
-	lifeless    string          // why nothing can be judged: the target is no bridge
+	lifeless    string // why nothing can be judged: the target is no bridge
+	bodies      documents
+	unseen      []string // changes of the site that the bridge did not show in time
+	running     *Bridge  // the check that runs, or ran last
+}
+
+// Bridge is the target as one check sees it, with all that the check sends and finds.
+type Bridge struct {
+	*Environment
 
 	inCheck   bool // a spec is running, so that Skip has something to end
-	judging   bool // and has not come to its clean-up
 	mu        sync.Mutex
+	judging   bool // the check has not come to its clean-up
 	exchanges []*recorded
 	blamed    *Answer
-	findings  findings // of the running check
-	failed    *Finding // that ended the running check
-	apartNow  bool     // a part of a check is running: its findings do not end the check
-	bodies    documents
-	unseen    []string // changes of the site that the bridge did not show in time
+	findings  findings
+	failed    *Finding // that ended the check
+	apartNow  bool     // a part of the check is running: its finding does not end the check
 }
 
 // Invocation is a call that a run without a mock may make.
@@ -80,53 +85,64 @@ type Invalidate struct {
 	Identity     Identity
 }
 
-// areaFunc registers the checks of one area.
-type areaFunc struct {
-	name     string
-	register func(*Bridge)
+// Sees is what of a target a check has to observe.
+type Sees int
+
+// What checks observe.
+const (
+	Front   Sees = iota // the bridge's URL alone
+	Journal             // and the requests that reach the site, and faults on their way: a mock or a recording proxy
+	Site                // and the site itself, which it may change: a mock
+)
+
+// Check is the check of one clause. The contract says what must be; the check says how that is seen.
+type Check struct {
+	ID          string // of the clause
+	Sees        Sees
+	Changes     bool                                 // it changes what the site offers
+	Generated   bool                                 // it sends many generated cases, as many as Options.Cases at most
+	Costly      bool                                 // it sends so much that the selftest runs it only where it matters
+	Run         func(ctx context.Context, b *Bridge) // the check
+	WithoutSite func(ctx context.Context, b *Bridge) // for a run without a mock, by calls that the configuration allows; nil: not testable there
 }
 
-var areas []areaFunc
-
-// Area declares the checks of one area of the ledger. It is called at the top of the area's file.
-func Area(name string, register func(b *Bridge)) bool {
-	areas = append(areas, areaFunc{name, register})
-	return true
-}
-
-// Check registers the spec that judges one clause. The ledger decides whether it applies: a capability that is not
-// claimed makes it not applicable, a missing mock makes a clause of both wires not testable. An id that is not in the
-// ledger, or has a check already, is a defect of this build and panics at start.
-func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators ...any) {
-	clause, ok := b.contract.Clause(id)
+// check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
+// it not applicable, a site that cannot be seen makes it not testable.
+func (r *Environment) check(c Check) {
+	clause, ok := r.contract.Clause(c.ID)
 	if !ok {
-		panic(fmt.Sprintf("%s is not in the ledger; the nearest is %s", id, b.contract.Nearest(id)))
-	}
-	if b.judged[id] {
-		panic(id + " has two checks")
-	}
-	b.judged[id] = true
-	if !b.selected(id) {
-		return
+		panic(c.ID + " is not in the contract")
 	}
 	labels := ginkgo.Label(string(clause.Level), "wire:"+string(clause.Wire))
 	if clause.Needs != "" {
 		labels = append(labels, "needs:"+clause.Needs)
 	}
-	ginkgo.It(id, append(decorators, labels, func(ctx ginkgo.SpecContext) {
-		b.begin()
+	ginkgo.It(c.ID, labels, func(ctx ginkgo.SpecContext) {
+		b := r.begin()
 		defer b.cleansUp()
 		b.gate(clause)
-		if clause.Wire == contract.Both && b.Drupal == nil {
-			judge = b.withoutMock(id, judge)
+		run := c.Run
+		if c.Sees != Front && b.Drupal == nil {
+			run = b.withoutMock(c)
 		}
-		judge(ctx)
+		run(ctx, b)
 		if b.wrong() {
 			b.findings.summed = true
 			ginkgo.Fail("parts of it are wrong")
 		}
-	})...)
+	})
 }
+
+// Cleanup undoes something when the running check has ended.
+func Cleanup(undo func(context.Context)) {
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { undo(ctx) })
+}
+
+// Logf notes something beside the verdict, which -v shows.
+func Logf(format string, args ...any) { ginkgo.GinkgoWriter.Printf(format+"\n", args...) }
+
+// Recover is deferred by every goroutine of a check, so that what ends the check there ends it as a whole.
+var Recover = ginkgo.GinkgoRecover
 
 // gate ends the running spec where its clause does not apply or cannot be judged.
 func (b *Bridge) gate(clause contract.Clause) {
@@ -151,7 +167,7 @@ func requires(c contract.Clause) string {
 
 // lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
 // All but MCP is seen through the three endpoints.
-func (b *Bridge) lacks(c contract.Clause) string {
+func (b *Environment) lacks(c contract.Clause) string {
 	switch needs := requires(c); {
 	case !b.Claims(needs):
 		return needs
@@ -162,7 +178,7 @@ func (b *Bridge) lacks(c contract.Clause) string {
 }
 
 // Claims tells whether the bridge claims a capability.
-func (b *Bridge) Claims(capability string) bool { return slices.Contains(b.claimed, capability) }
+func (b *Environment) Claims(capability string) bool { return slices.Contains(b.claimed, capability) }
 
 // As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
 func (b *Bridge) As(who Identity) Client {
@@ -279,7 +295,7 @@ func (b *Bridge) Replace(ctx context.Context, site *fixtures.Site) {
 	other := *site
 	other.Auth = before.Auth // callers sign in as before
 	b.Drupal.mock.SetSite(&other)
-	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
+	Cleanup(func(ctx context.Context) {
 		b.Drupal.mock.SetSite(before)
 		b.Await(ctx, func() bool { return sameInAnyOrder(b.listed(ctx), listed) })
 	})

@@ -6,54 +6,40 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/onsi/ginkgo/v2/extensions/globals"
-
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// Checks lists the clauses that a run with these options judges, in the order of the ledger: each has a check, is
+// Checks lists the clauses that a run with these options judges, in the order of the contract: each has a check, is
 // selected by Only and Skip, and stands under a capability that is claimed. It runs nothing. The error is a *UsageError.
 func Checks(o Options) ([]contract.Clause, error) {
-	b, err := newBridge(Target{URL: "http://listed.invalid"}, o)
+	r, err := newRun(Target{URL: "http://listed.invalid"}, o)
 	if err != nil {
 		return nil, err
 	}
-	var clauses []contract.Clause
-	for _, clause := range checked(b) {
-		if b.selected(clause.ID) && b.lacks(clause) == "" {
-			clauses = append(clauses, clause)
-		}
-	}
-	return clauses, nil
+	return slices.DeleteFunc(r.checked(), func(c contract.Clause) bool { return !r.selected(c.ID) || r.lacks(c) != "" }), nil
 }
 
-// Checked lists every clause that has a check, in the order of the ledger.
+// Checked lists every clause that has a check, in the order of the contract.
 func Checked() ([]contract.Clause, error) {
-	b, err := newBridge(Target{URL: "http://listed.invalid"}, Options{})
+	all, err := contract.Load()
 	if err != nil {
 		return nil, err
 	}
-	return checked(b), nil
+	return (&Environment{contract: all}).checked(), nil
 }
 
-// checked registers every check without adding a spec, and lists what was registered.
-func checked(b *Bridge) []contract.Clause {
-	running.Lock()
-	defer running.Unlock()
-	defer globals.Reset() // an area's own set-up nodes
-	selected := b.selected
-	b.selected = func(string) bool { return false }
+// checked lists the clauses that have a check.
+func (r *Environment) checked() []contract.Clause {
+	return slices.DeleteFunc(slices.Clone(r.contract.Clauses), func(c contract.Clause) bool { return !hasCheck(c.ID) })
+}
+
+func hasCheck(id string) bool {
 	for _, area := range areas {
-		area.register(b)
-	}
-	b.selected = selected
-	var clauses []contract.Clause
-	for _, clause := range b.contract.Clauses {
-		if b.judged[clause.ID] {
-			clauses = append(clauses, clause)
+		if slices.ContainsFunc(area.checks, func(c Check) bool { return c.ID == id }) {
+			return true
 		}
 	}
-	return clauses
+	return false
 }
 
 // inOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.

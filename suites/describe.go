@@ -7,207 +7,218 @@ import (
 	"net/url"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-var _ = Area("describe", func(b *Bridge) {
-	b.Check("describe/answers-tool", func(ctx SpecContext) {
-		b.eachListed(ctx, func(caller Client, listed Tool) {
-			r := caller.Describe(ctx, listed.Name())
-			b.Expect(r).To(BeTheTool(listed.Name()))
-			b.Expect(r).To(BeJSON())
-		})
-		if b.wrong() {
-			return
+// checks__describe__describe are the checks of this file.
+var checks__describe__describe = []Check{
+	{ID: "describe/answers-tool", Sees: Front, Generated: true, Run: chk__describe__answersTool},
+	{ID: "describe/equals-list", Sees: Front, Generated: true, Run: chk__describe__equalsList},
+	{ID: "describe/missing-name", Sees: Front, Run: chk__describe__missingName},
+	{ID: "describe/unknown-404", Sees: Front, Run: chk__describe__unknown404},
+	{ID: "describe/hidden-404", Sees: Site, Run: chk__describe__hidden404},
+	{ID: "describe/inaccessible-404", Sees: Site, Run: chk__describe__inaccessible404},
+	{ID: "describe/name-exact", Sees: Front, Run: chk__describe__nameExact},
+	{ID: "describe/name-not-scalar", Sees: Front, Run: chk__describe__nameNotScalar},
+	{ID: "describe/after-error", Sees: Front, Run: chk__describe__afterError},
+	{ID: "describe/reflects-safely", Sees: Front, Run: chk__describe__reflectsSafely},
+}
+
+func chk__describe__answersTool(ctx context.Context, b *Bridge) {
+	b.eachListed(ctx, func(caller Client, listed Tool) {
+		r := caller.Describe(ctx, listed.Name())
+		b.Expect(r).To(BeTheTool(listed.Name()))
+		b.Expect(r).To(BeJSON())
+	})
+	if b.wrong() {
+		return
+	}
+	known, caller := b.KnownTool(ctx), b.newcomer()
+	b.Row(Agent, known, "with every byte percent-encoded", func() {
+		b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
+	})
+	b.Row(caller.who, known, "the first request of a caller", func() { b.Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
+}
+
+func chk__describe__equalsList(ctx context.Context, b *Bridge) {
+	b.eachListed(ctx, func(caller Client, listed Tool) {
+		if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
+			b.Expect(described).To(HoldAllOf(listed))
 		}
-		known, caller := b.KnownTool(ctx), b.newcomer()
-		b.Row(Agent, known, "with every byte percent-encoded", func() {
-			b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
-		})
-		b.Row(caller.who, known, "the first request of a caller", func() { b.Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
 	})
 
-	b.Check("describe/equals-list", func(ctx SpecContext) {
-		b.eachListed(ctx, func(caller Client, listed Tool) {
-			if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
-				b.Expect(described).To(HoldAllOf(listed))
-			}
-		})
-
-		who := b.agents(ctx)
-		change := b.changer(ctx, who)
-		wrong := b.walk(who.sequence(b.dice("describe/equals-list")), func() func(step) *mismade {
-			lists := map[Identity]Listing{}
-			return func(s step) *mismade {
-				switch s.does {
-				case listing:
+	who := b.agents(ctx)
+	change := b.changer(ctx, who)
+	wrong := b.walk(who.sequence(b.dice("describe/equals-list")), func() func(step) *mismade {
+		lists := map[Identity]Listing{}
+		return func(s step) *mismade {
+			switch s.does {
+			case listing:
+				lists[s.who] = b.As(s.who).MustListAll(ctx)
+			case describing:
+				if lists[s.who].Pages == nil {
 					lists[s.who] = b.As(s.who).MustListAll(ctx)
-				case describing:
-					if lists[s.who].Pages == nil {
-						lists[s.who] = b.As(s.who).MustListAll(ctx)
-					}
-					described := b.take(ctx, s, who)
-					if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil && !b.foundWrong(s.who, s.tool) {
-						return faultOf(described, HoldAllOf(listed))
-					}
-				default:
-					b.goOn(ctx, s, who, change, lists)
 				}
-				return nil
+				described := b.take(ctx, s, who)
+				if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil && !b.foundWrong(s.who, s.tool) {
+					return faultOf(described, HoldAllOf(listed))
+				}
+			default:
+				b.goOn(ctx, s, who, change, lists)
 			}
+			return nil
+		}
+	})
+	if wrong != nil {
+		b.For(wrong.last.who, wrong.last.tool, func() { b.Expect(wrong.actual).To(wrong.must, wrong.trail) })
+	}
+}
+
+func chk__describe__missingName(ctx context.Context, b *Bridge) {
+	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+
+	for what, query := range inOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
+		b.Row(Agent, "", what, func() {
+			b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
 		})
-		if wrong != nil {
-			b.For(wrong.last.who, wrong.last.tool, func() { b.Expect(wrong.actual).To(wrong.must, wrong.trail) })
-		}
-	})
+	}
+}
 
-	b.Check("describe/missing-name", func(ctx SpecContext) {
-		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__unknown404(ctx context.Context, b *Bridge) {
+	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
-		for what, query := range inOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
-			b.Row(Agent, "", what, func() {
-				b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
+	listed := b.As(Agent).MustListAll(ctx).Names()
+	for _, name := range append(oddNames, noSuchTool) {
+		if !contains(listed, name) {
+			b.For(Agent, name, func() {
+				r := b.As(Agent).Describe(ctx, name)
+				b.Expect(r).To(BeRefused(404, "tool_not_found"))
+				b.Expect(r).To(SayInMessage(name))
 			})
 		}
-	})
+	}
+}
 
-	b.Check("describe/unknown-404", func(ctx SpecContext) {
-		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__hidden404(ctx context.Context, b *Bridge) {
+	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
 
-		listed := b.As(Agent).MustListAll(ctx).Names()
-		for _, name := range append(oddNames, noSuchTool) {
-			if !contains(listed, name) {
-				b.For(Agent, name, func() {
-					r := b.As(Agent).Describe(ctx, name)
-					b.Expect(r).To(BeRefused(404, "tool_not_found"))
-					b.Expect(r).To(SayInMessage(name))
-				})
-			}
-		}
-	})
-
-	b.Check("describe/hidden-404", func(ctx SpecContext) {
-		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
-
-		for _, hidden := range b.HiddenMethods() {
-			b.For(Agent, hidden, func() {
-				b.Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
-			})
-		}
-	})
-
-	b.Check("describe/inaccessible-404", func(ctx SpecContext) {
-		denied := b.DeniedTool(Discoverer, Agent)
-		b.As(Agent).Describe(ctx, denied).MustSucceed()
-
-		b.For(Discoverer, denied, func() {
-			b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
+	for _, hidden := range b.HiddenMethods() {
+		b.For(Agent, hidden, func() {
+			b.Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
 		})
+	}
+}
+
+func chk__describe__inaccessible404(ctx context.Context, b *Bridge) {
+	denied := b.DeniedTool(Discoverer, Agent)
+	b.As(Agent).Describe(ctx, denied).MustSucceed()
+
+	b.For(Discoverer, denied, func() {
+		b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
 	})
+}
 
-	b.Check("describe/name-exact", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Describe(ctx, known).MustSucceed()
+func chk__describe__nameExact(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Describe(ctx, known).MustSucceed()
 
-		listed := b.As(Agent).MustListAll(ctx).Names()
-		for what, name := range inOrder(otherSpellings(known)) {
-			if contains(listed, name) {
-				continue
-			}
-			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
+	listed := b.As(Agent).MustListAll(ctx).Names()
+	for what, name := range inOrder(otherSpellings(known)) {
+		if contains(listed, name) {
+			continue
 		}
-		for what, name := range inOrder(uncleanSpellings(known)) {
-			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
-		}
-	})
+		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
+	}
+	for what, name := range inOrder(uncleanSpellings(known)) {
+		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
+	}
+}
 
-	b.Check("describe/name-not-scalar", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Describe(ctx, known).MustSucceed()
+func chk__describe__nameNotScalar(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Describe(ctx, known).MustSucceed()
 
-		for what, query := range inOrder(map[string]string{
-			"a list":         "name[]=" + url.QueryEscape(known),
-			"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
-			"a map":          "name[a]=" + url.QueryEscape(known),
-			"invalid UTF-8":  "name=%FF%FE",
-		}) {
-			b.Row(Agent, "", what, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
-				b.Expect(r).To(BeClientError())
-				b.Expect(r).NotTo(BeHTML())
-			})
-		}
-		b.Row(Agent, "", "8 KiB", func() {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
+	for what, query := range inOrder(map[string]string{
+		"a list":         "name[]=" + url.QueryEscape(known),
+		"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
+		"a map":          "name[a]=" + url.QueryEscape(known),
+		"invalid UTF-8":  "name=%FF%FE",
+	}) {
+		b.Row(Agent, "", what, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
 			b.Expect(r).To(BeClientError())
-			if !r.RefusedForLength() {
-				b.Expect(r).NotTo(BeHTML())
-			}
-		})
-		b.Row(Agent, "", "a repeated name", func() {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-			b.Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
-				if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
-					return ""
-				}
-				return a.Outcome()
-			}))
 			b.Expect(r).NotTo(BeHTML())
 		})
+	}
+	b.Row(Agent, "", "8 KiB", func() {
+		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
+		b.Expect(r).To(BeClientError())
+		if !r.RefusedForLength() {
+			b.Expect(r).NotTo(BeHTML())
+		}
 	})
-
-	b.Check("describe/after-error", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		callers := []Client{b.As(Agent)}
-		switch {
-		case b.Drupal != nil: // whom no earlier error can have reached
-			callers = []Client{b.newcomer(), b.newcomer()}
-		case b.Knows(Agent2):
-			callers = append(callers, b.As(Agent2))
-		}
-		before := callers[0].Describe(ctx, known).MustSucceed()
-		for _, other := range callers[1:] {
-			other.Describe(ctx, known).MustSucceed()
-		}
-
-		for what, query := range inOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
-			"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
-			callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
-			for _, c := range callers {
-				b.Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
+	b.Row(Agent, "", "a repeated name", func() {
+		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
+		b.Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
+			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
+				return ""
 			}
-		}
-		if b.Drupal == nil {
-			return
-		}
-		b.As(Outsider).Describe(ctx, known)
-		b.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
-		denied := b.DeniedTool(Discoverer, Agent)
-		if b.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
-			b.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
-		}
+			return a.Outcome()
+		}))
+		b.Expect(r).NotTo(BeHTML())
 	})
+}
 
-	b.Check("describe/reflects-safely", func(ctx SpecContext) {
-		b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__afterError(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	callers := []Client{b.As(Agent)}
+	switch {
+	case b.Drupal != nil: // whom no earlier error can have reached
+		callers = []Client{b.newcomer(), b.newcomer()}
+	case b.Knows(Agent2):
+		callers = append(callers, b.As(Agent2))
+	}
+	before := callers[0].Describe(ctx, known).MustSucceed()
+	for _, other := range callers[1:] {
+		other.Describe(ctx, known).MustSucceed()
+	}
 
-		const hostile = `</script><script>alert(1)</script>"'&\`
-		for what, query := range inOrder(map[string]url.Values{
-			"markup":             {"name": {hostile}},
-			"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
-			"a callback":         {"name": {hostile}, "callback": {"alert"}},
-		}) {
-			b.Row(Agent, "", what, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
-				b.Expect(r).To(BeClientError())
-				b.Expect(r).To(BeJSON())
-			})
+	for what, query := range inOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
+		"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
+		callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
+		for _, c := range callers {
+			b.Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
 		}
-	})
-})
+	}
+	if b.Drupal == nil {
+		return
+	}
+	b.As(Outsider).Describe(ctx, known)
+	b.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
+	denied := b.DeniedTool(Discoverer, Agent)
+	if b.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
+		b.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
+	}
+}
+
+func chk__describe__reflectsSafely(ctx context.Context, b *Bridge) {
+	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+
+	const hostile = `</script><script>alert(1)</script>"'&\`
+	for what, query := range inOrder(map[string]url.Values{
+		"markup":             {"name": {hostile}},
+		"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
+		"a callback":         {"name": {hostile}, "callback": {"alert"}},
+	}) {
+		b.Row(Agent, "", what, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
+			b.Expect(r).To(BeClientError())
+			b.Expect(r).To(BeJSON())
+		})
+	}
+}
 
 // oddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
 // of the language has; and those that a careless message does not hold whole.

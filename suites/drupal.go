@@ -1,12 +1,11 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/onsi/ginkgo/v2"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -62,7 +61,7 @@ func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
 // TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
 func (u *Upstream) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
 	if disarm, err = u.recorder.Arm(fault); err == nil {
-		ginkgo.DeferCleanup(disarm)
+		Cleanup(func(context.Context) { disarm() })
 	}
 	return disarm, err
 }

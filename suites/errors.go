@@ -9,120 +9,126 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-var _ = Area("errors", func(b *Bridge) {
-	b.Check("errors/envelope", func(ctx SpecContext) {
-		for _, refused := range b.refuseAll(ctx) {
-			b.Row(refused.who, "", refused.what, func() { b.Expect(refused.Answer).To(KeepEnvelope()) })
-		}
-		if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
-			b.Row(Agent, "", "invoke with 64 MiB", func() { b.Expect(large).To(KeepEnvelope()) })
-		}
-	})
+// checks__errors__errors are the checks of this file.
+var checks__errors__errors = []Check{
+	{ID: "errors/envelope", Sees: Front, Run: chk__errors__envelope},
+	{ID: "errors/code-stable", Sees: Front, Run: chk__errors__codeStable},
+	{ID: "errors/status-agrees", Sees: Front, Run: chk__errors__statusAgrees},
+	{ID: "errors/message-helps", Sees: Front, Run: chk__errors__messageHelps},
+	{ID: "errors/precedence", Sees: Site, Run: chk__errors__precedence},
+}
 
-	b.Check("errors/code-stable", func(ctx SpecContext) {
-		type kind struct {
-			cause
-			status int
+func chk__errors__envelope(ctx context.Context, b *Bridge) {
+	for _, refused := range b.refuseAll(ctx) {
+		b.Row(refused.who, "", refused.what, func() { b.Expect(refused.Answer).To(KeepEnvelope()) })
+	}
+	if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
+		b.Row(Agent, "", "invoke with 64 MiB", func() { b.Expect(large).To(KeepEnvelope()) })
+	}
+}
+
+func chk__errors__codeStable(ctx context.Context, b *Bridge) {
+	type kind struct {
+		cause
+		status int
+	}
+	first := map[kind]asked{}
+	for _, refused := range b.refuseAll(ctx) {
+		if refused.errorObject()["code"] == nil {
+			continue // errors/envelope judges that
 		}
-		first := map[kind]asked{}
-		for _, refused := range b.refuseAll(ctx) {
-			if refused.errorObject()["code"] == nil {
-				continue // errors/envelope judges that
+		b.Row(refused.who, "", refused.what, func() {
+			b.Expect(refused.Answer).To(HaveWordAsCode())
+			if codesOfCause[refused.cause] != nil {
+				b.Expect(refused.Answer).To(HaveDocumentedCode())
 			}
-			b.Row(refused.who, "", refused.what, func() {
-				b.Expect(refused.Answer).To(HaveWordAsCode())
-				if codesOfCause[refused.cause] != nil {
-					b.Expect(refused.Answer).To(HaveDocumentedCode())
+		})
+		k := kind{refused.cause, refused.Status}
+		before, met := first[k]
+		switch {
+		case refused.cause == other:
+		case met: // told once a cause, for nobody knows which of the codes is the right one
+			b.Row(refused.who, "", string(refused.cause), func() { b.Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
+		default:
+			first[k] = refused
+		}
+	}
+}
+
+func chk__errors__statusAgrees(ctx context.Context, b *Bridge) {
+	for _, a := range b.askAll(ctx) {
+		b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).To(AgreeWithStatus()) })
+	}
+	answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
+	if b.Drupal != nil {
+		for _, tool := range b.plain() {
+			answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+		}
+		for _, tool := range b.failing() {
+			answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+		}
+	}
+	b.each(answers, func(a *Answer) { b.Expect(a).To(AgreeWithStatus()) })
+}
+
+func chk__errors__messageHelps(ctx context.Context, b *Bridge) {
+	b.As(Agent).List(ctx).MustSucceed()
+	agent := b.As(Agent)
+	for _, c := range []struct {
+		what, names string
+		answer      *Answer
+	}{
+		{"describe of an unknown tool", noSuchTool, agent.Describe(ctx, noSuchTool)},
+		{"invoke of an unknown tool", noSuchTool, agent.Invoke(ctx, noSuchTool, Args{})},
+		{"describe without a name", "name", agent.Send(ctx, Request{Path: DescribePath})},
+		{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{"x":1}}`))},
+		{"invoke without arguments", "arguments", agent.InvokeBody(ctx, []byte(`{"name":"`+noSuchTool+`"}`))},
+	} {
+		if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {
+			continue // errors/envelope judges the first, errors/precedence the second
+		}
+		b.Row(Agent, "", c.what, func() { b.Expect(c.answer).To(SayInMessage(c.names)) })
+	}
+	if b.Drupal == nil {
+		return
+	}
+	tools := b.strictTools(ctx, well...)
+	for _, tool := range tools[:min(len(tools), 5)] {
+		for _, broken := range tool.wrongTypes() {
+			b.For(Agent, tool.Name, func() {
+				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
+					b.Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
 				}
 			})
-			k := kind{refused.cause, refused.Status}
-			before, met := first[k]
-			switch {
-			case refused.cause == other:
-			case met: // told once a cause, for nobody knows which of the codes is the right one
-				b.Row(refused.who, "", string(refused.cause), func() { b.Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
-			default:
-				first[k] = refused
-			}
 		}
-	})
+	}
+}
 
-	b.Check("errors/status-agrees", func(ctx SpecContext) {
-		for _, a := range b.askAll(ctx) {
-			b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).To(AgreeWithStatus()) })
+func chk__errors__precedence(ctx context.Context, b *Bridge) {
+	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+	tools := b.stand(ctx)
+	judged := 0
+	for _, c := range precedences {
+		alone, ok := b.answerTo(ctx, tools, c.who, c.alone)
+		if !ok || !slices.Contains(c.statuses, alone.Status) {
+			continue // another clause judges what it gets alone
 		}
-		answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
-		if b.Drupal != nil {
-			for _, tool := range b.plain() {
-				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
-			}
-			for _, tool := range b.failing() {
-				answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
-			}
+		together, ok := b.answerTo(ctx, tools, c.who, c.together)
+		if !ok {
+			continue
 		}
-		b.each(answers, func(a *Answer) { b.Expect(a).To(AgreeWithStatus()) })
-	})
-
-	b.Check("errors/message-helps", func(ctx SpecContext) {
-		b.As(Agent).List(ctx).MustSucceed()
-		agent := b.As(Agent)
-		for _, c := range []struct {
-			what, names string
-			answer      *Answer
-		}{
-			{"describe of an unknown tool", noSuchTool, agent.Describe(ctx, noSuchTool)},
-			{"invoke of an unknown tool", noSuchTool, agent.Invoke(ctx, noSuchTool, Args{})},
-			{"describe without a name", "name", agent.Send(ctx, Request{Path: DescribePath})},
-			{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{"x":1}}`))},
-			{"invoke without arguments", "arguments", agent.InvokeBody(ctx, []byte(`{"name":"`+noSuchTool+`"}`))},
-		} {
-			if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {
-				continue // errors/envelope judges the first, errors/precedence the second
-			}
-			b.Row(Agent, "", c.what, func() { b.Expect(c.answer).To(SayInMessage(c.names)) })
-		}
-		if b.Drupal == nil {
-			return
-		}
-		tools := b.strictTools(ctx, well...)
-		for _, tool := range tools[:min(len(tools), 5)] {
-			for _, broken := range tool.wrongTypes() {
-				b.For(Agent, tool.Name, func() {
-					if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-						b.Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
-					}
-				})
-			}
-		}
-	})
-
-	b.Check("errors/precedence", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-		tools := b.stand(ctx)
-		judged := 0
-		for _, c := range precedences {
-			alone, ok := b.answerTo(ctx, tools, c.who, c.alone)
-			if !ok || !slices.Contains(c.statuses, alone.Status) {
-				continue // another clause judges what it gets alone
-			}
-			together, ok := b.answerTo(ctx, tools, c.who, c.together)
-			if !ok {
-				continue
-			}
-			judged++
-			b.Row(c.who, "", c.what, func() { b.Expect(together).To(HaveStatus(alone.Status)) })
-		}
-		if judged == 0 {
-			NotTestable("none of the faults is refused when it stands alone")
-		}
-	})
-})
+		judged++
+		b.Row(c.who, "", c.what, func() { b.Expect(together).To(HaveStatus(alone.Status)) })
+	}
+	if judged == 0 {
+		NotTestable("none of the faults is refused when it stands alone")
+	}
+}
 
 // precedence is a request with two faults, and one that has the graver of them alone: both must be refused for it.
 type precedence struct {

@@ -29,13 +29,13 @@ type recorded struct {
 	until  int64
 }
 
-func (b *Bridge) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.exchanges, b.blamed, b.findings, b.failed, b.inCheck, b.judging = nil, nil, findings{}, nil, true, true
-	if b.Upstream != nil {
-		b.Upstream.Mark()
+// begin starts a check.
+func (r *Environment) begin() *Bridge {
+	if r.Upstream != nil {
+		r.Upstream.Mark()
 	}
+	r.running = &Bridge{Environment: r, inCheck: true, judging: true}
+	return r.running
 }
 
 // cleansUp tells that the running check has judged: what is sent to clean up shows nothing of the clause.

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -52,122 +52,128 @@ func matchesRun(pattern, s string) bool {
 	return strings.HasSuffix(s, parts[len(parts)-1])
 }
 
-var _ = Area("filter", func(b *Bridge) {
-	b.Check("filter/include-exclude", func(ctx SpecContext) {
-		service := b.As(Service)
-		if near := b.nearMisses(); slices.ContainsFunc(near, func(m fixtures.Method) bool { return b.exposed(&m) }) {
-			site := b.Drupal.Site().Clone()
-			site.Methods = append(near, site.Methods...)
-			b.ChangeSite(ctx, site, func() bool { return slices.ContainsFunc(service.ListAll(ctx).Names(), isNearMiss) })
-		}
-		listed := service.MustListAll(ctx).Names()
-		want := b.Visible(Service)
-		for _, name := range union(want, listed) {
-			b.For(Service, name, func() {
-				b.Expect(listed).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("%q, which the patterns let in", name), fmt.Sprintf("%d tools without it", len(listed))))
-				b.Expect(want).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("no %q, which the patterns keep out", name), "it in the list"))
-			})
-		}
+// checks__filter__filter are the checks of this file.
+var checks__filter__filter = []Check{
+	{ID: "filter/include-exclude", Sees: Site, Run: chk__filter__includeExclude},
+	{ID: "filter/defaults-safe", Sees: Site, Run: chk__filter__defaultsSafe},
+	{ID: "filter/invoke-guarded", Sees: Site, Run: chk__filter__invokeGuarded},
+	{ID: "filter/rate-limit", Sees: Site, Run: chk__filter__rateLimit},
+}
 
-		shown := 0
-		for _, m := range b.Drupal.Site().Methods {
-			name, in := b.ToolName(m.ID), b.patterns.Exposes(m.ID)
+func chk__filter__includeExclude(ctx context.Context, b *Bridge) {
+	service := b.As(Service)
+	if near := b.nearMisses(); slices.ContainsFunc(near, func(m fixtures.Method) bool { return b.exposed(&m) }) {
+		site := b.Drupal.Site().Clone()
+		site.Methods = append(near, site.Methods...)
+		b.ChangeSite(ctx, site, func() bool { return slices.ContainsFunc(service.ListAll(ctx).Names(), isNearMiss) })
+	}
+	listed := service.MustListAll(ctx).Names()
+	want := b.Visible(Service)
+	for _, name := range union(want, listed) {
+		b.For(Service, name, func() {
+			b.Expect(listed).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("%q, which the patterns let in", name), fmt.Sprintf("%d tools without it", len(listed))))
+			b.Expect(want).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("no %q, which the patterns keep out", name), "it in the list"))
+		})
+	}
+
+	shown := 0
+	for _, m := range b.Drupal.Site().Methods {
+		name, in := b.ToolName(m.ID), b.patterns.Exposes(m.ID)
+		if in {
+			shown++
+		}
+		b.For(Service, name, func() {
+			r := service.Describe(ctx, name)
 			if in {
-				shown++
+				b.Expect(r).To(BeTheTool(name), "the patterns let it in")
+				return
 			}
-			b.For(Service, name, func() {
-				r := service.Describe(ctx, name)
-				if in {
-					b.Expect(r).To(BeTheTool(name), "the patterns let it in")
-					return
-				}
-				b.Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
-				b.Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
-				b.Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", m.ID), "no run", "one"))
+			b.Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
+			b.Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
+			b.Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", m.ID), "no run", "one"))
+		})
+	}
+	b.Expect(shown).To(BeNumerically(">", 0), mismatch("the patterns", "a method that they let in", "none"))
+}
+
+func chk__filter__defaultsSafe(ctx context.Context, b *Bridge) {
+	if !slices.Equal(b.patterns.Include, DefaultPatterns.Include) || !slices.Equal(b.patterns.Exclude, DefaultPatterns.Exclude) {
+		NotTestable("the bridge does not run with the default patterns")
+	}
+	listed := b.As(Service).MustListAll(ctx).Names()
+	in := 0
+	for _, m := range b.Drupal.Site().Methods {
+		group, _, _ := strings.Cut(m.ID, ".")
+		safe := slices.Contains([]string{"content", "search", "taxonomy", "media"}, group) && !strings.Contains(m.ID, ".admin.")
+		unsafe := slices.Contains([]string{"system.cache_clear", "user.login", "node.delete"}, m.ID) || strings.Contains(m.ID, ".admin.")
+		switch {
+		case safe:
+			in++
+			b.For(Service, b.ToolName(m.ID), func() {
+				b.Expect(listed).To(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("%q, which the default patterns let in", b.ToolName(m.ID)), fmt.Sprintf("%d tools without it", len(listed))))
+			})
+		case unsafe:
+			b.For(Service, b.ToolName(m.ID), func() {
+				b.Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("no %q, which the default patterns keep out", b.ToolName(m.ID)), "it in the list"))
 			})
 		}
-		b.Expect(shown).To(BeNumerically(">", 0), mismatch("the patterns", "a method that they let in", "none"))
-	})
+	}
+	b.Expect(in).To(BeNumerically(">", 0), mismatch("the default patterns", "methods that they let in", "none"))
+}
 
-	b.Check("filter/defaults-safe", func(ctx SpecContext) {
-		if !slices.Equal(b.patterns.Include, DefaultPatterns.Include) || !slices.Equal(b.patterns.Exclude, DefaultPatterns.Exclude) {
-			NotTestable("the bridge does not run with the default patterns")
-		}
-		listed := b.As(Service).MustListAll(ctx).Names()
-		in := 0
-		for _, m := range b.Drupal.Site().Methods {
-			group, _, _ := strings.Cut(m.ID, ".")
-			safe := slices.Contains([]string{"content", "search", "taxonomy", "media"}, group) && !strings.Contains(m.ID, ".admin.")
-			unsafe := slices.Contains([]string{"system.cache_clear", "user.login", "node.delete"}, m.ID) || strings.Contains(m.ID, ".admin.")
-			switch {
-			case safe:
-				in++
-				b.For(Service, b.ToolName(m.ID), func() {
-					b.Expect(listed).To(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("%q, which the default patterns let in", b.ToolName(m.ID)), fmt.Sprintf("%d tools without it", len(listed))))
-				})
-			case unsafe:
-				b.For(Service, b.ToolName(m.ID), func() {
-					b.Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("no %q, which the default patterns keep out", b.ToolName(m.ID)), "it in the list"))
-				})
-			}
-		}
-		b.Expect(in).To(BeNumerically(">", 0), mismatch("the default patterns", "methods that they let in", "none"))
-	})
+func chk__filter__invokeGuarded(ctx context.Context, b *Bridge) {
+	service := b.As(Service)
+	open, kept := b.openTool(), b.keptOut()
+	service.Invoke(ctx, b.ToolName(open), Args{}).MustSucceed()
+	b.Drupal.Mark()
 
-	b.Check("filter/invoke-guarded", func(ctx SpecContext) {
-		service := b.As(Service)
-		open, kept := b.openTool(), b.keptOut()
-		service.Invoke(ctx, b.ToolName(open), Args{}).MustSucceed()
-		b.Drupal.Mark()
+	for _, name := range []string{kept, strings.ToUpper(kept), " " + kept, kept + " ", "./" + kept, open + "/../" + kept, kept + "\x00", open + "," + kept,
+		strings.ReplaceAll(kept, ".", "_"), strings.ReplaceAll(kept, ".", "%2E"), strings.ReplaceAll(kept, ".", "\u2024")} {
+		b.For(Service, name, func() { b.Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
+	}
+	batch := fmt.Sprintf(`[{"name":%[1]q,"arguments":{}},{"jsonrpc":"2.0","method":%[1]q,"id":1}]`, kept)
+	b.Row(Service, "", "a batch", func() { b.Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
+	both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, b.ToolName(open), kept)
+	service.InvokeBody(ctx, []byte(both))
+	if b.wrong() {
+		return
+	}
+	b.Expect(b.Drupal.Runs(kept)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
+}
 
-		for _, name := range []string{kept, strings.ToUpper(kept), " " + kept, kept + " ", "./" + kept, open + "/../" + kept, kept + "\x00", open + "," + kept,
-			strings.ReplaceAll(kept, ".", "_"), strings.ReplaceAll(kept, ".", "%2E"), strings.ReplaceAll(kept, ".", "\u2024")} {
-			b.For(Service, name, func() { b.Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
+func chk__filter__rateLimit(ctx context.Context, b *Bridge) {
+	if b.rateLimit == 0 {
+		NotTestable("how many calls the bridge allows is unknown: give the setting `rate_limit`")
+	}
+	known := b.KnownTool(ctx)
+	users := b.Drupal.NewUsers(2, b.Permissions(Agent)...)
+	busy, calm := b.As(users[0]), b.As(users[1])
+	calm.Invoke(ctx, known, Args{}).MustSucceed()
+	b.Drupal.Mark()
+	var limited *Answer
+	sent := 0
+	for began := time.Now(); sent < 3*b.rateLimit && limited == nil && time.Since(began) < b.timeout; sent++ {
+		if r := busy.Invoke(ctx, known, Args{}); r.Status != http.StatusOK {
+			limited = r
 		}
-		batch := fmt.Sprintf(`[{"name":%[1]q,"arguments":{}},{"jsonrpc":"2.0","method":%[1]q,"id":1}]`, kept)
-		b.Row(Service, "", "a batch", func() { b.Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
-		both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, b.ToolName(open), kept)
-		service.InvokeBody(ctx, []byte(both))
-		if b.wrong() {
-			return
+	}
+	if limited == nil && sent <= b.rateLimit {
+		NotTestable(fmt.Sprintf("the calls take too long to come to more than the %d that are allowed: %d in %v", b.rateLimit, sent, b.timeout))
+	}
+	b.Expect(limited).NotTo(BeNil(), mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, b.rateLimit), "429", "results only"))
+	b.Expect(limited).To(BeRefused(429))
+	b.Expect(limited).To(BeEnvelope())
+	b.Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
+		after := a.Header.Get("Retry-After")
+		_, noSeconds := strconv.ParseUint(after, 10, 32)
+		if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {
+			return fmt.Sprintf("%q", after)
 		}
-		b.Expect(b.Drupal.Runs(kept)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
-	})
-
-	b.Check("filter/rate-limit", func(ctx SpecContext) {
-		if b.rateLimit == 0 {
-			NotTestable("how many calls the bridge allows is unknown: give the setting `rate_limit`")
-		}
-		known := b.KnownTool(ctx)
-		users := b.Drupal.NewUsers(2, b.Permissions(Agent)...)
-		busy, calm := b.As(users[0]), b.As(users[1])
-		calm.Invoke(ctx, known, Args{}).MustSucceed()
-		b.Drupal.Mark()
-		var limited *Answer
-		sent := 0
-		for began := time.Now(); sent < 3*b.rateLimit && limited == nil && time.Since(began) < b.timeout; sent++ {
-			if r := busy.Invoke(ctx, known, Args{}); r.Status != http.StatusOK {
-				limited = r
-			}
-		}
-		if limited == nil && sent <= b.rateLimit {
-			NotTestable(fmt.Sprintf("the calls take too long to come to more than the %d that are allowed: %d in %v", b.rateLimit, sent, b.timeout))
-		}
-		b.Expect(limited).NotTo(BeNil(), mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, b.rateLimit), "429", "results only"))
-		b.Expect(limited).To(BeRefused(429))
-		b.Expect(limited).To(BeEnvelope())
-		b.Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
-			after := a.Header.Get("Retry-After")
-			_, noSeconds := strconv.ParseUint(after, 10, 32)
-			if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {
-				return fmt.Sprintf("%q", after)
-			}
-			return ""
-		}))
-		b.Expect(len(b.Drupal.Calls())).To(Equal(sent-1), mismatch("a call over the rate", "it to reach no method", "it at the site"))
-		b.Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
-	})
-})
+		return ""
+	}))
+	b.Expect(len(b.Drupal.Calls())).To(Equal(sent-1), mismatch("a call over the rate", "it to reach no method", "it at the site"))
+	b.Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
+}
 
 // nearby is the word in the ids of nearMisses.
 const nearby = "nearby"

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -27,213 +26,225 @@ const (
 	arrivalParam = "kind"
 )
 
-var _ = Area("fresh", func(b *Bridge) {
-	b.Check("fresh/cache-hit", func(ctx SpecContext) {
-		who := b.Drupal.NewUser(b.Permissions(Agent)...)
-		for attempt := range 3 {
-			b.expire()
-			began := time.Now()
-			known := b.KnownTool(ctx)
-			b.As(who).List(ctx).MustSucceed()
-			b.As(who).Describe(ctx, known).MustSucceed()
+// checks__fresh__fresh are the checks of this file.
+var checks__fresh__fresh = []Check{
+	{ID: "fresh/cache-hit", Sees: Site, Run: chk__fresh__cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: Site, Run: chk__fresh__ttlExpiry},
+	{ID: "fresh/invalidate", Sees: Site, Run: chk__fresh__invalidate},
+	{ID: "fresh/single-flight", Sees: Site, Costly: true, Run: chk__fresh__singleFlight},
+	{ID: "fresh/stale-on-error", Sees: Site, Run: chk__fresh__staleOnError},
+	{ID: "fresh/schema-change", Sees: Site, Run: chk__fresh__schemaChange},
+	{ID: "fresh/removed-tool", Sees: Site, Run: chk__fresh__removedTool},
+	{ID: "fresh/version", Sees: Site, Run: chk__fresh__version},
+	{ID: "fresh/per-user-ttl", Sees: Site, Run: chk__fresh__perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: Site, Run: chk__fresh__schemaMismatch},
+}
+
+func chk__fresh__cacheHit(ctx context.Context, b *Bridge) {
+	who := b.Drupal.NewUser(b.Permissions(Agent)...)
+	for attempt := range 3 {
+		b.expire()
+		began := time.Now()
+		known := b.KnownTool(ctx)
+		b.As(who).List(ctx).MustSucceed()
+		b.As(who).Describe(ctx, known).MustSucceed()
+		b.As(who).Describe(ctx, noSuchTool)
+		b.Drupal.Mark()
+		for range 5 {
+			b.As(who).List(ctx)
+			b.As(who).Describe(ctx, known)
 			b.As(who).Describe(ctx, noSuchTool)
-			b.Drupal.Mark()
-			for range 5 {
-				b.As(who).List(ctx)
-				b.As(who).Describe(ctx, known)
-				b.As(who).Describe(ctx, noSuchTool)
+		}
+		if b.DiscoveryTTL > 0 && time.Since(began) > b.DiscoveryTTL*3/4 {
+			if attempt == 2 {
+				NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one")
 			}
-			if b.DiscoveryTTL > 0 && time.Since(began) > b.DiscoveryTTL*3/4 {
-				if attempt == 2 {
-					NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one")
-				}
-				continue
+			continue
+		}
+		asked := len(b.Drupal.DiscoveriesFor(who))
+		b.Expect(asked).To(BeZero(), mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
+		return
+	}
+}
+
+func chk__fresh__ttlExpiry(ctx context.Context, b *Bridge) {
+	gone := b.leaving()
+	before := b.As(Agent).MustListAll(ctx).Names()
+	if !contains(before, b.ToolName(gone)) {
+		NotTestable("the list does not hold " + gone + " to begin with")
+	}
+	b.Replace(ctx, b.Drupal.with(arrivalOld, gone))
+	var listed Listing
+	var names []string
+	var described *Answer
+	look := func() bool {
+		listed = b.As(Agent).ListAll(ctx)
+		names = listed.Names()
+		described = b.As(Agent).Describe(ctx, b.ToolName(gone))
+		return contains(names, b.ToolName(arrival)) && !contains(names, b.ToolName(gone)) && described.Status == http.StatusNotFound
+	}
+	b.busy(func() { look() })
+	b.poll(ctx, look)
+	listed.pageOf(b.ToolName(gone)).blame()
+	b.Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", b.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
+	b.Expect(contains(names, b.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", b.patience()), fmt.Sprintf("no %s", gone), "it still"))
+	b.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
+}
+
+func chk__fresh__invalidate(ctx context.Context, b *Bridge) {
+	if b.invalidate == nil {
+		NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
+	}
+	ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
+	b.As(Agent).MustListAll(ctx)
+	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
+	for _, who := range []Identity{Outsider, Anonymous} {
+		b.For(who, "", func() { b.Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
+	}
+	b.Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
+	b.Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
+}
+
+func chk__fresh__singleFlight(ctx context.Context, b *Bridge) {
+	b.As(Agent).List(ctx).MustSucceed()
+	for range 3 {
+		who := b.Drupal.NewUser(b.Permissions(Agent)...)
+		caller := b.As(who)
+		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		b.Drupal.Mark()
+		began := time.Now()
+		atOnce(100, func(int) { caller.List(ctx) })
+		asked := len(b.Drupal.DiscoveriesFor(who))
+		most := 1
+		if b.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
+			most += int(time.Since(began) / (b.DiscoveryTTL * 3 / 4))
+		}
+		if most > 10 {
+			continue // a bridge that asks once for each of its workers would pass
+		}
+		b.Expect(asked).To(BeNumerically("<=", most), mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
+		caller.List(ctx).MustSucceed()
+		return
+	}
+	NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
+}
+
+func chk__fresh__staleOnError(ctx context.Context, b *Bridge) {
+	good := b.As(Agent).List(ctx).MustSucceed()
+	b.As(Agent).List(ctx).MustMeet(EqualAnswer(good))
+	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
+	b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+	var stale *Answer
+	b.Await(ctx, func() bool {
+		stale = b.As(Agent).List(ctx)
+		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
+	})
+	b.Row(Agent, "", "while the site's discovery fails", func() {
+		b.Expect(stale).To(EqualAnswer(good))
+		b.Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
+			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
+				return ""
 			}
-			asked := len(b.Drupal.DiscoveriesFor(who))
-			b.Expect(asked).To(BeZero(), mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
-			return
-		}
-	})
-
-	b.Check("fresh/ttl-expiry", func(ctx SpecContext) {
-		gone := b.leaving()
-		before := b.As(Agent).MustListAll(ctx).Names()
-		if !contains(before, b.ToolName(gone)) {
-			NotTestable("the list does not hold " + gone + " to begin with")
-		}
-		b.Replace(ctx, b.Drupal.with(arrivalOld, gone))
-		var listed Listing
-		var names []string
-		var described *Answer
-		look := func() bool {
-			listed = b.As(Agent).ListAll(ctx)
-			names = listed.Names()
-			described = b.As(Agent).Describe(ctx, b.ToolName(gone))
-			return contains(names, b.ToolName(arrival)) && !contains(names, b.ToolName(gone)) && described.Status == http.StatusNotFound
-		}
-		b.busy(func() { look() })
-		b.poll(ctx, look)
-		listed.pageOf(b.ToolName(gone)).blame()
-		b.Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", b.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
-		b.Expect(contains(names, b.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", b.patience()), fmt.Sprintf("no %s", gone), "it still"))
-		b.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
-	})
-
-	b.Check("fresh/invalidate", func(ctx SpecContext) {
-		if b.invalidate == nil {
-			NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
-		}
-		ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
-		b.As(Agent).MustListAll(ctx)
-		b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-		for _, who := range []Identity{Outsider, Anonymous} {
-			b.For(who, "", func() { b.Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
-		}
-		b.Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
-		b.Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
-	})
-
-	b.Check("fresh/single-flight", func(ctx SpecContext) {
-		b.As(Agent).List(ctx).MustSucceed()
-		for range 3 {
-			who := b.Drupal.NewUser(b.Permissions(Agent)...)
-			caller := b.As(who)
-			b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
-			b.Drupal.Mark()
-			began := time.Now()
-			atOnce(100, func(int) { caller.List(ctx) })
-			asked := len(b.Drupal.DiscoveriesFor(who))
-			most := 1
-			if b.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
-				most += int(time.Since(began) / (b.DiscoveryTTL * 3 / 4))
-			}
-			if most > 10 {
-				continue // a bridge that asks once for each of its workers would pass
-			}
-			b.Expect(asked).To(BeNumerically("<=", most), mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
-			caller.List(ctx).MustSucceed()
-			return
-		}
-		NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
-	})
-
-	b.Check("fresh/stale-on-error", func(ctx SpecContext) {
-		good := b.As(Agent).List(ctx).MustSucceed()
-		b.As(Agent).List(ctx).MustMeet(EqualAnswer(good))
-		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
-		var stale *Answer
-		b.Await(ctx, func() bool {
-			stale = b.As(Agent).List(ctx)
-			return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
-		})
-		b.Row(Agent, "", "while the site's discovery fails", func() {
-			b.Expect(stale).To(EqualAnswer(good))
-			b.Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
-				if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
-					return ""
-				}
-				return "neither"
-			}))
-		})
-		b.Row(stranger, "", "with no good list", func() { b.Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
-	})
-
-	b.Check("fresh/schema-change", func(ctx SpecContext) {
-		b.arrive(ctx)
-		half := b.DiscoveryTTL/2 + time.Millisecond
-		if b.advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
-			b.pass(ctx, 2*half)
-			b.As(Agent).List(ctx)
-			b.pass(ctx, half)
-			b.As(Agent).Describe(ctx, b.ToolName(arrival))
-			b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-			b.pass(ctx, half)
-			b.poll(ctx, func() bool { return b.shows(ctx, Agent, arrivalNew) })
-		}
-		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-		if !b.shows(ctx, Agent, arrivalNew) {
-			b.awaitSchema(ctx, arrivalNew)
-		}
-
-		b.Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
-			return schemaFault(a.Tool(), arrivalNew)
+			return "neither"
 		}))
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
 	})
+	b.Row(stranger, "", "with no good list", func() { b.Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
+}
 
-	b.Check("fresh/removed-tool", func(ctx SpecContext) {
-		b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-		b.awaitSchema(ctx, arrivalOld)
-		b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
-		b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
-
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
-		b.Await(ctx, func() bool { return !contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival)) })
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
-	})
-
-	b.Check("fresh/version", func(ctx SpecContext) {
-		first := b.As(Agent).List(ctx).MustSucceed()
-		tag := first.Header.Get("ETag")
-		b.Expect(first).To(HaveETag())
-		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
-		tools := b.agentTools()
-		onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), b.ToolName(m.ID)) })
-		if onPage < 0 {
-			NotTestable("the first page holds no tool that the agent may run")
-		}
-		b.Replace(ctx, b.Drupal.with(arrivalOld, tools[onPage].ID)) // a page may have a version of its own
-		b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
-		changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
-		b.Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
-		b.awaitSchema(ctx, arrivalOld)
-		page, cursor := b.pageOf(ctx, b.ToolName(arrival))
+func chk__fresh__schemaChange(ctx context.Context, b *Bridge) {
+	b.arrive(ctx)
+	half := b.DiscoveryTTL/2 + time.Millisecond
+	if b.advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
+		b.pass(ctx, 2*half)
+		b.As(Agent).List(ctx)
+		b.pass(ctx, half)
+		b.As(Agent).Describe(ctx, b.ToolName(arrival))
 		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+		b.pass(ctx, half)
+		b.poll(ctx, func() bool { return b.shows(ctx, Agent, arrivalNew) })
+	}
+	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+	if !b.shows(ctx, Agent, arrivalNew) {
 		b.awaitSchema(ctx, arrivalNew)
-		changed = b.As(Agent).Send(ctx, Request{Path: ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
-		b.Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
-	})
+	}
 
-	b.Check("fresh/per-user-ttl", func(ctx SpecContext) {
-		one, other := b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		gained := b.DeniedTool(one, Agent)
-		sees := func(who Identity) bool { return contains(b.As(who).MustListAll(ctx).Names(), gained) }
-		describes := func(who Identity) bool { return b.As(who).Describe(ctx, gained).Status == http.StatusOK }
-		if sees(one) || sees(other) || describes(one) {
-			NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
+	b.Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
+		return schemaFault(a.Tool(), arrivalNew)
+	}))
+	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
+	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+}
+
+func chk__fresh__removedTool(ctx context.Context, b *Bridge) {
+	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
+	b.awaitSchema(ctx, arrivalOld)
+	b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
+	b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
+
+	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
+	b.Await(ctx, func() bool { return !contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival)) })
+	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
+}
+
+func chk__fresh__version(ctx context.Context, b *Bridge) {
+	first := b.As(Agent).List(ctx).MustSucceed()
+	tag := first.Header.Get("ETag")
+	b.Expect(first).To(HaveETag())
+	b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
+	tools := b.agentTools()
+	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), b.ToolName(m.ID)) })
+	if onPage < 0 {
+		NotTestable("the first page holds no tool that the agent may run")
+	}
+	b.Replace(ctx, b.Drupal.with(arrivalOld, tools[onPage].ID)) // a page may have a version of its own
+	b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
+	changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
+	b.Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
+	b.awaitSchema(ctx, arrivalOld)
+	page, cursor := b.pageOf(ctx, b.ToolName(arrival))
+	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+	b.awaitSchema(ctx, arrivalNew)
+	changed = b.As(Agent).Send(ctx, Request{Path: ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
+	b.Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+}
+
+func chk__fresh__perUserTTL(ctx context.Context, b *Bridge) {
+	one, other := b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	gained := b.DeniedTool(one, Agent)
+	sees := func(who Identity) bool { return contains(b.As(who).MustListAll(ctx).Names(), gained) }
+	describes := func(who Identity) bool { return b.As(who).Describe(ctx, gained).Status == http.StatusOK }
+	if sees(one) || sees(other) || describes(one) {
+		NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
+	}
+	within := fmt.Sprintf("within %v", b.patience())
+
+	b.Drupal.Permit(one, b.Permissions(Agent)...)
+	b.Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+		mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
+	b.Expect(sees(other)).To(BeFalse(), mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
+
+	b.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	b.Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+		mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
+}
+
+func chk__fresh__schemaMismatch(ctx context.Context, b *Bridge) {
+	for _, tool := range b.samples(Agent, fixtures.Fail) {
+		if tool.fails().Code == rpcInvalidParams {
+			b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(BeRefused(400, "invalid_params"))
 		}
-		within := fmt.Sprintf("within %v", b.patience())
+	}
+	b.arrive(ctx)
+	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
 
-		b.Drupal.Permit(one, b.Permissions(Agent)...)
-		b.Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
-			mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
-		b.Expect(sees(other)).To(BeFalse(), mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
-
-		b.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		b.Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
-			mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
+	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+	fault := ""
+	b.poll(ctx, func() bool {
+		fault = schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew)
+		return fault == ""
 	})
-
-	b.Check("fresh/schema-mismatch", func(ctx SpecContext) {
-		for _, tool := range b.samples(Agent, fixtures.Fail) {
-			if tool.fails().Code == rpcInvalidParams {
-				b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(BeRefused(400, "invalid_params"))
-			}
-		}
-		b.arrive(ctx)
-		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
-		fault := ""
-		b.poll(ctx, func() bool {
-			fault = schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew)
-			return fault == ""
-		})
-		b.Expect(fault).To(BeEmpty(), mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
-	})
-})
+	b.Expect(fault).To(BeEmpty(), mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
+}
 
 // Discoveries lists the discovery requests in the journal.
 func (d *Drupal) Discoveries() []mockdrupal.Entry {
@@ -284,7 +295,7 @@ func (b *Bridge) leaving() string {
 
 // arrive has the arriving method come to the site as a tool that takes `old`. Where the bridge does not describe it, run
 // it, and refuse it with what it does not take, the check is not testable: other clauses judge that.
-func (b *Bridge) arrive(ctx SpecContext) {
+func (b *Bridge) arrive(ctx context.Context) {
 	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
 	b.awaitSchema(ctx, arrivalOld)
 	name := b.ToolName(arrival)
@@ -354,7 +365,7 @@ func atOnce(n int, call func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			defer GinkgoRecover()
+			defer Recover()
 			call(i)
 		})
 	}

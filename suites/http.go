@@ -3,6 +3,7 @@ package suites
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,192 +12,201 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-var _ = Area("http", func(b *Bridge) {
-	b.Check("http/method-not-allowed", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
-			b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
-			for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-				b.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
-					r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
-					b.Expect(r).To(HaveStatus(405))
-					b.Expect(r).To(AllowGET())
-				})
-			}
-		}
-	})
+// checks__http__http are the checks of this file.
+var checks__http__http = []Check{
+	{ID: "http/method-not-allowed", Sees: Front, Run: chk__http__methodNotAllowed},
+	{ID: "http/head", Sees: Front, Run: chk__http__head},
+	{ID: "http/no-shared-cache", Sees: Front, Run: chk__http__noSharedCache},
+	{ID: "http/nosniff", Sees: Front, Run: chk__http__nosniff},
+	{ID: "http/content-negotiation", Sees: Front, Run: chk__http__contentNegotiation},
+	{ID: "http/trailing-and-case", Sees: Front, Run: chk__http__trailingAndCase},
+	{ID: "http/keep-alive-after-error", Sees: Front, Run: chk__http__keepAliveAfterError},
+	{ID: "http/slow-client", Sees: Front, Run: chk__http__slowClient},
+}
 
-	b.Check("http/head", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		for what, ask := range inOrder(map[string]Request{
-			"list":                        {Path: ListPath},
-			"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
-			"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
-		}) {
-			for _, who := range append([]Identity{Agent}, b.callers(Outsider, Anonymous)...) {
-				ask.Method, ask.Header = "", nil
-				get, again := b.As(who).Send(ctx, ask), b.As(who).Send(ctx, ask)
-				if what == "list" && who == Agent {
-					get.MustSucceed()
-				}
-				ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
-				wire := b.As(who).Dial(ctx)
-				head := wire.Ask(ctx, ask)
-				body, _ := wire.Rest()
-				wire.Close()
-				b.Row(who, "", what, func() {
-					b.Expect(head).To(HaveTheHeadOf(get, again))
-					b.Expect(string(body)).To(BeEmpty(), mismatch(head.Subject(), "no body", exact.Cut(oneLine(string(body)), 100)))
-				})
-			}
-		}
-	})
-
-	b.Check("http/no-shared-cache", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		given := append(b.As(Agent).MustListAll(ctx).Pages, b.As(Agent).Describe(ctx, known).MustSucceed())
-		b.each(given, func(a *Answer) { b.Expect(a).To(KeepFromOthers()) })
-		zipped := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
-		if !b.wrong() {
-			b.Row(Agent, "", "gzip asked for", func() { b.Expect(zipped).To(KeepFromOthers()) })
-		}
-		refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
-		for _, who := range b.callers(Outsider, Anonymous) {
-			refused = append(refused, b.As(who).List(ctx), b.As(who).Describe(ctx, known))
-		}
-		if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
-			refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
-		}
-		b.each(refused, func(r *Answer) { b.Expect(r).NotTo(InviteOthers()) })
-	})
-
-	b.Check("http/nosniff", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		answers := []*Answer{b.As(Agent).List(ctx).MustSucceed(), b.As(Agent).Describe(ctx, known), b.As(Agent).Describe(ctx, noSuchTool), b.As(Agent).Invoke(ctx, noSuchTool, Args{})}
-		if call, ok := b.harmless(ctx); ok {
-			answers = append(answers, b.make(ctx, call))
-		}
-		b.each(answers, func(a *Answer) { b.Expect(a).To(ForbidSniffing()) })
-	})
-
-	b.Check("http/content-negotiation", func(ctx SpecContext) {
-		for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {b.KnownTool(ctx)}}}} {
-			plain := b.As(Agent).Send(ctx, ask).MustSucceed()
-			if same, _ := EqualAnswer(plain).Match(b.As(Agent).Send(ctx, ask)); !same {
-				NotTestable("two equal requests get different answers (list/order-stable judges that)")
-			}
-			for what, accept := range inOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
-				ask.Header = http.Header{"Accept": accept}
-				r := b.As(Agent).Send(ctx, ask)
-				b.Row(Agent, "", ask.Path+" with "+what, func() {
-					given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
-					if what == "a browser's Accept" {
-						if given != usual {
-							b.Expect(r).NotTo(BeHTML())
-						}
-						return
-					}
-					b.Expect(r).To(EqualAnswer(plain))
-					b.Expect(given).To(Equal(usual), mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
-				})
-			}
-		}
-		plain := b.As(Agent).List(ctx)
-		const large = 8 << 10
-		if len(plain.Body) >= large {
-			b.Row(Agent, "", "gzip asked for", func() {
-				b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
+func chk__http__methodNotAllowed(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
+		b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
+		for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			b.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
+				r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
+				b.Expect(r).To(HaveStatus(405))
+				b.Expect(r).To(AllowGET())
 			})
 		}
-		b.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
-			unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
-			b.Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), mismatch(unwanted.Subject(), "no gzip", "it"))
-		})
-	})
+	}
+}
 
-	b.Check("http/trailing-and-case", func(ctx SpecContext) {
-		b.As(Agent).List(ctx).MustSucceed()
-		unknown := []string{"/mcp/no-such-path", "/mcp/no/such/path.html"}
-		if !b.Claims("per-tool") { // per-tool/unknown-404 judges those below /mcp/tools/
-			unknown = append(unknown, "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path")
-		}
-		for _, path := range unknown {
-			b.Row(Agent, "", path, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: path})
-				b.Expect(r).To(HaveStatus(404))
-				b.Expect(r).To(KeepEnvelope())
-				posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
-				b.Expect(posted).To(BeClientError())
-				b.Expect(posted).To(KeepEnvelope())
-			})
-		}
-		for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
-			b.Row(Agent, "", path, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: path})
-				b.Expect(r).To(StayOnTheHost())
-				if r.Status < 300 || r.Status > 399 {
-					b.Expect(r).NotTo(BeHTML())
-				}
-			})
-		}
-		for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
-			b.Row(Agent, "", path, func() { b.Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
-		}
-	})
-
-	b.Check("http/keep-alive-after-error", func(ctx SpecContext) {
-		twin := b.As(Agent).Dial(ctx)
-		defer twin.Close()
-		twin.Ask(ctx, Request{Path: ListPath}).MustSucceed()
-		if next := twin.Ask(ctx, Request{Path: ListPath}); next.Err != nil {
-			NotTestable("the connection does not serve a second request after a success either: " + next.Outcome())
-		}
-		for _, c := range afterErrors {
-			wire := b.As(Agent).Dial(ctx)
-			ask := c.request
-			if c.body != "" {
-				ask.Body, ask.Show = strings.NewReader(c.body), c.body
+func chk__http__head(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	for what, ask := range inOrder(map[string]Request{
+		"list":                        {Path: ListPath},
+		"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
+		"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
+	}) {
+		for _, who := range append([]Identity{Agent}, b.callers(Outsider, Anonymous)...) {
+			ask.Method, ask.Header = "", nil
+			get, again := b.As(who).Send(ctx, ask), b.As(who).Send(ctx, ask)
+			if what == "list" && who == Agent {
+				get.MustSucceed()
 			}
-			if failed := wire.Ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
-				where := "on the connection of " + c.what
-				if slices.Contains(listed(failed, "Connection"), "close") {
-					where += ", which it ended with Connection: close"
-				}
-				b.Row(Agent, "", where, func() { b.Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
-			}
+			ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
+			wire := b.As(who).Dial(ctx)
+			head := wire.Ask(ctx, ask)
+			body, _ := wire.Rest()
 			wire.Close()
+			b.Row(who, "", what, func() {
+				b.Expect(head).To(HaveTheHeadOf(get, again))
+				b.Expect(string(body)).To(BeEmpty(), mismatch(head.Subject(), "no body", exact.Cut(oneLine(string(body)), 100)))
+			})
 		}
-	})
+	}
+}
 
-	// That a slow client is cut off in bounded time is not judged: any bound that a bridge may set is longer than a run.
-	b.Check("http/slow-client", func(ctx SpecContext) {
-		usual := b.As(Agent).List(ctx).MustSucceed()
-		const clients = 32
-		slow := []string{
-			"GET " + ListPath + " HTTP/1.1\r\nHost: slow.invalid\r\nX-Slow: ",
-			"POST " + InvokePath + " HTTP/1.1\r\nHost: slow.invalid\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"na",
+func chk__http__noSharedCache(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	given := append(b.As(Agent).MustListAll(ctx).Pages, b.As(Agent).Describe(ctx, known).MustSucceed())
+	b.each(given, func(a *Answer) { b.Expect(a).To(KeepFromOthers()) })
+	zipped := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+	if !b.wrong() {
+		b.Row(Agent, "", "gzip asked for", func() { b.Expect(zipped).To(KeepFromOthers()) })
+	}
+	refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
+	for _, who := range b.callers(Outsider, Anonymous) {
+		refused = append(refused, b.As(who).List(ctx), b.As(who).Describe(ctx, known))
+	}
+	if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
+		refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
+	}
+	b.each(refused, func(r *Answer) { b.Expect(r).NotTo(InviteOthers()) })
+}
+
+func chk__http__nosniff(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	answers := []*Answer{b.As(Agent).List(ctx).MustSucceed(), b.As(Agent).Describe(ctx, known), b.As(Agent).Describe(ctx, noSuchTool), b.As(Agent).Invoke(ctx, noSuchTool, Args{})}
+	if call, ok := b.harmless(ctx); ok {
+		answers = append(answers, b.make(ctx, call))
+	}
+	b.each(answers, func(a *Answer) { b.Expect(a).To(ForbidSniffing()) })
+}
+
+func chk__http__contentNegotiation(ctx context.Context, b *Bridge) {
+	for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {b.KnownTool(ctx)}}}} {
+		plain := b.As(Agent).Send(ctx, ask).MustSucceed()
+		if same, _ := EqualAnswer(plain).Match(b.As(Agent).Send(ctx, ask)); !same {
+			NotTestable("two equal requests get different answers (list/order-stable judges that)")
 		}
-		wires := make([]*wire, clients)
-		for i := range wires {
-			wires[i] = b.As(Agent).Dial(ctx)
-			defer wires[i].Close()
-			b.Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+		for what, accept := range inOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
+			ask.Header = http.Header{"Accept": accept}
+			r := b.As(Agent).Send(ctx, ask)
+			b.Row(Agent, "", ask.Path+" with "+what, func() {
+				given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
+				if what == "a browser's Accept" {
+					if given != usual {
+						b.Expect(r).NotTo(BeHTML())
+					}
+					return
+				}
+				b.Expect(r).To(EqualAnswer(plain))
+				b.Expect(given).To(Equal(usual), mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
+			})
 		}
-		limit := 2*time.Second + 10*usual.Took
-		for _, more := range []string{"m", "o"} {
-			for _, w := range wires {
-				_ = w.Write(more) // it may have been cut off by now, which is right
-			}
-			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
-		}
+	}
+	plain := b.As(Agent).List(ctx)
+	const large = 8 << 10
+	if len(plain.Body) >= large {
+		b.Row(Agent, "", "gzip asked for", func() {
+			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
+		})
+	}
+	b.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
+		unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
+		b.Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), mismatch(unwanted.Subject(), "no gzip", "it"))
 	})
-})
+}
+
+func chk__http__trailingAndCase(ctx context.Context, b *Bridge) {
+	b.As(Agent).List(ctx).MustSucceed()
+	unknown := []string{"/mcp/no-such-path", "/mcp/no/such/path.html"}
+	if !b.Claims("per-tool") { // per-tool/unknown-404 judges those below /mcp/tools/
+		unknown = append(unknown, "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path")
+	}
+	for _, path := range unknown {
+		b.Row(Agent, "", path, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: path})
+			b.Expect(r).To(HaveStatus(404))
+			b.Expect(r).To(KeepEnvelope())
+			posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
+			b.Expect(posted).To(BeClientError())
+			b.Expect(posted).To(KeepEnvelope())
+		})
+	}
+	for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
+		b.Row(Agent, "", path, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: path})
+			b.Expect(r).To(StayOnTheHost())
+			if r.Status < 300 || r.Status > 399 {
+				b.Expect(r).NotTo(BeHTML())
+			}
+		})
+	}
+	for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
+		b.Row(Agent, "", path, func() { b.Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
+	}
+}
+
+func chk__http__keepAliveAfterError(ctx context.Context, b *Bridge) {
+	twin := b.As(Agent).Dial(ctx)
+	defer twin.Close()
+	twin.Ask(ctx, Request{Path: ListPath}).MustSucceed()
+	if next := twin.Ask(ctx, Request{Path: ListPath}); next.Err != nil {
+		NotTestable("the connection does not serve a second request after a success either: " + next.Outcome())
+	}
+	for _, c := range afterErrors {
+		wire := b.As(Agent).Dial(ctx)
+		ask := c.request
+		if c.body != "" {
+			ask.Body, ask.Show = strings.NewReader(c.body), c.body
+		}
+		if failed := wire.Ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
+			where := "on the connection of " + c.what
+			if slices.Contains(listed(failed, "Connection"), "close") {
+				where += ", which it ended with Connection: close"
+			}
+			b.Row(Agent, "", where, func() { b.Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
+		}
+		wire.Close()
+	}
+}
+
+// That a slow client is cut off in bounded time is not judged: any bound that a bridge may set is longer than a run.
+func chk__http__slowClient(ctx context.Context, b *Bridge) {
+	usual := b.As(Agent).List(ctx).MustSucceed()
+	const clients = 32
+	slow := []string{
+		"GET " + ListPath + " HTTP/1.1\r\nHost: slow.invalid\r\nX-Slow: ",
+		"POST " + InvokePath + " HTTP/1.1\r\nHost: slow.invalid\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"na",
+	}
+	wires := make([]*wire, clients)
+	for i := range wires {
+		wires[i] = b.As(Agent).Dial(ctx)
+		defer wires[i].Close()
+		b.Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+	}
+	limit := 2*time.Second + 10*usual.Took
+	for _, more := range []string{"m", "o"} {
+		for _, w := range wires {
+			_ = w.Write(more) // it may have been cut off by now, which is right
+		}
+		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
+	}
+}
 
 // afterErrors are requests of every sort that is refused with a 4xx.
 var afterErrors = []struct {

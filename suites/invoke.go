@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -17,173 +16,181 @@ import (
 )
 
 // What comes back of a method, and what reaches it.
-var _ = Area("invoke", func(b *Bridge) {
-	b.Check("invoke/answers-result", func(ctx SpecContext) {
-		for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
-			if len(tool.Arguments) > 0 {
-				b.For(Agent, tool.Name, func() {
-					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-					b.Expect(r).To(HaveResult())
-					b.Expect(r).To(BeJSON())
-				})
-			}
-		}
-		for _, tool := range b.plain() {
+// checks__invoke__invoke are the checks of this file.
+var checks__invoke__invoke = []Check{
+	{ID: "invoke/answers-result", Sees: Site, Run: chk__invoke__answersResult, WithoutSite: answersAsConfigured},
+	{ID: "invoke/arguments-forwarded", Sees: Site, Generated: true, Run: chk__invoke__argumentsForwarded},
+	{ID: "invoke/result-exact", Sees: Site, Run: chk__invoke__resultExact},
+	{ID: "invoke/null-result", Sees: Site, Run: chk__invoke__nullResult},
+	{ID: "invoke/empty-arguments", Sees: Front, Run: chk__invoke__emptyArguments},
+	{ID: "invoke/output-matches-schema", Sees: Site, Generated: true, Run: chk__invoke__outputMatchesSchema},
+}
+
+func chk__invoke__answersResult(ctx context.Context, b *Bridge) {
+	for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
+		if len(tool.Arguments) > 0 {
 			b.For(Agent, tool.Name, func() {
-				if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
-					b.Expect(r).To(HoldInResult(tool.Behaviour.Value))
-					b.Expect(r).To(BeJSON())
-				}
+				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				b.Expect(r).To(HaveResult())
+				b.Expect(r).To(BeJSON())
 			})
 		}
-	})
-
-	b.Check("invoke/arguments-forwarded", func(ctx SpecContext) {
-		listed := b.As(Agent).MustListAll(ctx)
-		judged := 0
-		for _, c := range forwarded {
-			tool, parameter, ok := b.takerOf(listed, c.value)
-			if !ok {
-				continue
+	}
+	for _, tool := range b.plain() {
+		b.For(Agent, tool.Name, func() {
+			if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
+				b.Expect(r).To(HoldInResult(tool.Behaviour.Value))
+				b.Expect(r).To(BeJSON())
 			}
-			judged++
-			b.Row(Agent, tool.Name, c.what, func() {
-				sent := map[string]any{parameter: json.RawMessage(c.value)}
+		})
+	}
+}
+
+func chk__invoke__argumentsForwarded(ctx context.Context, b *Bridge) {
+	listed := b.As(Agent).MustListAll(ctx)
+	judged := 0
+	for _, c := range forwarded {
+		tool, parameter, ok := b.takerOf(listed, c.value)
+		if !ok {
+			continue
+		}
+		judged++
+		b.Row(Agent, tool.Name, c.what, func() {
+			sent := map[string]any{parameter: json.RawMessage(c.value)}
+			b.Drupal.Mark()
+			r := b.As(Agent).Invoke(ctx, tool.Name, sent)
+			b.Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
+		})
+	}
+	if judged == 0 {
+		NotTestable("the bridge lists no tool that gives back any argument")
+	}
+	for _, tool := range b.samples(Agent, fixtures.Echo) {
+		if _, shown := listed.Find(tool.Name); shown && tool.hasDefault() {
+			b.For(Agent, tool.Name, func() {
 				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, sent)
-				b.Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
+				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				b.Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
 			})
 		}
-		if judged == 0 {
-			NotTestable("the bridge lists no tool that gives back any argument")
-		}
-		for _, tool := range b.samples(Agent, fixtures.Echo) {
-			if _, shown := listed.Find(tool.Name); shown && tool.hasDefault() {
-				b.For(Agent, tool.Name, func() {
-					b.Drupal.Mark()
-					r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-					b.Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
-				})
-			}
-		}
-		for _, tool := range b.samples(Agent, fixtures.Value) {
-			if len(tool.Params) == 0 {
-				b.For(Agent, tool.Name, func() {
-					b.Drupal.Mark()
-					r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
-					if !r.IsError() { // invoke/empty-arguments judges that
-						b.Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
-					}
-				})
-				break
-			}
-		}
-		takers := b.strictTools(ctx, fixtures.Echo)
-		for _, t := range takers {
-			if c, ok := t.Emptied(); ok {
-				b.For(Agent, t.Name, func() { b.Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
-			}
-		}
-		for _, c := range b.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
-			b.For(Agent, c.Name, func() {
-				put := b.putArguments(ctx, c.Name)
-				r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
-				b.Expect(r).To(HaveForwardedTo(c.ID), note)
-			})
-		}
-	})
-
-	b.Check("invoke/result-exact", func(ctx SpecContext) {
-		b.mustGiveResults(ctx)
-		for _, tool := range b.mustFind(Agent, fixtures.Value) {
-			if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
-				continue // invoke/null-result and invoke/output-matches-schema judge the first two
-			}
+	}
+	for _, tool := range b.samples(Agent, fixtures.Value) {
+		if len(tool.Params) == 0 {
 			b.For(Agent, tool.Name, func() {
-				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+				b.Drupal.Mark()
+				r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
+				if !r.IsError() { // invoke/empty-arguments judges that
+					b.Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+				}
+			})
+			break
+		}
+	}
+	takers := b.strictTools(ctx, fixtures.Echo)
+	for _, t := range takers {
+		if c, ok := t.Emptied(); ok {
+			b.For(Agent, t.Name, func() { b.Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
+		}
+	}
+	for _, c := range b.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
+		b.For(Agent, c.Name, func() {
+			put := b.putArguments(ctx, c.Name)
+			r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
+			b.Expect(r).To(HaveForwardedTo(c.ID), note)
+		})
+	}
+}
+
+func chk__invoke__resultExact(ctx context.Context, b *Bridge) {
+	b.mustGiveResults(ctx)
+	for _, tool := range b.mustFind(Agent, fixtures.Value) {
+		if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
+			continue // invoke/null-result and invoke/output-matches-schema judge the first two
+		}
+		b.For(Agent, tool.Name, func() {
+			b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+		})
+	}
+}
+
+func chk__invoke__nullResult(ctx context.Context, b *Bridge) {
+	if b.Drupal.Site().NullFails {
+		NotTestable("on the site " + b.Drupal.Site().Name + " a method that gives null fails")
+	}
+	b.mustGiveResults(ctx)
+	judged := 0
+	for _, tool := range b.samples(Agent, fixtures.Value) {
+		if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
+			judged++
+			b.For(Agent, tool.Name, func() {
+				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
 			})
 		}
-	})
+	}
+	if judged == 0 {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that gives null")
+	}
+}
 
-	b.Check("invoke/null-result", func(ctx SpecContext) {
-		if b.Drupal.Site().NullFails {
-			NotTestable("on the site " + b.Drupal.Site().Name + " a method that gives null fails")
+func chk__invoke__emptyArguments(ctx context.Context, b *Bridge) {
+	if b.Drupal == nil {
+		call := b.mustRun(ctx)
+		if call.Arguments != nil && string(call.Arguments) != "{}" {
+			NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
 		}
-		b.mustGiveResults(ctx)
-		judged := 0
-		for _, tool := range b.samples(Agent, fixtures.Value) {
-			if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
-				judged++
-				b.For(Agent, tool.Name, func() {
-					b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
-				})
-			}
+		b.Expect(b.make(ctx, call)).To(BeSuccess())
+		return
+	}
+	judged := 0
+	for _, tool := range b.samples(Agent, well...) {
+		if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !isPlain(tool.Behaviour.Value) {
+			continue
 		}
-		if judged == 0 {
-			NotTestable("the site " + b.Drupal.Site().Name + " has no tool that gives null")
-		}
-	})
+		judged++
+		b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
+	}
+	if judged == 0 {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
+	}
+}
 
-	b.Check("invoke/empty-arguments", func(ctx SpecContext) {
-		if b.Drupal == nil {
-			call := b.mustRun(ctx)
-			if call.Arguments != nil && string(call.Arguments) != "{}" {
-				NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
+func chk__invoke__outputMatchesSchema(ctx context.Context, b *Bridge) {
+	b.mustGiveResults(ctx)
+	broken := b.failing()[0]
+	if r := b.As(Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
+		NotTestable("a method that fails is not answered with 500 execution_error either (invoke/execution-error-500 judges that)")
+	}
+	judged := 0
+	for _, tool := range b.samples(Agent, fixtures.Value) {
+		value := tool.Behaviour.Value
+		if fits(tool.Output, value) {
+			continue
+		}
+		judged++
+		must := BeRefused(500, "execution_error")
+		if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
+			must = GiveEmpty()
+		}
+		b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
+	}
+	if judged == 0 {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
+	}
+	b.Drupal.restoring()
+	for _, round := range b.resultCases(b.resultTools(ctx)) {
+		b.together(round)
+		for _, c := range round {
+			kind, must := c.Fits, HaveResult()
+			if !c.fits {
+				kind, must = c.Breaks, BeRefused(500, "execution_error")
 			}
-			b.Expect(b.make(ctx, call)).To(BeSuccess())
-			return
+			b.For(Agent, c.Name, func() {
+				r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
+				b.Expect(r).To(must, note)
+			})
 		}
-		judged := 0
-		for _, tool := range b.samples(Agent, well...) {
-			if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !isPlain(tool.Behaviour.Value) {
-				continue
-			}
-			judged++
-			b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
-		}
-		if judged == 0 {
-			NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
-		}
-	})
-
-	b.Check("invoke/output-matches-schema", func(ctx SpecContext) {
-		b.mustGiveResults(ctx)
-		broken := b.failing()[0]
-		if r := b.As(Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
-			NotTestable("a method that fails is not answered with 500 execution_error either (invoke/execution-error-500 judges that)")
-		}
-		judged := 0
-		for _, tool := range b.samples(Agent, fixtures.Value) {
-			value := tool.Behaviour.Value
-			if fits(tool.Output, value) {
-				continue
-			}
-			judged++
-			must := BeRefused(500, "execution_error")
-			if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
-				must = GiveEmpty()
-			}
-			b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
-		}
-		if judged == 0 {
-			NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
-		}
-		b.Drupal.restoring()
-		for _, round := range b.resultCases(b.resultTools(ctx)) {
-			b.together(round)
-			for _, c := range round {
-				kind, must := c.Fits, HaveResult()
-				if !c.fits {
-					kind, must = c.Breaks, BeRefused(500, "execution_error")
-				}
-				b.For(Agent, c.Name, func() {
-					r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
-					b.Expect(r).To(must, note)
-				})
-			}
-		}
-	})
-})
+	}
+}
 
 // GiveEmpty matches an invoke answer with PHP's [] where an object is declared, as it came or as what it stands for.
 func GiveEmpty() OmegaMatcher {

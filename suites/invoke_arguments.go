@@ -1,13 +1,13 @@
 package suites
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -15,54 +15,58 @@ import (
 )
 
 // Arguments that break what the tool shows as its inputSchema.
-var _ = Area("invoke", func(b *Bridge) {
-	b.Check("invoke/invalid-arguments-400", func(ctx SpecContext) {
-		for _, c := range b.brokenArguments(ctx) {
-			refusal := BeRefused(400, "invalid_params")
-			if len(c.Value.(map[string]any)) == 0 {
-				refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}
-			}
-			kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
-			b.For(Agent, c.Name, func() {
-				put := b.putArguments(ctx, c.Name)
-				r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
-				b.Expect(r).To(refusal, note)
-				b.Expect(r).To(HaveRunNothing(), note)
-			})
-		}
-	})
+// checks__invoke__invoke_arguments are the checks of this file.
+var checks__invoke__invoke_arguments = []Check{
+	{ID: "invoke/invalid-arguments-400", Sees: Site, Generated: true, Run: chk__invoke__invalidArguments400, WithoutSite: refusesBrokenArguments},
+	{ID: "invoke/invalid-arguments-named", Sees: Site, Run: chk__invoke__invalidArgumentsNamed},
+}
 
-	b.Check("invoke/invalid-arguments-named", func(ctx SpecContext) {
-		var single, several []toolCase
-		for _, tool := range b.strictTools(ctx, well...) {
-			wrong := tool.wrongTypes()
-			for _, c := range wrong {
-				single = append(single, toolCase{tool, c})
+func chk__invoke__invalidArguments400(ctx context.Context, b *Bridge) {
+	for _, c := range b.brokenArguments(ctx) {
+		refusal := BeRefused(400, "invalid_params")
+		if len(c.Value.(map[string]any)) == 0 {
+			refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}
+		}
+		kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
+		b.For(Agent, c.Name, func() {
+			put := b.putArguments(ctx, c.Name)
+			r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
+			b.Expect(r).To(refusal, note)
+			b.Expect(r).To(HaveRunNothing(), note)
+		})
+	}
+}
+
+func chk__invoke__invalidArgumentsNamed(ctx context.Context, b *Bridge) {
+	var single, several []toolCase
+	for _, tool := range b.strictTools(ctx, well...) {
+		wrong := tool.wrongTypes()
+		for _, c := range wrong {
+			single = append(single, toolCase{tool, c})
+		}
+		if len(wrong) > 1 {
+			several = append(several, toolCase{tool, generate.Case{What: severalAtOnce, Value: tool.allBroken(wrong)}})
+		}
+	}
+	judged := 0
+	for _, c := range slices.Concat(b.fairly(single, b.cases*4/5), b.fairly(several, b.cases/5)) {
+		b.For(Agent, c.Name, func() {
+			r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
+			if r.Status != 400 {
+				return // invoke/invalid-arguments-400 judges that
 			}
-			if len(wrong) > 1 {
-				several = append(several, toolCase{tool, generate.Case{What: severalAtOnce, Value: tool.allBroken(wrong)}})
+			judged++
+			told := NameParameter(c.Parameter())
+			if c.What == severalAtOnce {
+				told = NameAll(c.wrongNames())
 			}
-		}
-		judged := 0
-		for _, c := range slices.Concat(b.fairly(single, b.cases*4/5), b.fairly(several, b.cases/5)) {
-			b.For(Agent, c.Name, func() {
-				r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
-				if r.Status != 400 {
-					return // invoke/invalid-arguments-400 judges that
-				}
-				judged++
-				told := NameParameter(c.Parameter())
-				if c.What == severalAtOnce {
-					told = NameAll(c.wrongNames())
-				}
-				b.Expect(r).To(told, c.What)
-			})
-		}
-		if judged == 0 {
-			NotTestable("no invalid argument is refused with 400 (invoke/invalid-arguments-400 judges that)")
-		}
-	})
-})
+			b.Expect(r).To(told, c.What)
+		})
+	}
+	if judged == 0 {
+		NotTestable("no invalid argument is refused with 400 (invoke/invalid-arguments-400 judges that)")
+	}
+}
 
 // severalAtOnce is what is wrong with arguments of which several parameters are.
 const severalAtOnce = "several at once"

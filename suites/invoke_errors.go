@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -25,129 +24,138 @@ const (
 )
 
 // Who is refused, and how a method fails.
-var _ = Area("invoke", func(b *Bridge) {
-	b.Check("invoke/hidden-404", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-		if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
-			NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
-		}
+// checks__invoke__invoke_errors are the checks of this file.
+var checks__invoke__invoke_errors = []Check{
+	{ID: "invoke/hidden-404", Sees: Site, Run: chk__invoke__hidden404},
+	{ID: "invoke/denied", Sees: Site, Run: chk__invoke__denied},
+	{ID: "invoke/denied-clear", Sees: Site, Run: chk__invoke__deniedClear},
+	{ID: "invoke/execution-error-500", Sees: Site, Run: chk__invoke__executionError500},
+	{ID: "invoke/error-data-kept", Sees: Site, Run: chk__invoke__errorDataKept},
+	{ID: "invoke/semantic-invalid-400", Sees: Site, Run: chk__invoke__semanticInvalid400},
+	{ID: "invoke/no-trace-leak", Sees: Site, Run: chk__invoke__noTraceLeak},
+}
 
-		for _, hidden := range b.HiddenMethods() {
-			b.For(Agent, hidden, func() {
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, hidden, Args{})
-				b.Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
-				b.Expect(r).To(HaveRunNothing())
-			})
-		}
-	})
+func chk__invoke__hidden404(ctx context.Context, b *Bridge) {
+	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+	if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
+		NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
+	}
 
-	b.Check("invoke/denied", func(ctx SpecContext) {
-		denied := b.DeniedTool(Discoverer, Agent)
-		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-
-		b.For(Discoverer, denied, func() {
+	for _, hidden := range b.HiddenMethods() {
+		b.For(Agent, hidden, func() {
 			b.Drupal.Mark()
-			r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-			b.Expect(r).To(BeRefusedWith(403, 404))
+			r := b.As(Agent).Invoke(ctx, hidden, Args{})
+			b.Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
 			b.Expect(r).To(HaveRunNothing())
 		})
+	}
+}
 
-		who := b.Drupal.NewUser(b.Permissions(Agent)...)
-		b.As(who).List(ctx)
-		b.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
-		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		b.Row(who, denied, "after the permission went", func() {
-			b.Drupal.Mark()
-			r := b.As(who).Invoke(ctx, denied, Args{})
-			b.Expect(r).To(BeRefusedWith(403, 404))
-			b.Expect(r).To(HaveRunNothing())
-		})
-	})
+func chk__invoke__denied(ctx context.Context, b *Bridge) {
+	denied := b.DeniedTool(Discoverer, Agent)
+	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
 
-	b.Check("invoke/denied-clear", func(ctx SpecContext) {
-		denied := b.DeniedTool(Discoverer, Agent)
-		b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-		if !contains(b.As(Discoverer).MustListAll(ctx).Names(), denied) {
-			NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
-		}
-
+	b.For(Discoverer, denied, func() {
+		b.Drupal.Mark()
 		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		b.Expect(r).To(BeRefused(403, "access_denied"))
-		b.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+		b.Expect(r).To(BeRefusedWith(403, 404))
+		b.Expect(r).To(HaveRunNothing())
 	})
 
-	b.Check("invoke/execution-error-500", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+	who := b.Drupal.NewUser(b.Permissions(Agent)...)
+	b.As(who).List(ctx)
+	b.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
+	b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	b.Row(who, denied, "after the permission went", func() {
+		b.Drupal.Mark()
+		r := b.As(who).Invoke(ctx, denied, Args{})
+		b.Expect(r).To(BeRefusedWith(403, 404))
+		b.Expect(r).To(HaveRunNothing())
+	})
+}
 
-		for _, tool := range b.failing() {
+func chk__invoke__deniedClear(ctx context.Context, b *Bridge) {
+	denied := b.DeniedTool(Discoverer, Agent)
+	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+	if !contains(b.As(Discoverer).MustListAll(ctx).Names(), denied) {
+		NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
+	}
+
+	r := b.As(Discoverer).Invoke(ctx, denied, Args{})
+	b.Expect(r).To(BeRefused(403, "access_denied"))
+	b.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+}
+
+func chk__invoke__executionError500(ctx context.Context, b *Bridge) {
+	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+
+	for _, tool := range b.failing() {
+		b.For(Agent, tool.Name, func() {
+			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			b.Expect(r).To(BeRefused(500, "execution_error"))
+			b.Expect(r).To(SayInMessage(tool.fails().Message))
+		})
+	}
+}
+
+func chk__invoke__errorDataKept(ctx context.Context, b *Bridge) {
+	judged := 0
+	for _, tool := range b.failing() {
+		r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		if r.Status != http.StatusInternalServerError {
+			continue // invoke/execution-error-500 judges that
+		}
+		judged++
+		b.For(Agent, tool.Name, func() { b.Expect(r).To(KeepErrorData(tool.fails())) })
+	}
+	if judged == 0 {
+		NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
+	}
+}
+
+func chk__invoke__semanticInvalid400(ctx context.Context, b *Bridge) {
+	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+	judged := 0
+	for _, tool := range b.samples(Agent, fixtures.Fail) {
+		if tool.fails().Code == rpcInvalidParams {
+			judged++
 			b.For(Agent, tool.Name, func() {
-				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				b.Expect(r).To(BeRefused(500, "execution_error"))
-				b.Expect(r).To(SayInMessage(tool.fails().Message))
+				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
 			})
 		}
-	})
+	}
+	if judged == 0 {
+		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that answers -32602 itself")
+	}
+}
 
-	b.Check("invoke/error-data-kept", func(ctx SpecContext) {
-		judged := 0
-		for _, tool := range b.failing() {
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			if r.Status != http.StatusInternalServerError {
-				continue // invoke/execution-error-500 judges that
-			}
-			judged++
-			b.For(Agent, tool.Name, func() { b.Expect(r).To(KeepErrorData(tool.fails())) })
+func chk__invoke__noTraceLeak(ctx context.Context, b *Bridge) {
+	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+	judged := 0
+	for _, tool := range b.samples(Agent, fixtures.Throw, fixtures.Fail) {
+		planted := canaries(tool.Method)
+		if len(planted) == 0 {
+			continue
 		}
-		if judged == 0 {
-			NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
+		r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		if !r.IsError() {
+			continue // invoke/execution-error-500 judges that
 		}
-	})
-
-	b.Check("invoke/semantic-invalid-400", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-		judged := 0
-		for _, tool := range b.samples(Agent, fixtures.Fail) {
-			if tool.fails().Code == rpcInvalidParams {
-				judged++
-				b.For(Agent, tool.Name, func() {
-					b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
-				})
-			}
-		}
-		if judged == 0 {
-			NotTestable("the site " + b.Drupal.Site().Name + " has no tool that answers -32602 itself")
-		}
-	})
-
-	b.Check("invoke/no-trace-leak", func(ctx SpecContext) {
-		b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-		judged := 0
-		for _, tool := range b.samples(Agent, fixtures.Throw, fixtures.Fail) {
-			planted := canaries(tool.Method)
-			if len(planted) == 0 {
-				continue
-			}
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			if !r.IsError() {
-				continue // invoke/execution-error-500 judges that
-			}
-			judged++
-			b.For(Agent, tool.Name, func() {
-				b.Expect(r).NotTo(HoldAny(planted))
-				if b.Claims("mcp") {
-					if told := b.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
-						b.Expect(told).NotTo(HoldAny(planted), "over MCP")
-					}
+		judged++
+		b.For(Agent, tool.Name, func() {
+			b.Expect(r).NotTo(HoldAny(planted))
+			if b.Claims("mcp") {
+				if told := b.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
+					b.Expect(told).NotTo(HoldAny(planted), "over MCP")
 				}
-			})
-			b.For(Admin, tool.Name, func() { b.Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
-		}
-		if judged == 0 {
-			NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
-		}
-	})
-})
+			}
+		})
+		b.For(Admin, tool.Name, func() { b.Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
+	}
+	if judged == 0 {
+		NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
+	}
+}
 
 // invoking gives the function that invokes a tool by name with the arguments.
 func (c Client) invoking(arguments any) func(ctx context.Context, name string) *Answer {

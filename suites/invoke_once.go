@@ -1,10 +1,10 @@
 package suites
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -12,59 +12,63 @@ import (
 )
 
 // How often a method runs.
-var _ = Area("invoke", func(b *Bridge) {
-	b.Check("invoke/runs-once", func(ctx SpecContext) {
-		tool := b.mustFind(Agent, fixtures.Count)[0]
-		b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-		for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
-			b.For(Agent, s.Name, func() {
-				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
-			})
-		}
-		meet := func(tool sample, f siteFailure) {
-			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
-			b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
-				defer b.Drupal.Arm(f.fault)()
-				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
-			})
-			b.recovered(ctx, b.mustRun(ctx))
-		}
-		for _, f := range afterTheRun {
-			meet(tool, f)
-		}
-		for _, other := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-			for _, f := range afterTheRun[:4] {
-				meet(other, f)
-			}
-		}
-		if b.UpstreamTimeout == 0 {
-			return // nobody knows how long a bridge waits for a site that hangs
-		}
-		meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
-	})
+// checks__invoke__invoke_once are the checks of this file.
+var checks__invoke__invoke_once = []Check{
+	{ID: "invoke/runs-once", Sees: Site, Run: chk__invoke__runsOnce, WithoutSite: runsAllowedOnce},
+	{ID: "invoke/not-cached", Sees: Site, Run: chk__invoke__notCached, WithoutSite: runsAllowedAgain},
+}
 
-	b.Check("invoke/not-cached", func(ctx SpecContext) {
-		for _, tool := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-			b.For(Agent, tool.Name, func() {
-				b.Drupal.Mark()
-				first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-				second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-				b.Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
-				b.Expect(first).To(ForbidStoring())
-				b.Expect(second).To(ForbidStoring())
-			})
-		}
-		failing := b.failing()[0]
-		b.For(Agent, failing.Name, func() {
+func chk__invoke__runsOnce(ctx context.Context, b *Bridge) {
+	tool := b.mustFind(Agent, fixtures.Count)[0]
+	b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+	for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
+		b.For(Agent, s.Name, func() {
 			b.Drupal.Mark()
-			b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-			again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-			b.Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
+			b.Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
 		})
+	}
+	meet := func(tool sample, f siteFailure) {
+		f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
+		b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
+			defer b.Drupal.Arm(f.fault)()
+			b.Drupal.Mark()
+			b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
+		})
+		b.recovered(ctx, b.mustRun(ctx))
+	}
+	for _, f := range afterTheRun {
+		meet(tool, f)
+	}
+	for _, other := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+		for _, f := range afterTheRun[:4] {
+			meet(other, f)
+		}
+	}
+	if b.UpstreamTimeout == 0 {
+		return // nobody knows how long a bridge waits for a site that hangs
+	}
+	meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
+}
+
+func chk__invoke__notCached(ctx context.Context, b *Bridge) {
+	for _, tool := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+		b.For(Agent, tool.Name, func() {
+			b.Drupal.Mark()
+			first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			b.Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
+			b.Expect(first).To(ForbidStoring())
+			b.Expect(second).To(ForbidStoring())
+		})
+	}
+	failing := b.failing()[0]
+	b.For(Agent, failing.Name, func() {
+		b.Drupal.Mark()
+		b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		b.Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
 	})
-})
+}
 
 // afterTheRun are failures of the site after the method has run: who sends the request again runs it twice.
 var afterTheRun = []siteFailure{

@@ -8,170 +8,179 @@ import (
 	"net/url"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // What a body must be, and by which verb it must come.
-var _ = Area("invoke", func(b *Bridge) {
-	b.Check("invoke/malformed-json", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
+// checks__invoke__invoke_shape are the checks of this file.
+var checks__invoke__invoke_shape = []Check{
+	{ID: "invoke/malformed-json", Sees: Front, Run: chk__invoke__malformedJSON},
+	{ID: "invoke/body-not-object", Sees: Front, Run: chk__invoke__bodyNotObject},
+	{ID: "invoke/missing-name", Sees: Front, Run: chk__invoke__missingName},
+	{ID: "invoke/missing-arguments", Sees: Front, Run: chk__invoke__missingArguments},
+	{ID: "invoke/unknown-404", Sees: Front, Run: chk__invoke__unknown404},
+	{ID: "invoke/post-only", Sees: Front, Run: chk__invoke__postOnly},
+	{ID: "invoke/large-body", Sees: Front, Costly: true, Run: chk__invoke__largeBody},
+	{ID: "invoke/duplicate-members", Sees: Front, Run: chk__invoke__duplicateMembers},
+}
 
-		for _, c := range malformedBodies {
-			b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
-		}
+func chk__invoke__malformedJSON(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+
+	for _, c := range malformedBodies {
+		b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
+	}
+}
+
+func chk__invoke__bodyNotObject(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+
+	for _, c := range notObjects {
+		b.Row(Agent, "", c.what, func() {
+			b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
+		})
+	}
+}
+
+func chk__invoke__missingName(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+
+	for _, c := range notNames {
+		b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
+	}
+	b.Row(Agent, "", "an empty name", func() {
+		empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
+		b.Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
+			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
+		}))
 	})
+}
 
-	b.Check("invoke/body-not-object", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
+func chk__invoke__missingArguments(ctx context.Context, b *Bridge) {
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
 
-		for _, c := range notObjects {
-			b.Row(Agent, "", c.what, func() {
-				b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
+	for _, c := range notArguments {
+		body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
+		b.Row(call.Identity, "", c.what, func() {
+			b.Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
+		})
+	}
+}
+
+func chk__invoke__unknown404(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+
+	b.For(Agent, noSuchTool, func() { b.Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
+	call, ok := b.harmless(ctx)
+	if !ok {
+		return // a name close to that of an existing tool may run it
+	}
+	listed := b.As(Agent).MustListAll(ctx).Names()
+	for what, name := range inOrder(otherSpellings(call.Tool)) {
+		if !contains(listed, name) {
+			b.Row(call.Identity, "", what, func() {
+				b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})
 		}
-	})
-
-	b.Check("invoke/missing-name", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
-
-		for _, c := range notNames {
-			b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
-		}
-		b.Row(Agent, "", "an empty name", func() {
-			empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-			b.Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
-				return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
-			}))
-		})
-	})
-
-	b.Check("invoke/missing-arguments", func(ctx SpecContext) {
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-
-		for _, c := range notArguments {
-			body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
-			b.Row(call.Identity, "", c.what, func() {
-				b.Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
+	}
+	for what, name := range inOrder(uncleanSpellings(call.Tool)) {
+		b.Row(call.Identity, "", what, func() { b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
+	}
+	for _, name := range oddNames {
+		if !contains(listed, name) {
+			b.For(call.Identity, name, func() {
+				b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})
 		}
-	})
+	}
+}
 
-	b.Check("invoke/unknown-404", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
-
-		b.For(Agent, noSuchTool, func() { b.Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
-		call, ok := b.harmless(ctx)
-		if !ok {
-			return // a name close to that of an existing tool may run it
-		}
-		listed := b.As(Agent).MustListAll(ctx).Names()
-		for what, name := range inOrder(otherSpellings(call.Tool)) {
-			if !contains(listed, name) {
-				b.Row(call.Identity, "", what, func() {
-					b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
-				})
-			}
-		}
-		for what, name := range inOrder(uncleanSpellings(call.Tool)) {
-			b.Row(call.Identity, "", what, func() { b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
-		}
-		for _, name := range oddNames {
-			if !contains(listed, name) {
-				b.For(call.Identity, name, func() {
-					b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
-				})
-			}
-		}
-	})
-
-	b.Check("invoke/post-only", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
-		name := noSuchTool
-		if call, ok := b.harmless(ctx); ok {
-			name = call.Tool
-		}
-		for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
-			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
-			for what, r := range inOrder(map[string]Request{
-				"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
-				"with a body":    {Body: strings.NewReader(body), Show: body},
-			}) {
-				r.Method, r.Path = verb, InvokePath
-				b.Row(Agent, "", verb+" "+what, func() {
-					b.mark()
-					answer := b.As(Agent).Send(ctx, r)
-					b.Expect(answer).To(HaveStatus(405))
-					b.Expect(answer).To(HaveRunNothing())
-				})
-			}
-		}
-	})
-
-	b.Check("invoke/large-body", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
-		agent := b.As(Agent)
-		const mega = 1 << 20
-
-		tool, parameter := b.broadTool(ctx)
-		large := func() *Answer {
-			return agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}})
-		}
-		r := large()
-		for range 2 {
-			if r.Status == http.StatusGatewayTimeout { // the site took too long for it
-				r = large()
-			}
-		}
-		b.Row(Agent, "", "1 MiB of arguments", func() { b.Expect(r).To(BeTakenOrTooLarge(tool)) })
-		b.mustTakeInvokes(ctx)
-
-		b.Row(Agent, "", "64 MiB", func() {
-			b.Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
-			b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
-		})
-		b.mustTakeInvokes(ctx)
-
-		const deep = 10_000
-		nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
-		b.Row(Agent, "", "arguments nested 10,000 deep", func() {
-			b.Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
-				To(BeClientError())
-			b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
-		})
-	})
-
-	b.Check("invoke/duplicate-members", func(ctx SpecContext) {
-		b.mustTakeInvokes(ctx)
-
-		name := string(encode(noSuchTool))
-		if call, ok := b.harmless(ctx); ok {
-			name = string(encode(call.Tool))
-		}
-		for what, body := range inOrder(map[string]string{
-			"two names":     `{"name":"` + noSuchTool + `","name":` + name + `,"arguments":{}}`,
-			"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
-			"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
+func chk__invoke__postOnly(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+	name := noSuchTool
+	if call, ok := b.harmless(ctx); ok {
+		name = call.Tool
+	}
+	for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
+		body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
+		for what, r := range inOrder(map[string]Request{
+			"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
+			"with a body":    {Body: strings.NewReader(body), Show: body},
 		}) {
-			b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
+			r.Method, r.Path = verb, InvokePath
+			b.Row(Agent, "", verb+" "+what, func() {
+				b.mark()
+				answer := b.As(Agent).Send(ctx, r)
+				b.Expect(answer).To(HaveStatus(405))
+				b.Expect(answer).To(HaveRunNothing())
+			})
 		}
-		if b.Drupal == nil {
-			return
+	}
+}
+
+func chk__invoke__largeBody(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+	agent := b.As(Agent)
+	const mega = 1 << 20
+
+	tool, parameter := b.broadTool(ctx)
+	large := func() *Answer {
+		return agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}})
+	}
+	r := large()
+	for range 2 {
+		if r.Status == http.StatusGatewayTimeout { // the site took too long for it
+			r = large()
 		}
-		tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `{"a":2}`)
-		if !ok {
-			return
-		}
-		within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
-		b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
-		b.Row(Agent, "", "two members of an argument", func() {
-			b.Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
-		})
+	}
+	b.Row(Agent, "", "1 MiB of arguments", func() { b.Expect(r).To(BeTakenOrTooLarge(tool)) })
+	b.mustTakeInvokes(ctx)
+
+	b.Row(Agent, "", "64 MiB", func() {
+		b.Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
+		b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
 	})
-})
+	b.mustTakeInvokes(ctx)
+
+	const deep = 10_000
+	nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
+	b.Row(Agent, "", "arguments nested 10,000 deep", func() {
+		b.Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+			To(BeClientError())
+		b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
+	})
+}
+
+func chk__invoke__duplicateMembers(ctx context.Context, b *Bridge) {
+	b.mustTakeInvokes(ctx)
+
+	name := string(encode(noSuchTool))
+	if call, ok := b.harmless(ctx); ok {
+		name = string(encode(call.Tool))
+	}
+	for what, body := range inOrder(map[string]string{
+		"two names":     `{"name":"` + noSuchTool + `","name":` + name + `,"arguments":{}}`,
+		"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
+		"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
+	}) {
+		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
+	}
+	if b.Drupal == nil {
+		return
+	}
+	tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `{"a":2}`)
+	if !ok {
+		return
+	}
+	within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
+	b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
+	b.Row(Agent, "", "two members of an argument", func() {
+		b.Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
+	})
+}
 
 // wrongBody is a request's body by what is wrong with it.
 type wrongBody struct{ what, body string }
@@ -257,7 +266,7 @@ func (letters) Read(p []byte) (int, error) {
 
 // broadTool is a tool that may be run and a parameter of it that takes any value; where there is none, a tool that does
 // not exist.
-func (b *Bridge) broadTool(ctx SpecContext) (name, parameter string) {
+func (b *Bridge) broadTool(ctx context.Context) (name, parameter string) {
 	if b.Drupal != nil {
 		if tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `[["x"]]`); ok {
 			return tool.Name, parameter

@@ -7,164 +7,176 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
-var _ = Area("list", func(b *Bridge) {
-	b.Check("list/answers-json", func(ctx SpecContext) {
-		list := b.As(Agent).ListAll(ctx)
-		first := list.Pages[0]
-		if b.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
-			NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
+// checks__list__list are the checks of this file.
+var checks__list__list = []Check{
+	{ID: "list/answers-json", Sees: Front, Run: chk__list__answersJSON},
+	{ID: "list/has-tools-array", Sees: Front, Run: chk__list__hasToolsArray},
+	{ID: "list/next-cursor-type", Sees: Front, Run: chk__list__nextCursorType},
+	{ID: "list/tool-required-members", Sees: Front, Run: chk__list__toolRequiredMembers},
+	{ID: "list/tool-optional-members", Sees: Front, Run: chk__list__toolOptionalMembers},
+	{ID: "list/description-not-empty", Sees: Front, Run: chk__list__descriptionNotEmpty},
+	{ID: "list/names-unique", Sees: Front, Run: chk__list__namesUnique},
+	{ID: "list/order-stable", Sees: Front, Generated: true, Run: chk__list__orderStable},
+	{ID: "list/pages-cover-all-once", Sees: Front, Run: chk__list__pagesCoverAllOnce},
+	{ID: "list/unknown-query-ignored", Sees: Front, Run: chk__list__unknownQueryIgnored},
+	{ID: "list/only-marked-methods", Sees: Site, Run: chk__list__onlyMarkedMethods},
+}
+
+func chk__list__answersJSON(ctx context.Context, b *Bridge) {
+	list := b.As(Agent).ListAll(ctx)
+	first := list.Pages[0]
+	if b.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
+		NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
+	}
+	b.For(Agent, "", func() { b.Expect(first).To(HaveStatus(200)) })
+	b.eachCaller(append(list.Pages, b.pagesOfOthers(ctx)...), func(page *Answer) {
+		if page.Status >= 200 && page.Status <= 299 {
+			b.Expect(page).To(HaveStatus(200))
+			b.Expect(page).To(BeJSON())
 		}
-		b.For(Agent, "", func() { b.Expect(first).To(HaveStatus(200)) })
-		b.eachCaller(append(list.Pages, b.pagesOfOthers(ctx)...), func(page *Answer) {
-			if page.Status >= 200 && page.Status <= 299 {
-				b.Expect(page).To(HaveStatus(200))
-				b.Expect(page).To(BeJSON())
+	})
+}
+
+func chk__list__hasToolsArray(ctx context.Context, b *Bridge) {
+	b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveToolsArray()) })
+}
+
+func chk__list__nextCursorType(ctx context.Context, b *Bridge) {
+	b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveACursorOrNone()) })
+	if b.Drupal == nil || b.DiscoveryTTL == 0 {
+		return
+	}
+	b.Replace(ctx, b.Drupal.Site())
+	for tools := range 2 { // a list that ends on its first page
+		page := b.shortest(ctx, manyMethods("content.few.", tools))
+		b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { b.Expect(page).To(HaveACursorOrNone()) })
+	}
+}
+
+func chk__list__toolRequiredMembers(ctx context.Context, b *Bridge) {
+	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
+	})
+	b.eachCaller(b.pages(ctx), func(page *Answer) { b.Expect(page).To(HoldObjectsAlone()) })
+}
+
+func chk__list__toolOptionalMembers(ctx context.Context, b *Bridge) {
+	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
+			if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
+				return ""
 			}
-		})
-	})
-
-	b.Check("list/has-tools-array", func(ctx SpecContext) {
-		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveToolsArray()) })
-	})
-
-	b.Check("list/next-cursor-type", func(ctx SpecContext) {
-		b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveACursorOrNone()) })
-		if b.Drupal == nil || b.DiscoveryTTL == 0 {
-			return
-		}
-		b.Replace(ctx, b.Drupal.Site())
-		for tools := range 2 { // a list that ends on its first page
-			page := b.shortest(ctx, manyMethods("content.few.", tools))
-			b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { b.Expect(page).To(HaveACursorOrNone()) })
-		}
-	})
-
-	b.Check("list/tool-required-members", func(ctx SpecContext) {
-		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
-		})
-		b.eachCaller(b.pages(ctx), func(page *Answer) { b.Expect(page).To(HoldObjectsAlone()) })
-	})
-
-	b.Check("list/tool-optional-members", func(ctx SpecContext) {
-		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
-				if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
+			return memberOf(t, "title")
+		}))
+		for _, name := range []string{"outputSchema", "annotations"} {
+			b.Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
+				if _, ok := t[name].(map[string]any); ok || absent(t, name) {
 					return ""
 				}
-				return memberOf(t, "title")
+				return memberOf(t, name)
 			}))
-			for _, name := range []string{"outputSchema", "annotations"} {
-				b.Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
-					if _, ok := t[name].(map[string]any); ok || absent(t, name) {
-						return ""
-					}
-					return memberOf(t, name)
-				}))
-			}
-			b.Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
-		})
+		}
+		b.Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
 	})
+}
 
-	b.Check("list/description-not-empty", func(ctx SpecContext) {
-		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
-				if t["description"] == "" {
-					return `""`
+func chk__list__descriptionNotEmpty(ctx context.Context, b *Bridge) {
+	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
+			if t["description"] == "" {
+				return `""`
+			}
+			return ""
+		}))
+	})
+}
+
+func chk__list__namesUnique(ctx context.Context, b *Bridge) {
+	for _, list := range append([]Listing{b.allTools(ctx, b.As(Agent))}, b.listsOfOthers(ctx)...) {
+		b.eachTool(list, func(_ *Answer, t Tool) { b.Expect(list).To(HaveOnce(t.Name())) })
+	}
+}
+
+func chk__list__orderStable(ctx context.Context, b *Bridge) {
+	first := b.allTools(ctx, b.As(Agent))
+	b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
+	b.expire()
+	b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
+
+	who := b.agents(ctx)
+	change := b.changer(ctx, who)
+	wrong := b.walk(who.sequence(b.dice("list/order-stable")), func() func(step) *mismade {
+		before := map[Identity]Listing{}
+		return func(s step) *mismade {
+			if s.does != listing {
+				b.goOn(ctx, s, who, change, before)
+				return nil
+			}
+			now := b.As(s.who).MustListAll(ctx)
+			last, seen := before[s.who]
+			before[s.who] = now
+			if !seen {
+				return nil
+			}
+			return faultOf(now, ListSame(last))
+		}
+	})
+	if wrong != nil {
+		b.Expect(wrong.actual).To(wrong.must, wrong.trail)
+	}
+}
+
+func chk__list__pagesCoverAllOnce(ctx context.Context, b *Bridge) {
+	list := b.newcomer().ListAll(ctx)
+	if list.Pages[0].Status != http.StatusOK {
+		Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
+	}
+	mustBeReadable(list)
+	if b.Drupal == nil && len(list.Tools()) == 0 {
+		NotTestable("the agent sees no tool: it needs one")
+	}
+	b.eachCovered(list, b.mustShow(Agent))
+	for _, list := range b.listsOfOthers(ctx) {
+		mustBeReadable(list)
+		b.eachCovered(list, b.mustShow(list.Pages[0].Who))
+	}
+}
+
+func chk__list__unknownQueryIgnored(ctx context.Context, b *Bridge) {
+	const unknown = "bridgecheck_unknown=1&x%5B%5D=%20"
+	list := b.steadyList(ctx)
+	for i, page := range list.Pages[:min(len(list.Pages), 2)] {
+		b.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
+			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
+		})
+	}
+}
+
+func chk__list__onlyMarkedMethods(ctx context.Context, b *Bridge) {
+	marked := 0
+	for _, who := range []Identity{Agent, Admin} {
+		b.eachTool(b.allTools(ctx, b.As(who)), func(page *Answer, t Tool) {
+			b.Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
+				switch m := b.methodOf(t.Name()); {
+				case m == nil: // mapping/name-is-id judges that
+				case m.MCP == nil:
+					return "none on the site's method"
+				default:
+					marked++
 				}
 				return ""
 			}))
 		})
-	})
-
-	b.Check("list/names-unique", func(ctx SpecContext) {
-		for _, list := range append([]Listing{b.allTools(ctx, b.As(Agent))}, b.listsOfOthers(ctx)...) {
-			b.eachTool(list, func(_ *Answer, t Tool) { b.Expect(list).To(HaveOnce(t.Name())) })
-		}
-	})
-
-	b.Check("list/order-stable", func(ctx SpecContext) {
-		first := b.allTools(ctx, b.As(Agent))
-		b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
-		b.expire()
-		b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
-
-		who := b.agents(ctx)
-		change := b.changer(ctx, who)
-		wrong := b.walk(who.sequence(b.dice("list/order-stable")), func() func(step) *mismade {
-			before := map[Identity]Listing{}
-			return func(s step) *mismade {
-				if s.does != listing {
-					b.goOn(ctx, s, who, change, before)
-					return nil
-				}
-				now := b.As(s.who).MustListAll(ctx)
-				last, seen := before[s.who]
-				before[s.who] = now
-				if !seen {
-					return nil
-				}
-				return faultOf(now, ListSame(last))
-			}
-		})
-		if wrong != nil {
-			b.Expect(wrong.actual).To(wrong.must, wrong.trail)
-		}
-	})
-
-	b.Check("list/pages-cover-all-once", func(ctx SpecContext) {
-		list := b.newcomer().ListAll(ctx)
-		if list.Pages[0].Status != http.StatusOK {
-			Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
-		}
-		mustBeReadable(list)
-		if b.Drupal == nil && len(list.Tools()) == 0 {
-			NotTestable("the agent sees no tool: it needs one")
-		}
-		b.eachCovered(list, b.mustShow(Agent))
-		for _, list := range b.listsOfOthers(ctx) {
-			mustBeReadable(list)
-			b.eachCovered(list, b.mustShow(list.Pages[0].Who))
-		}
-	})
-
-	b.Check("list/unknown-query-ignored", func(ctx SpecContext) {
-		const unknown = "bridgecheck_unknown=1&x%5B%5D=%20"
-		list := b.steadyList(ctx)
-		for i, page := range list.Pages[:min(len(list.Pages), 2)] {
-			b.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
-				b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
-			})
-		}
-	})
-
-	b.Check("list/only-marked-methods", func(ctx SpecContext) {
-		marked := 0
-		for _, who := range []Identity{Agent, Admin} {
-			b.eachTool(b.allTools(ctx, b.As(who)), func(page *Answer, t Tool) {
-				b.Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
-					switch m := b.methodOf(t.Name()); {
-					case m == nil: // mapping/name-is-id judges that
-					case m.MCP == nil:
-						return "none on the site's method"
-					default:
-						marked++
-					}
-					return ""
-				}))
-			})
-		}
-		if marked == 0 {
-			NotTestable("no listed tool bears the name of a method of the site")
-		}
-	})
-})
+	}
+	if marked == 0 {
+		NotTestable("no listed tool bears the name of a method of the site")
+	}
+}
 
 // pages are the pages that came with 200 and an object as body, the agent's first; without any of his, the check is not
 // testable.

@@ -10,111 +10,119 @@ import (
 	"strconv"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
-var _ = Area("list", func(b *Bridge) {
-	b.Check("list/cursor-base64-offset", func(ctx SpecContext) {
-		caller, list := b.severalPages(ctx)
-		offset := 0
-		for i, page := range list.Pages[:len(list.Pages)-1] {
-			offset += len(page.Tools())
-			b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { b.Expect(page).To(HaveCursor(offsetCursor(offset))) })
-			if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
-				b.Row(caller.who, "", "without padding", func() { b.Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
+// checks__list__list_cursor are the checks of this file.
+var checks__list__list_cursor = []Check{
+	{ID: "list/cursor-base64-offset", Sees: Front, Run: chk__list__cursorBase64Offset},
+	{ID: "list/cursor-opaque-roundtrip", Sees: Front, Run: chk__list__cursorOpaqueRoundtrip},
+	{ID: "list/cursor-past-end", Sees: Front, Run: chk__list__cursorPastEnd},
+	{ID: "list/cursor-malformed", Sees: Front, Run: chk__list__cursorMalformed},
+	{ID: "list/cursor-malformed-400", Sees: Front, Run: chk__list__cursorMalformed400},
+	{ID: "list/cursor-empty", Sees: Front, Run: chk__list__cursorEmpty},
+	{ID: "list/cursor-other-caller", Sees: Site, Run: chk__list__cursorOtherCaller},
+}
+
+func chk__list__cursorBase64Offset(ctx context.Context, b *Bridge) {
+	caller, list := b.severalPages(ctx)
+	offset := 0
+	for i, page := range list.Pages[:len(list.Pages)-1] {
+		offset += len(page.Tools())
+		b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { b.Expect(page).To(HaveCursor(offsetCursor(offset))) })
+		if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
+			b.Row(caller.who, "", "without padding", func() { b.Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
+		}
+	}
+}
+
+func chk__list__cursorOpaqueRoundtrip(ctx context.Context, b *Bridge) {
+	caller := b.newcomer()
+	if steadyPage(ctx, caller).NextCursor() == "" {
+		caller, _ = b.severalPages(ctx)
+	}
+	cursor := steadyPage(ctx, caller).NextCursor()
+	var second *Answer
+	for _, sent := range []struct {
+		how   string
+		query string
+		fresh bool
+	}{
+		{how: "percent-encoded", query: url.QueryEscape(cursor)},
+		{how: "a second time", query: url.QueryEscape(cursor)},
+		{how: "byte for byte", query: cursor},
+		{how: "with every byte percent-encoded", query: percentEncoded(cursor)},
+		{how: "on a fresh connection", query: url.QueryEscape(cursor), fresh: true},
+	} {
+		if value, err := url.QueryUnescape(sent.query); err != nil || value != cursor {
+			continue // as it stands, this cursor means something else in a URL
+		}
+		r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
+		if second == nil { // what the others are held against
+			second = r
+			b.Expect(r).To(BeTools(), sent.how)
+		}
+		b.Row(caller.who, "", sent.how, func() { b.Expect(r).To(ShowPage(second)) })
+	}
+}
+
+func chk__list__cursorPastEnd(ctx context.Context, b *Bridge) {
+	total := len(b.steadyList(ctx).Tools())
+	for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
+		b.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
+			b.Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+		})
+	}
+}
+
+func chk__list__cursorMalformed(ctx context.Context, b *Bridge) {
+	list := b.steadyList(ctx)
+	for _, c := range badCursors {
+		b.Row(Agent, "", c.what, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+			b.Expect(r).To(BeHarmless(c, list))
+			if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
+				b.Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
 			}
-		}
-	})
+		})
+	}
+}
 
-	b.Check("list/cursor-opaque-roundtrip", func(ctx SpecContext) {
-		caller := b.newcomer()
-		if steadyPage(ctx, caller).NextCursor() == "" {
-			caller, _ = b.severalPages(ctx)
+func chk__list__cursorMalformed400(ctx context.Context, b *Bridge) {
+	list := b.steadyList(ctx)
+	for _, c := range badCursors {
+		if !c.unmistakable && !(c.text && hasOffsets(list)) {
+			continue
 		}
-		cursor := steadyPage(ctx, caller).NextCursor()
-		var second *Answer
-		for _, sent := range []struct {
-			how   string
-			query string
-			fresh bool
-		}{
-			{how: "percent-encoded", query: url.QueryEscape(cursor)},
-			{how: "a second time", query: url.QueryEscape(cursor)},
-			{how: "byte for byte", query: cursor},
-			{how: "with every byte percent-encoded", query: percentEncoded(cursor)},
-			{how: "on a fresh connection", query: url.QueryEscape(cursor), fresh: true},
-		} {
-			if value, err := url.QueryUnescape(sent.query); err != nil || value != cursor {
-				continue // as it stands, this cursor means something else in a URL
+		b.Row(Agent, "", c.what, func() {
+			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+			if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
+				b.Expect(r).To(BeRefused(400, "invalid_cursor"))
 			}
-			r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
-			if second == nil { // what the others are held against
-				second = r
-				b.Expect(r).To(BeTools(), sent.how)
-			}
-			b.Row(caller.who, "", sent.how, func() { b.Expect(r).To(ShowPage(second)) })
-		}
-	})
+		})
+	}
+}
 
-	b.Check("list/cursor-past-end", func(ctx SpecContext) {
-		total := len(b.steadyList(ctx).Tools())
-		for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
-			b.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
-				b.Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
-			})
-		}
-	})
+func chk__list__cursorEmpty(ctx context.Context, b *Bridge) {
+	list := b.steadyList(ctx)
+	b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
+}
 
-	b.Check("list/cursor-malformed", func(ctx SpecContext) {
-		list := b.steadyList(ctx)
-		for _, c := range badCursors {
-			b.Row(Agent, "", c.what, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-				b.Expect(r).To(BeHarmless(c, list))
-				if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
-					b.Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
-				}
-			})
-		}
-	})
-
-	b.Check("list/cursor-malformed-400", func(ctx SpecContext) {
-		list := b.steadyList(ctx)
-		for _, c := range badCursors {
-			if !c.unmistakable && !(c.text && hasOffsets(list)) {
-				continue
-			}
-			b.Row(Agent, "", c.what, func() {
-				r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-				if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
-					b.Expect(r).To(BeRefused(400, "invalid_cursor"))
-				}
-			})
-		}
-	})
-
-	b.Check("list/cursor-empty", func(ctx SpecContext) {
-		list := b.steadyList(ctx)
-		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
-	})
-
-	b.Check("list/cursor-other-caller", func(ctx SpecContext) {
-		b.steadyList(ctx)
-		agent, discoverer, admin := b.As(Agent), b.As(Discoverer), b.As(Admin)
-		judged := b.lendCursors(ctx, discoverer, agent) + b.lendCursors(ctx, discoverer, admin) + b.lendCursors(ctx, agent, admin) + b.lendCursors(ctx, admin, agent)
-		if judged > 0 {
-			return
-		}
-		few := b.serve(ctx, visibleAmongHidden(b.PageSize+1))
-		many := b.As(b.Drupal.NewUser(append(b.Permissions(Agent), fixtures.AdministerSite)...))
-		if b.lendCursors(ctx, few, many)+b.lendCursors(ctx, many, few) == 0 {
-			NotTestable("no caller gets a cursor: the site has fewer tools than a page holds")
-		}
-	})
-})
+func chk__list__cursorOtherCaller(ctx context.Context, b *Bridge) {
+	b.steadyList(ctx)
+	agent, discoverer, admin := b.As(Agent), b.As(Discoverer), b.As(Admin)
+	judged := b.lendCursors(ctx, discoverer, agent) + b.lendCursors(ctx, discoverer, admin) + b.lendCursors(ctx, agent, admin) + b.lendCursors(ctx, admin, agent)
+	if judged > 0 {
+		return
+	}
+	few := b.serve(ctx, visibleAmongHidden(b.PageSize+1))
+	many := b.As(b.Drupal.NewUser(append(b.Permissions(Agent), fixtures.AdministerSite)...))
+	if b.lendCursors(ctx, few, many)+b.lendCursors(ctx, many, few) == 0 {
+		NotTestable("no caller gets a cursor: the site has fewer tools than a page holds")
+	}
+}
 
 // lendCursors judges what the sender gets for each of the owner's cursors, and tells how many there were.
 func (b *Bridge) lendCursors(ctx context.Context, sender, owner Client) (judged int) {

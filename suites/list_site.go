@@ -9,114 +9,120 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 )
 
 // The checks of list that need a site of a certain size.
-var _ = Area("list", func(b *Bridge) {
-	b.Check("list/page-size", func(ctx SpecContext) {
-		list := b.steadyList(ctx)
-		if len(list.Tools()) <= b.PageSize {
-			list = b.allTools(ctx, b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1)))
-		}
-		for i, page := range list.Pages {
-			b.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
-				b.Expect(page).To(HoldAtMost(b.PageSize))
-				if i < len(list.Pages)-1 {
-					b.Expect(page).To(BeFull(b.PageSize))
-				}
-			})
-		}
-	})
+// checks__list__list_site are the checks of this file.
+var checks__list__list_site = []Check{
+	{ID: "list/page-size", Sees: Site, Run: chk__list__pageSize},
+	{ID: "list/page-boundary-exact", Sees: Site, Run: chk__list__pageBoundaryExact},
+	{ID: "list/empty-site", Sees: Site, Run: chk__list__emptySite},
+	{ID: "list/cursor-no-leak", Sees: Site, Run: chk__list__cursorNoLeak},
+	{ID: "list/change-between-pages", Sees: Site, Run: chk__list__changeBetweenPages},
+}
 
-	b.Check("list/page-boundary-exact", func(ctx SpecContext) {
-		n := b.PageSize
-		if list := b.steadyList(ctx); len(list.Pages) > 1 {
-			n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
-		}
-		b.Replace(ctx, b.Drupal.Site())
-		for what, pages := range inOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
-			tools := 0
-			for _, size := range pages {
-				tools += size
-			}
-			caller := b.present(ctx, manyMethods("content."+what+".", tools))
-			b.Row(caller.who, "", what, func() { b.Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
-		}
-	})
-
-	b.Check("list/empty-site", func(ctx SpecContext) {
-		b.steadyList(ctx)
-
-		b.Replace(ctx, b.Drupal.Site())
-		caller := b.present(ctx, nil)
-		b.Row(caller.who, "", "on a site without a method", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
-		if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
-			return // every method is a tool
-		}
-		hidden := manyMethods("system.hidden.", 2)
-		hidden[0].MCP, hidden[1].MCP = nil, nil
-		caller = b.present(ctx, hidden)
-		b.Row(caller.who, "", "on a site without a tool", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
-
-		// That one of two tools went shows to the same caller; so does it that the last one went.
-		two := manyMethods("content.last.", 2)
-		caller = b.present(ctx, append(two, hidden...))
-		for _, left := range [][]fixtures.Method{two[1:], nil} {
-			site := b.Drupal.Site().Clone()
-			site.Methods = append(left, hidden...)
-			b.Drupal.mock.SetSite(site)
-			shown := b.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
-			if len(left) > 0 && !shown {
-				NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
-			}
-		}
-		b.Row(caller.who, "", "after the last tool went", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
-	})
-
-	b.Check("list/cursor-no-leak", func(ctx SpecContext) {
-		for _, who := range []Identity{Agent, Discoverer} {
-			list := b.As(who).MustListAll(ctx)
-			hidden := b.hiddenFrom(list)
-			b.eachCaller(list.Pages, func(page *Answer) { b.Expect(page).To(GiveAwayNone(hidden)) })
-		}
-		caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
-		list := b.allTools(ctx, caller)
-		if len(list.Pages) < 2 {
-			NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
-		}
-		hidden := b.hiddenFrom(list)
-		b.Row(caller.who, "", "hidden tools between the visible ones", func() {
-			for _, page := range list.Pages {
-				b.Expect(page).To(GiveAwayNone(hidden))
+func chk__list__pageSize(ctx context.Context, b *Bridge) {
+	list := b.steadyList(ctx)
+	if len(list.Tools()) <= b.PageSize {
+		list = b.allTools(ctx, b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1)))
+	}
+	for i, page := range list.Pages {
+		b.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
+			b.Expect(page).To(HoldAtMost(b.PageSize))
+			if i < len(list.Pages)-1 {
+				b.Expect(page).To(BeFull(b.PageSize))
 			}
 		})
-	})
+	}
+}
 
-	b.Check("list/change-between-pages", func(ctx SpecContext) {
-		b.steadyList(ctx)
-		caller := b.serve(ctx, manyMethods("content.changing.", 2*b.PageSize+1))
-		first := caller.List(ctx).MustSucceed()
-		if first.NextCursor() == "" {
-			NotTestable("all tools came on one page: it needs two")
+func chk__list__pageBoundaryExact(ctx context.Context, b *Bridge) {
+	n := b.PageSize
+	if list := b.steadyList(ctx); len(list.Pages) > 1 {
+		n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
+	}
+	b.Replace(ctx, b.Drupal.Site())
+	for what, pages := range inOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
+		tools := 0
+		for _, size := range pages {
+			tools += size
 		}
-		observer := b.newcomer()
-		observer.List(ctx) // after the caller, so that what it remembers is no older
-		removed := first.Tools()[0].Name()
+		caller := b.present(ctx, manyMethods("content."+what+".", tools))
+		b.Row(caller.who, "", what, func() { b.Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
+	}
+}
+
+func chk__list__emptySite(ctx context.Context, b *Bridge) {
+	b.steadyList(ctx)
+
+	b.Replace(ctx, b.Drupal.Site())
+	caller := b.present(ctx, nil)
+	b.Row(caller.who, "", "on a site without a method", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
+	if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
+		return // every method is a tool
+	}
+	hidden := manyMethods("system.hidden.", 2)
+	hidden[0].MCP, hidden[1].MCP = nil, nil
+	caller = b.present(ctx, hidden)
+	b.Row(caller.who, "", "on a site without a tool", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
+
+	// That one of two tools went shows to the same caller; so does it that the last one went.
+	two := manyMethods("content.last.", 2)
+	caller = b.present(ctx, append(two, hidden...))
+	for _, left := range [][]fixtures.Method{two[1:], nil} {
 		site := b.Drupal.Site().Clone()
-		site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return b.ToolName(m.ID) == removed })
+		site.Methods = append(left, hidden...)
 		b.Drupal.mock.SetSite(site)
-		if !b.Await(ctx, func() bool { return !showsAny(observer.List(ctx), []string{removed}) }) {
+		shown := b.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
+		if len(left) > 0 && !shown {
 			NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
 		}
+	}
+	b.Row(caller.who, "", "after the last tool went", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
+}
 
-		rest := caller.follow(ctx, first)
-		b.Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
+func chk__list__cursorNoLeak(ctx context.Context, b *Bridge) {
+	for _, who := range []Identity{Agent, Discoverer} {
+		list := b.As(who).MustListAll(ctx)
+		hidden := b.hiddenFrom(list)
+		b.eachCaller(list.Pages, func(page *Answer) { b.Expect(page).To(GiveAwayNone(hidden)) })
+	}
+	caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
+	list := b.allTools(ctx, caller)
+	if len(list.Pages) < 2 {
+		NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
+	}
+	hidden := b.hiddenFrom(list)
+	b.Row(caller.who, "", "hidden tools between the visible ones", func() {
+		for _, page := range list.Pages {
+			b.Expect(page).To(GiveAwayNone(hidden))
+		}
 	})
-})
+}
+
+func chk__list__changeBetweenPages(ctx context.Context, b *Bridge) {
+	b.steadyList(ctx)
+	caller := b.serve(ctx, manyMethods("content.changing.", 2*b.PageSize+1))
+	first := caller.List(ctx).MustSucceed()
+	if first.NextCursor() == "" {
+		NotTestable("all tools came on one page: it needs two")
+	}
+	observer := b.newcomer()
+	observer.List(ctx) // after the caller, so that what it remembers is no older
+	removed := first.Tools()[0].Name()
+	site := b.Drupal.Site().Clone()
+	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return b.ToolName(m.ID) == removed })
+	b.Drupal.mock.SetSite(site)
+	if !b.Await(ctx, func() bool { return !showsAny(observer.List(ctx), []string{removed}) }) {
+		NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
+	}
+
+	rest := caller.follow(ctx, first)
+	b.Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
+}
 
 // serve puts these methods in place of the site's for the rest of the running check: see present.
 func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {

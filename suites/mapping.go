@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -17,302 +16,319 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
-var _ = Area("mapping", func(b *Bridge) {
-	b.Check("mapping/name-is-id", func(ctx SpecContext) {
-		list := b.allTools(ctx, b.As(Agent))
-		b.eachTool(list, func(page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
-				if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
-					return "no such id"
-				}
-				return ""
-			}))
-		})
-		for _, m := range b.mustShow(Agent) {
-			b.For(Agent, m.ID, func() { b.Expect(list).To(NameRight(b, m)) })
-		}
-	})
+// checks__mapping__mapping are the checks of this file.
+var checks__mapping__mapping = []Check{
+	{ID: "mapping/name-is-id", Sees: Site, Run: chk__mapping__nameIsID},
+	{ID: "mapping/name-underscored", Sees: Site, Run: chk__mapping__nameUnderscored},
+	{ID: "mapping/name-portable", Sees: Front, Run: chk__mapping__namePortable},
+	{ID: "mapping/description-is-usage", Sees: Site, Run: chk__mapping__descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: Site, Run: chk__mapping__titleFromAttribute},
+	{ID: "mapping/annotations-from-attribute", Sees: Site, Run: chk__mapping__annotationsFromAttribute},
+	{ID: "mapping/output-schema", Sees: Site, Run: chk__mapping__outputSchema},
+	{ID: "mapping/input-object", Sees: Front, Run: chk__mapping__inputObject},
+	{ID: "mapping/no-params-object", Sees: Site, Run: chk__mapping__noParamsObject},
+	{ID: "mapping/properties-complete", Sees: Site, Run: chk__mapping__propertiesComplete},
+	{ID: "mapping/param-description", Sees: Site, Run: chk__mapping__paramDescription},
+	{ID: "mapping/required-exact", Sees: Site, Run: chk__mapping__requiredExact},
+	{ID: "mapping/factory-params", Sees: Site, Run: chk__mapping__factoryParams},
+	{ID: "mapping/by-position", Sees: Site, Run: chk__mapping__byPosition},
+	{ID: "mapping/language", Sees: Site, Run: chk__mapping__language},
+}
 
-	b.Check("mapping/name-underscored", func(ctx SpecContext) {
-		list := b.allTools(ctx, b.As(Agent))
-		b.eachTool(list, func(page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
-		})
-		b.expire()
-		b.Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
-		b.eachTool(list, func(_ *Answer, t Tool) {
-			b.Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
-		})
-		known := b.KnownTool(ctx)
-		b.For(Agent, known, func() { b.Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
-		colliding := map[string]*fixtures.Method{}
-		for _, m := range b.colliding() {
-			if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
-				colliding[name] = m
-				b.For(Agent, name, func() {
-					b.Expect(list).To(HaveOnce(name))
-					b.Drupal.Mark()
-					b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
-				})
+func chk__mapping__nameIsID(ctx context.Context, b *Bridge) {
+	list := b.allTools(ctx, b.As(Agent))
+	b.eachTool(list, func(page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
+			if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
+				return "no such id"
 			}
-		}
-		if len(colliding) < 2 || b.DiscoveryTTL == 0 {
-			return // nobody knows when the bridge would show another order
-		}
-		gone := b.leaving()
-		other := b.Drupal.with("", gone)
-		slices.Reverse(other.Methods)
-		b.Replace(ctx, other)
-		if !b.Await(ctx, func() bool { names := b.listed(ctx); return len(names) > 0 && !contains(names, b.ToolName(gone)) }) {
-			return // fresh/ttl-expiry judges that
-		}
-		for name, m := range inOrder(colliding) {
+			return ""
+		}))
+	})
+	for _, m := range b.mustShow(Agent) {
+		b.For(Agent, m.ID, func() { b.Expect(list).To(NameRight(b, m)) })
+	}
+}
+
+func chk__mapping__nameUnderscored(ctx context.Context, b *Bridge) {
+	list := b.allTools(ctx, b.As(Agent))
+	b.eachTool(list, func(page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
+	})
+	b.expire()
+	b.Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
+	b.eachTool(list, func(_ *Answer, t Tool) {
+		b.Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
+	})
+	known := b.KnownTool(ctx)
+	b.For(Agent, known, func() { b.Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
+	colliding := map[string]*fixtures.Method{}
+	for _, m := range b.colliding() {
+		if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
+			colliding[name] = m
 			b.For(Agent, name, func() {
+				b.Expect(list).To(HaveOnce(name))
 				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
+				b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
 			})
 		}
-	})
-
-	b.Check("mapping/name-portable", func(ctx SpecContext) {
-		b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
-				if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
-					return ""
-				}
-				return "another"
-			}))
+	}
+	if len(colliding) < 2 || b.DiscoveryTTL == 0 {
+		return // nobody knows when the bridge would show another order
+	}
+	gone := b.leaving()
+	other := b.Drupal.with("", gone)
+	slices.Reverse(other.Methods)
+	b.Replace(ctx, other)
+	if !b.Await(ctx, func() bool { names := b.listed(ctx); return len(names) > 0 && !contains(names, b.ToolName(gone)) }) {
+		return // fresh/ttl-expiry judges that
+	}
+	for name, m := range inOrder(colliding) {
+		b.For(Agent, name, func() {
+			b.Drupal.Mark()
+			b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
 		})
-	})
+	}
+}
 
-	b.Check("mapping/description-is-usage", func(ctx SpecContext) {
-		b.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, t Tool) string {
-			if m.Usage == "" || t["description"] == nil || t["description"] == m.Usage {
+func chk__mapping__namePortable(ctx context.Context, b *Bridge) {
+	b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
+			if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
 				return ""
 			}
-			return memberOf(t, "description") + fmt.Sprintf(" in place of %q", m.Usage)
-		})
+			return "another"
+		}))
 	})
+}
 
-	b.Check("mapping/title-from-attribute", func(ctx SpecContext) {
-		b.eachMethod(ctx, "its McpTool title as `title`", func(m *fixtures.Method, t Tool) string {
-			if m.MCP == nil || m.MCP.Title == "" || t["title"] == m.MCP.Title {
-				return ""
-			}
-			return memberOf(t, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
-		})
-	})
-
-	b.Check("mapping/annotations-from-attribute", func(ctx SpecContext) {
-		b.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, t Tool) string {
-			if m.MCP == nil || m.MCP.Annotations == nil {
-				return "" // list/tool-optional-members judges that
-			}
-			want, _ := published(m.MCP.Annotations).(map[string]any)
-			got, _ := t["annotations"].(map[string]any)
-			for _, name := range slices.Sorted(maps.Keys(want)) {
-				v, there := got[name]
-				if !there {
-					return fmt.Sprintf("no %q in %s", name, memberOf(t, "annotations"))
-				}
-				if d := exact.Diff(want[name], v); d != "" {
-					return fmt.Sprintf("another %q: %s", name, d)
-				}
-			}
-			return b.strangeNote(want, got)
-		})
-	})
-
-	b.Check("mapping/output-schema", func(ctx SpecContext) {
-		b.eachMethod(ctx, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, t Tool) string {
-			got, there := t["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
-			want := published(m.Output)
-			switch {
-			case m.Output != nil && len(texts(want)) == 0: // {} is no schema to PHP
-				return ""
-			case m.Output == nil && !there:
-				return ""
-			case m.Output == nil || !there:
-				return memberOf(t, "outputSchema")
-			}
-			if d := jsonschema.Difference(want, got, ""); d != "" {
-				return "another: " + d
-			}
+func chk__mapping__descriptionIsUsage(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, t Tool) string {
+		if m.Usage == "" || t["description"] == nil || t["description"] == m.Usage {
 			return ""
-		})
-	})
-
-	b.Check("mapping/input-object", func(ctx SpecContext) {
-		b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
-				schema := t.Input()
-				if schema == nil {
-					return "" // list/tool-required-members judges that
-				}
-				if schema["type"] != "object" {
-					return "the type " + exact.Short(schema["type"])
-				}
-				if properties, there := schema["properties"]; there && t.properties() == nil {
-					return "the properties " + exact.Short(properties)
-				}
-				return ""
-			}))
-		})
-	})
-
-	b.Check("mapping/no-params-object", func(ctx SpecContext) {
-		b.eachMethod(ctx, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, t Tool) string {
-			if m.ByPosition {
-				return ""
-			}
-			for _, member := range []string{"inputSchema", "outputSchema"} {
-				if f := listAsProperties(t[member], member); f != "" {
-					return f
-				}
-			}
-			return ""
-		})
-	})
-
-	b.Check("mapping/properties-complete", func(ctx SpecContext) {
-		b.eachMethod(ctx, "one property for every parameter, with its schema", func(m *fixtures.Method, t Tool) string {
-			if m.ByPosition || t.Input() == nil {
-				return ""
-			}
-			declared := map[string]bool{}
-			for _, p := range m.Params {
-				declared[p.Name] = true
-				if _, there := t.property(p.Name); !there {
-					return fmt.Sprintf("no property %q", p.Name)
-				}
-				if p.Factory != "" || p.Drupal != nil {
-					continue // mapping/factory-params and the area translate judge those
-				}
-				if f := t.propertyFault(p); f != "" {
-					return f
-				}
-			}
-			for _, name := range slices.Sorted(maps.Keys(t.properties())) {
-				if !declared[name] {
-					return fmt.Sprintf("the property %q, which is no parameter", name)
-				}
-			}
-			return ""
-		})
-	})
-
-	b.Check("mapping/param-description", func(ctx SpecContext) {
-		b.eachMethod(ctx, "each parameter's description as that of its property", func(m *fixtures.Method, t Tool) string {
-			for _, p := range m.Params {
-				property, there := t.property(p.Name)
-				if m.ByPosition || !there {
-					continue
-				}
-				schema, _ := property.(map[string]any)
-				got, described := schema["description"]
-				if p.Description == "" && !described || p.Description != "" && got == p.Description {
-					continue
-				}
-				own, _ := published(p.Resolved()).(map[string]any)
-				if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
-					continue // the schema has one of its own
-				}
-				return fmt.Sprintf("%s for %q in place of %s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
-			}
-			return ""
-		})
-	})
-
-	b.Check("mapping/required-exact", func(ctx SpecContext) {
-		b.eachMethod(ctx, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, t Tool) string {
-			if m.ByPosition || t.Input() == nil {
-				return ""
-			}
-			var want []any
-			for _, p := range m.Params {
-				if p.Required {
-					want = append(want, p.Name)
-				}
-			}
-			got, there := t.Input()["required"]
-			names, isList := got.([]any)
-			if !there && len(want) == 0 || isList && len(want) > 0 && len(names) == len(want) && sameNames(want, names) {
-				return ""
-			}
-			return fmt.Sprintf("%s in place of %s", describedAs(got, there), describedAs(want, len(want) > 0))
-		})
-	})
-
-	b.Check("mapping/factory-params", func(ctx SpecContext) {
-		judged := 0
-		b.eachMethod(ctx, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, t Tool) string {
-			for _, p := range m.Params {
-				if p.Factory == "" || m.ByPosition {
-					continue
-				}
-				judged++
-				if f := t.propertyFault(p); f != "" {
-					return f
-				}
-				property, _ := t.property(p.Name)
-				for _, text := range texts(property) {
-					if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
-						return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
-					}
-				}
-			}
-			return ""
-		})
-		if judged == 0 {
-			NotTestable("no tool of the agent's has a parameter from a factory")
 		}
+		return memberOf(t, "description") + fmt.Sprintf(" in place of %q", m.Usage)
 	})
+}
 
-	b.Check("mapping/by-position", func(ctx SpecContext) {
-		site := b.Drupal.Site()
-		if !slices.ContainsFunc(site.VisibleTo(userOf(site, Agent)), func(id string) bool { m, _ := site.Method(id); return m.ByPosition }) {
-			NotTestable("the site " + site.Name + " has no tool with parameters by position")
+func chk__mapping__titleFromAttribute(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "its McpTool title as `title`", func(m *fixtures.Method, t Tool) string {
+		if m.MCP == nil || m.MCP.Title == "" || t["title"] == m.MCP.Title {
+			return ""
 		}
-		b.eachMethod(ctx, "an object schema for parameters by position", func(m *fixtures.Method, t Tool) string {
-			if !m.ByPosition {
-				return ""
+		return memberOf(t, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
+	})
+}
+
+func chk__mapping__annotationsFromAttribute(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, t Tool) string {
+		if m.MCP == nil || m.MCP.Annotations == nil {
+			return "" // list/tool-optional-members judges that
+		}
+		want, _ := published(m.MCP.Annotations).(map[string]any)
+		got, _ := t["annotations"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			v, there := got[name]
+			if !there {
+				return fmt.Sprintf("no %q in %s", name, memberOf(t, "annotations"))
 			}
-			schema := t.Input() // its type is mapping/input-object's to judge
+			if d := exact.Diff(want[name], v); d != "" {
+				return fmt.Sprintf("another %q: %s", name, d)
+			}
+		}
+		return b.strangeNote(want, got)
+	})
+}
+
+func chk__mapping__outputSchema(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, t Tool) string {
+		got, there := t["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
+		want := published(m.Output)
+		switch {
+		case m.Output != nil && len(texts(want)) == 0: // {} is no schema to PHP
+			return ""
+		case m.Output == nil && !there:
+			return ""
+		case m.Output == nil || !there:
+			return memberOf(t, "outputSchema")
+		}
+		if d := jsonschema.Difference(want, got, ""); d != "" {
+			return "another: " + d
+		}
+		return ""
+	})
+}
+
+func chk__mapping__inputObject(ctx context.Context, b *Bridge) {
+	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
+		b.Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
+			schema := t.Input()
+			if schema == nil {
+				return "" // list/tool-required-members judges that
+			}
+			if schema["type"] != "object" {
+				return "the type " + exact.Short(schema["type"])
+			}
 			if properties, there := schema["properties"]; there && t.properties() == nil {
 				return "the properties " + exact.Short(properties)
 			}
-			required, _ := schema["required"].([]any)
-			if slices.ContainsFunc(required, func(v any) bool { _, text := v.(string); return !text }) {
-				return "required " + exact.Short(required)
-			}
 			return ""
-		})
+		}))
 	})
+}
 
-	b.Check("mapping/language", func(ctx SpecContext) {
-		who := b.newcomer()
-		for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
-			b.Drupal.Mark()
-			r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
-			r.MustSucceed()
-			b.Row(who.who, "", language, func() {
-				b.Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
-					asked := []string{}
-					for _, entry := range b.Drupal.Discoveries() {
-						asked = append(asked, entry.Header.Get("Accept-Language"))
-					}
-					switch {
-					case slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }):
-						return ""
-					case len(asked) == 0:
-						return "no request to it"
-					}
-					return "requests with the Accept-Language " + fewOf(asked)
-				}))
-			})
+func chk__mapping__noParamsObject(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, t Tool) string {
+		if m.ByPosition {
+			return ""
 		}
+		for _, member := range []string{"inputSchema", "outputSchema"} {
+			if f := listAsProperties(t[member], member); f != "" {
+				return f
+			}
+		}
+		return ""
 	})
-})
+}
+
+func chk__mapping__propertiesComplete(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "one property for every parameter, with its schema", func(m *fixtures.Method, t Tool) string {
+		if m.ByPosition || t.Input() == nil {
+			return ""
+		}
+		declared := map[string]bool{}
+		for _, p := range m.Params {
+			declared[p.Name] = true
+			if _, there := t.property(p.Name); !there {
+				return fmt.Sprintf("no property %q", p.Name)
+			}
+			if p.Factory != "" || p.Drupal != nil {
+				continue // mapping/factory-params and the area translate judge those
+			}
+			if f := t.propertyFault(p); f != "" {
+				return f
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.properties())) {
+			if !declared[name] {
+				return fmt.Sprintf("the property %q, which is no parameter", name)
+			}
+		}
+		return ""
+	})
+}
+
+func chk__mapping__paramDescription(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "each parameter's description as that of its property", func(m *fixtures.Method, t Tool) string {
+		for _, p := range m.Params {
+			property, there := t.property(p.Name)
+			if m.ByPosition || !there {
+				continue
+			}
+			schema, _ := property.(map[string]any)
+			got, described := schema["description"]
+			if p.Description == "" && !described || p.Description != "" && got == p.Description {
+				continue
+			}
+			own, _ := published(p.Resolved()).(map[string]any)
+			if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
+				continue // the schema has one of its own
+			}
+			return fmt.Sprintf("%s for %q in place of %s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
+		}
+		return ""
+	})
+}
+
+func chk__mapping__requiredExact(ctx context.Context, b *Bridge) {
+	b.eachMethod(ctx, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, t Tool) string {
+		if m.ByPosition || t.Input() == nil {
+			return ""
+		}
+		var want []any
+		for _, p := range m.Params {
+			if p.Required {
+				want = append(want, p.Name)
+			}
+		}
+		got, there := t.Input()["required"]
+		names, isList := got.([]any)
+		if !there && len(want) == 0 || isList && len(want) > 0 && len(names) == len(want) && sameNames(want, names) {
+			return ""
+		}
+		return fmt.Sprintf("%s in place of %s", describedAs(got, there), describedAs(want, len(want) > 0))
+	})
+}
+
+func chk__mapping__factoryParams(ctx context.Context, b *Bridge) {
+	judged := 0
+	b.eachMethod(ctx, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, t Tool) string {
+		for _, p := range m.Params {
+			if p.Factory == "" || m.ByPosition {
+				continue
+			}
+			judged++
+			if f := t.propertyFault(p); f != "" {
+				return f
+			}
+			property, _ := t.property(p.Name)
+			for _, text := range texts(property) {
+				if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
+					return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
+				}
+			}
+		}
+		return ""
+	})
+	if judged == 0 {
+		NotTestable("no tool of the agent's has a parameter from a factory")
+	}
+}
+
+func chk__mapping__byPosition(ctx context.Context, b *Bridge) {
+	site := b.Drupal.Site()
+	if !slices.ContainsFunc(site.VisibleTo(userOf(site, Agent)), func(id string) bool { m, _ := site.Method(id); return m.ByPosition }) {
+		NotTestable("the site " + site.Name + " has no tool with parameters by position")
+	}
+	b.eachMethod(ctx, "an object schema for parameters by position", func(m *fixtures.Method, t Tool) string {
+		if !m.ByPosition {
+			return ""
+		}
+		schema := t.Input() // its type is mapping/input-object's to judge
+		if properties, there := schema["properties"]; there && t.properties() == nil {
+			return "the properties " + exact.Short(properties)
+		}
+		required, _ := schema["required"].([]any)
+		if slices.ContainsFunc(required, func(v any) bool { _, text := v.(string); return !text }) {
+			return "required " + exact.Short(required)
+		}
+		return ""
+	})
+}
+
+func chk__mapping__language(ctx context.Context, b *Bridge) {
+	who := b.newcomer()
+	for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
+		b.Drupal.Mark()
+		r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
+		r.MustSucceed()
+		b.Row(who.who, "", language, func() {
+			b.Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
+				asked := []string{}
+				for _, entry := range b.Drupal.Discoveries() {
+					asked = append(asked, entry.Header.Get("Accept-Language"))
+				}
+				switch {
+				case slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }):
+					return ""
+				case len(asked) == 0:
+					return "no request to it"
+				}
+				return "requests with the Accept-Language " + fewOf(asked)
+			}))
+		})
+	}
+}
 
 // strangeNote says which of a tool's annotations is another method's: a list, an object or a number that stands under the
 // same name there, and not in the tool's own attribute. Others a bridge may have added itself. "" where none is.

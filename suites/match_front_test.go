@@ -17,7 +17,7 @@ func answered(t *testing.T, status int, body string, header ...string) *Answer {
 		t.Fatal(err)
 	}
 	a := &Answer{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
-		bridge: &Bridge{contract: contract}}
+		bridge: &Bridge{Environment: &Environment{contract: contract}}}
 	for i := 0; i+1 < len(header); i += 2 {
 		a.Header[header[i]] = []string{header[i+1]}
 	}

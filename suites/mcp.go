@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -20,163 +19,174 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("mcp/initialize", func(ctx SpecContext) {
-		offered := b.sessionRevisions(ctx)
-		b.Expect(offered).NotTo(BeEmpty(), mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
-		for _, revision := range offered {
-			b.Row(Agent, "", string(revision), func() { b.opensWell(ctx, revision) })
+// checks__mcp__mcp are the checks of this file.
+var checks__mcp__mcp = []Check{
+	{ID: "mcp/initialize", Sees: Front, Run: chk__mcp__initialize},
+	{ID: "mcp/tools-list", Sees: Front, Run: chk__mcp__toolsList},
+	{ID: "mcp/invalid-cursor", Sees: Front, Run: chk__mcp__invalidCursor},
+	{ID: "mcp/unknown-tool", Sees: Front, Run: chk__mcp__unknownTool},
+	{ID: "mcp/invalid-arguments", Sees: Front, Run: chk__mcp__invalidArguments},
+	{ID: "mcp/execution-error", Sees: Site, Run: chk__mcp__executionError},
+	{ID: "mcp/structured-content", Sees: Site, Run: chk__mcp__structuredContent},
+	{ID: "mcp/client-tolerance", Sees: Front, Run: chk__mcp__clientTolerance},
+	{ID: "mcp/empty-map", Sees: Site, Run: chk__mcp__emptyMap},
+}
+
+func chk__mcp__initialize(ctx context.Context, b *Bridge) {
+	offered := b.sessionRevisions(ctx)
+	b.Expect(offered).NotTo(BeEmpty(), mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
+	for _, revision := range offered {
+		b.Row(Agent, "", string(revision), func() { b.opensWell(ctx, revision) })
+	}
+	unknown := b.As(Agent).MCP(ctx, "1999-01-01")
+	b.Row(Agent, "", "a version that nobody knows", func() {
+		b.Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
+			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
+				return a.rpcOutcome()
+			}
+			return ""
+		}))
+	})
+}
+
+func chk__mcp__toolsList(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		for _, who := range b.callers(Agent, Discoverer) {
+			b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
 		}
-		unknown := b.As(Agent).MCP(ctx, "1999-01-01")
-		b.Row(Agent, "", "a version that nobody knows", func() {
-			b.Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
-				if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
-					return a.rpcOutcome()
-				}
-				return ""
-			}))
+		for _, who := range b.callers(Outsider, NoRPC, Anonymous) {
+			b.For(who, "", func() { b.notShown(ctx, revision, who) })
+		}
+	}
+}
+
+func chk__mcp__invalidCursor(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		b.Row(Agent, "", "in "+string(revision), func() { b.Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
+	}
+}
+
+func chk__mcp__unknownTool(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		if b.Drupal != nil {
+			denied := b.DeniedTool(Discoverer, Agent)
+			known := b.otherTool(denied)
+			b.Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
+			refuses := func(s *Session, name, what string) {
+				b.For(s.Client.who, name, func() {
+					b.Drupal.Mark()
+					r := s.CallTool(ctx, name, Args{})
+					b.Expect(r).To(BeProtocolError("-32602"), what)
+					b.Expect(r).To(HaveRun(name, 0), what)
+				})
+			}
+			if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
+				refuses(s, loud, "a tool's name in another case")
+			}
+			refuses(s, b.HiddenMethods()[0], "a method that is no tool")
+			refuses(b.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
+			b.deniedSince(ctx, revision, denied)
+		} else {
+			s.MustListTools(ctx)
+		}
+		b.For(Agent, noSuchTool, func() {
+			nobodys := s.CallTool(ctx, noSuchTool, Args{})
+			b.Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
+			b.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
 		})
-	})
+	}
+}
 
-	b.Check("mcp/tools-list", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			for _, who := range b.callers(Agent, Discoverer) {
-				b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
-			}
-			for _, who := range b.callers(Outsider, NoRPC, Anonymous) {
-				b.For(who, "", func() { b.notShown(ctx, revision, who) })
-			}
+func chk__mcp__invalidArguments(ctx context.Context, b *Bridge) {
+	if b.Drupal == nil {
+		NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
+	}
+	echo := b.echoTool()
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
+		r := s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
+		if revision == MCP2025June && r.RPCCode() == "-32602" {
+			continue
 		}
-	})
+		b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { b.Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
+	}
+}
 
-	b.Check("mcp/invalid-cursor", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-			b.Row(Agent, "", "in "+string(revision), func() { b.Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
-		}
-	})
+func chk__mcp__executionError(ctx context.Context, b *Bridge) {
+	failing := b.failingTool()
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
+		b.Row(Agent, b.ToolName(failing.ID), "in "+string(revision), func() {
+			failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
+			b.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+			b.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+		})
+	}
+}
 
-	b.Check("mcp/unknown-tool", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			if b.Drupal != nil {
-				denied := b.DeniedTool(Discoverer, Agent)
-				known := b.otherTool(denied)
-				b.Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
-				refuses := func(s *Session, name, what string) {
-					b.For(s.Client.who, name, func() {
-						b.Drupal.Mark()
-						r := s.CallTool(ctx, name, Args{})
-						b.Expect(r).To(BeProtocolError("-32602"), what)
-						b.Expect(r).To(HaveRun(name, 0), what)
-					})
-				}
-				if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
-					refuses(s, loud, "a tool's name in another case")
-				}
-				refuses(s, b.HiddenMethods()[0], "a method that is no tool")
-				refuses(b.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
-				b.deniedSince(ctx, revision, denied)
-			} else {
-				s.MustListTools(ctx)
-			}
-			b.For(Agent, noSuchTool, func() {
-				nobodys := s.CallTool(ctx, noSuchTool, Args{})
-				b.Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
-				b.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
-			})
-		}
-	})
-
-	b.Check("mcp/invalid-arguments", func(ctx SpecContext) {
-		if b.Drupal == nil {
-			NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
-		}
-		echo := b.echoTool()
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
-			r := s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
-			if revision == MCP2025June && r.RPCCode() == "-32602" {
+func chk__mcp__structuredContent(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		l := s.MustListTools(ctx)
+		judged := 0
+		for _, m := range b.agentTools() {
+			tool, listed := l.find(b.ToolName(m.ID))
+			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
 				continue
 			}
-			b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { b.Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
-		}
-	})
-
-	b.Check("mcp/execution-error", func(ctx SpecContext) {
-		failing := b.failingTool()
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
-			b.Row(Agent, b.ToolName(failing.ID), "in "+string(revision), func() {
-				failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
-				b.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
-				b.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+			judged++
+			b.For(Agent, tool.Name(), func() {
+				called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
+				b.Expect(called).To(GiveStructured(m, tool, revision))
+				b.Expect(called).To(BeValid(revision, mcpschema.CallTool))
 			})
 		}
-	})
-
-	b.Check("mcp/structured-content", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			l := s.MustListTools(ctx)
-			judged := 0
-			for _, m := range b.agentTools() {
-				tool, listed := l.find(b.ToolName(m.ID))
-				if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
-					continue
-				}
-				judged++
-				b.For(Agent, tool.Name(), func() {
-					called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
-					b.Expect(called).To(GiveStructured(m, tool, revision))
-					b.Expect(called).To(BeValid(revision, mcpschema.CallTool))
-				})
-			}
-			if judged == 0 {
-				NotTestable("no tool with an outputSchema and a fixed result is listed")
-			}
-		}
-	})
-
-	b.Check("mcp/client-tolerance", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
-				b.For(Agent, t.Name(), func() {
-					for _, fault := range []string{clientFault(t, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))} {
-						b.Expect(fault).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", t.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
-					}
-				})
-			}
-		}
-	})
-
-	b.Check("mcp/empty-map", func(ctx SpecContext) {
-		judged := 0
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			for _, m := range b.agentTools() {
-				if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
-					continue
-				}
-				judged++
-				b.For(Agent, b.ToolName(m.ID), func() {
-					b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
-						if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
-							return a.rpcOutcome()
-						}
-						return ""
-					}), "PHP's [] for an object, in %s", revision)
-				})
-			}
-		}
 		if judged == 0 {
-			NotTestable("the site has no tool that gives [] for an object")
+			NotTestable("no tool with an outputSchema and a fixed result is listed")
 		}
-	})
-})
+	}
+}
+
+func chk__mcp__clientTolerance(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
+			b.For(Agent, t.Name(), func() {
+				for _, fault := range []string{clientFault(t, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))} {
+					b.Expect(fault).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", t.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
+				}
+			})
+		}
+	}
+}
+
+func chk__mcp__emptyMap(ctx context.Context, b *Bridge) {
+	judged := 0
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		for _, m := range b.agentTools() {
+			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
+				continue
+			}
+			judged++
+			b.For(Agent, b.ToolName(m.ID), func() {
+				b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
+					if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+						return a.rpcOutcome()
+					}
+					return ""
+				}), "PHP's [] for an object, in %s", revision)
+			})
+		}
+	}
+	if judged == 0 {
+		NotTestable("the site has no tool that gives [] for an object")
+	}
+}
 
 // opensWell holds a session's opening, and the form of what comes after it, to a revision.
 func (b *Bridge) opensWell(ctx context.Context, revision Revision) {

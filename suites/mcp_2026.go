@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -26,72 +25,75 @@ var wrongHeaders = []wrongHeader{
 	{"another version", "MCP-Protocol-Version", string(MCP2025November), ""},
 }
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("mcp/stateless-2026", func(ctx SpecContext) {
-		s := b.As(Agent).MCP(ctx, MCP2026July)
-		b.Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
-		b.Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
-		first := s.ListTools(ctx, "")
-		b.Expect(first).To(HaveTools())
-		for _, page := range s.ListAllTools(ctx).Pages {
-			b.Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
-			b.Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
-		}
-		for _, w := range wrongHeaders {
-			h := s.headers("tools/list", nil)
-			h.Del(w.name)
-			if w.value != "" {
-				h.Set(w.name, w.value)
-			}
-			b.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
-				r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
-				b.Expect(r).To(BeRefusedWith(400))
-				if w.code != "" {
-					b.Expect(r).To(BeProtocolError(w.code))
-				}
-			})
-		}
-		for what, meta := range inOrder(map[string]map[string]any{
-			"no _meta": nil, "a _meta without the version": {metaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {metaVersion: string(MCP2026July)},
-		}) {
-			params := map[string]any{}
-			if meta != nil {
-				params["_meta"] = meta
-			}
-			b.Row(Agent, "", what, func() {
-				bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
-				b.Expect(bare).To(BeRefusedWith(400))
-				b.Expect(bare).To(BeProtocolError("-32602"))
-			})
-		}
+// checks__mcp__mcp_2026 are the checks of this file.
+var checks__mcp__mcp_2026 = []Check{
+	{ID: "mcp/stateless-2026", Sees: Front, Run: chk__mcp__stateless2026},
+}
 
-		future := &Session{Client: s.Client, Revision: "2999-01-01"}
-		b.Row(Agent, "", "a revision that nobody knows", func() {
-			refused := future.ListTools(ctx, "")
-			b.Expect(refused).To(BeRefusedWith(400))
-			b.Expect(refused).To(BeProtocolError("-32022"))
-			b.Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
-				failure, _ := a.RPC()["error"].(map[string]any)
-				data, _ := failure["data"].(map[string]any)
-				if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
-					return a.rpcOutcome()
-				}
-				return ""
-			}))
-		})
-		b.Row(Agent, "", "a method that nobody has", func() {
-			unknown := s.Call(ctx, "no/such/method", map[string]any{})
-			b.Expect(unknown).To(BeRefusedWith(404))
-			b.Expect(unknown).To(BeProtocolError("-32601"))
-		})
-		if b.Drupal != nil {
-			b.namedByHeader(ctx, s)
+func chk__mcp__stateless2026(ctx context.Context, b *Bridge) {
+	s := b.As(Agent).MCP(ctx, MCP2026July)
+	b.Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
+	b.Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
+	first := s.ListTools(ctx, "")
+	b.Expect(first).To(HaveTools())
+	for _, page := range s.ListAllTools(ctx).Pages {
+		b.Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
+		b.Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
+	}
+	for _, w := range wrongHeaders {
+		h := s.headers("tools/list", nil)
+		h.Del(w.name)
+		if w.value != "" {
+			h.Set(w.name, w.value)
 		}
-		if b.Claims("mcp-list-changed") && s.declaresListChanged() {
-			b.subscribed(ctx)
+		b.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
+			r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
+			b.Expect(r).To(BeRefusedWith(400))
+			if w.code != "" {
+				b.Expect(r).To(BeProtocolError(w.code))
+			}
+		})
+	}
+	for what, meta := range inOrder(map[string]map[string]any{
+		"no _meta": nil, "a _meta without the version": {metaCapabilities: map[string]any{}}, "a _meta without the client's capabilities": {metaVersion: string(MCP2026July)},
+	}) {
+		params := map[string]any{}
+		if meta != nil {
+			params["_meta"] = meta
 		}
+		b.Row(Agent, "", what, func() {
+			bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
+			b.Expect(bare).To(BeRefusedWith(400))
+			b.Expect(bare).To(BeProtocolError("-32602"))
+		})
+	}
+
+	future := &Session{Client: s.Client, Revision: "2999-01-01"}
+	b.Row(Agent, "", "a revision that nobody knows", func() {
+		refused := future.ListTools(ctx, "")
+		b.Expect(refused).To(BeRefusedWith(400))
+		b.Expect(refused).To(BeProtocolError("-32022"))
+		b.Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
+			failure, _ := a.RPC()["error"].(map[string]any)
+			data, _ := failure["data"].(map[string]any)
+			if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
+				return a.rpcOutcome()
+			}
+			return ""
+		}))
 	})
-})
+	b.Row(Agent, "", "a method that nobody has", func() {
+		unknown := s.Call(ctx, "no/such/method", map[string]any{})
+		b.Expect(unknown).To(BeRefusedWith(404))
+		b.Expect(unknown).To(BeProtocolError("-32601"))
+	})
+	if b.Drupal != nil {
+		b.namedByHeader(ctx, s)
+	}
+	if b.Claims("mcp-list-changed") && s.declaresListChanged() {
+		b.subscribed(ctx)
+	}
+}
 
 // subscribed holds subscriptions/listen to its form: it is acknowledged before all else, with what will be told of.
 func (b *Bridge) subscribed(ctx context.Context) {

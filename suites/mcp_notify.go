@@ -10,59 +10,61 @@ import (
 	"slices"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("fresh/notify", func(ctx SpecContext) {
-		if b.DiscoveryTTL == 0 {
-			NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
-		}
-		streams := map[Revision]*listener{}
-		for _, revision := range b.notifyingRevisions(ctx) {
-			streams[revision] = b.As(Agent).listen(ctx, revision, toolChanges)
-		}
-		b.Expect(streams).NotTo(BeEmpty(), mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
-		var deaf *listener
-		if streams[MCP2026July] != nil {
-			deaf = b.As(Agent).listen(ctx, MCP2026July, map[string]any{})
-		}
-		b.expire()
-		early := within(ctx, b.lookAgain(), func() bool { return len(told(streams)) > 0 })
-		b.Expect(early).To(BeFalse(), mismatch("nothing changed", "no "+listChanged, "one"))
-		before := b.Drupal.Site()
-		b.Drupal.mock.SetSite(b.Drupal.with(arrivalOld, ""))
-		DeferCleanup(func(ctx SpecContext) {
-			b.Drupal.mock.SetSite(before)
-			b.Await(ctx, func() bool { return !contains(b.As(Agent).listedByMCP(ctx), b.ToolName(arrival)) })
-		})
-		heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
-		if !heard {
-			for revision := range inOrder(streams) {
-				b.Expect(told(streams)).To(ContainElement(revision), mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", b.patience(), revision), "none"))
-			}
-		}
-		for revision, l := range inOrder(streams) {
-			for _, message := range l.messages() {
-				if message["method"] == listChanged {
-					b.Expect(message).NotTo(HaveKey("id"), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
-					b.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
-				}
-			}
-			b.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
-			b.Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
-				To(BeTrue(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
-		}
-		b.toldOfSchemas(ctx, streams)
-		if deaf != nil {
-			b.Expect(deaf.changes()).To(BeZero(), mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
-		}
+// checks__mcp__mcp_notify are the checks of this file.
+var checks__mcp__mcp_notify = []Check{
+	{ID: "fresh/notify", Sees: Site, Run: chk__mcp__notify},
+}
+
+func chk__mcp__notify(ctx context.Context, b *Bridge) {
+	if b.DiscoveryTTL == 0 {
+		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+	}
+	streams := map[Revision]*listener{}
+	for _, revision := range b.notifyingRevisions(ctx) {
+		streams[revision] = b.As(Agent).listen(ctx, revision, toolChanges)
+	}
+	b.Expect(streams).NotTo(BeEmpty(), mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
+	var deaf *listener
+	if streams[MCP2026July] != nil {
+		deaf = b.As(Agent).listen(ctx, MCP2026July, map[string]any{})
+	}
+	b.expire()
+	early := within(ctx, b.lookAgain(), func() bool { return len(told(streams)) > 0 })
+	b.Expect(early).To(BeFalse(), mismatch("nothing changed", "no "+listChanged, "one"))
+	before := b.Drupal.Site()
+	b.Drupal.mock.SetSite(b.Drupal.with(arrivalOld, ""))
+	Cleanup(func(ctx context.Context) {
+		b.Drupal.mock.SetSite(before)
+		b.Await(ctx, func() bool { return !contains(b.As(Agent).listedByMCP(ctx), b.ToolName(arrival)) })
 	})
-})
+	heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
+	if !heard {
+		for revision := range inOrder(streams) {
+			b.Expect(told(streams)).To(ContainElement(revision), mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", b.patience(), revision), "none"))
+		}
+	}
+	for revision, l := range inOrder(streams) {
+		for _, message := range l.messages() {
+			if message["method"] == listChanged {
+				b.Expect(message).NotTo(HaveKey("id"), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
+				b.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
+			}
+		}
+		b.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+		b.Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
+			To(BeTrue(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
+	}
+	b.toldOfSchemas(ctx, streams)
+	if deaf != nil {
+		b.Expect(deaf.changes()).To(BeZero(), mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
+	}
+}
 
 // toldOfSchemas changes the inputSchema of the arrived tool, and holds the streams to telling of that as well.
 func (b *Bridge) toldOfSchemas(ctx context.Context, streams map[Revision]*listener) {
@@ -188,7 +190,7 @@ func (c Client) listen(ctx context.Context, revision Revision, wanted map[string
 	s := c.MustMCP(ctx, revision)
 	s.MustListTools(ctx)
 	streaming, cancel := context.WithCancel(ctx)
-	DeferCleanup(cancel)
+	Cleanup(func(context.Context) { cancel() })
 	resp, err := s.openStream(streaming, wanted)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		c.bridge.Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))

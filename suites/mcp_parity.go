@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -13,21 +12,24 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("mcp/parity", func(ctx SpecContext) {
-		if !b.Claims("tools") {
-			skip(notApplicable, Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
+// checks__mcp__mcp_parity are the checks of this file.
+var checks__mcp__mcp_parity = []Check{
+	{ID: "mcp/parity", Sees: Front, Run: chk__mcp__parity},
+}
+
+func chk__mcp__parity(ctx context.Context, b *Bridge) {
+	if !b.Claims("tools") {
+		skip(notApplicable, Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
+	}
+	for _, revision := range b.revisions(ctx) {
+		for _, who := range b.callers(Agent, Discoverer) {
+			b.sameTools(ctx, revision, who)
 		}
-		for _, revision := range b.revisions(ctx) {
-			for _, who := range b.callers(Agent, Discoverer) {
-				b.sameTools(ctx, revision, who)
-			}
-			b.sameCalls(ctx, revision)
-			b.sameArguments(ctx, revision)
-		}
-		b.sameAfterChange(ctx)
-	})
-})
+		b.sameCalls(ctx, revision)
+		b.sameArguments(ctx, revision)
+	}
+	b.sameAfterChange(ctx)
+}
 
 // sameTools holds what MCP shows a caller against what the three endpoints show.
 func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity) {

@@ -8,51 +8,53 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("mcp/stdio", func(ctx SpecContext) {
-		if b.stdio == nil {
-			NotTestable("how the bridge is started for stdio is unknown: give --exec with --mcp-stdio")
+// checks__mcp__mcp_stdio are the checks of this file.
+var checks__mcp__mcp_stdio = []Check{
+	{ID: "mcp/stdio", Sees: Front, Run: chk__mcp__stdio},
+}
+
+func chk__mcp__stdio(ctx context.Context, b *Bridge) {
+	if b.stdio == nil {
+		NotTestable("how the bridge is started for stdio is unknown: give --exec with --mcp-stdio")
+	}
+	revisions := []Revision{MCP2025November, MCP2025June}
+	if b.Claims("mcp-2026") {
+		revisions = append(revisions, MCP2026July)
+	}
+	spoken := 0
+	for _, revision := range revisions {
+		p := b.dialStdio(ctx, revision)
+		if !p.open(ctx) {
+			continue // one of the revisions is enough
 		}
-		revisions := []Revision{MCP2025November, MCP2025June}
-		if b.Claims("mcp-2026") {
-			revisions = append(revisions, MCP2026July)
+		spoken++
+		opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.stateless()]
+		b.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
+		names := p.listAll(ctx)
+		if b.Drupal != nil {
+			b.Expect(b.shownFault(Service, names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
+			b.Expect(repeated(names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(names)))))
+			called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
+			result, _ := called["result"].(map[string]any)
+			b.Expect(result).To(HaveKey("content"), mismatch("tools/call over stdio", "a result", exact.Short(called)))
+			b.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
+			b.Expect(result["isError"]).NotTo(Equal(true), mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
+			p.callsWell(ctx, b)
 		}
-		spoken := 0
-		for _, revision := range revisions {
-			p := b.dialStdio(ctx, revision)
-			if !p.open(ctx) {
-				continue // one of the revisions is enough
-			}
-			spoken++
-			opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.stateless()]
-			b.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
-			names := p.listAll(ctx)
-			if b.Drupal != nil {
-				b.Expect(b.shownFault(Service, names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
-				b.Expect(repeated(names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(names)))))
-				called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
-				result, _ := called["result"].(map[string]any)
-				b.Expect(result).To(HaveKey("content"), mismatch("tools/call over stdio", "a result", exact.Short(called)))
-				b.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
-				b.Expect(result["isError"]).NotTo(Equal(true), mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
-				p.callsWell(ctx, b)
-			}
-			refused := p.call(ctx, "tools/call", map[string]any{"name": noSuchTool, "arguments": map[string]any{}})
-			b.Expect(codeOf(refused)).To(Equal("-32602"), mismatch(fmt.Sprintf("tools/call of %s over stdio", noSuchTool), "the protocol error -32602", exact.Short(refused)))
-			unknown := p.call(ctx, "no/such/method", map[string]any{})
-			b.Expect(codeOf(unknown)).To(Equal("-32601"), mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
-			b.Expect(p.strange).To(BeEmpty(), mismatch("stdout of the bridge", "protocol messages only", fewOf(p.strange)))
-		}
-		b.Expect(spoken).NotTo(BeZero(), mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
-	})
-})
+		refused := p.call(ctx, "tools/call", map[string]any{"name": noSuchTool, "arguments": map[string]any{}})
+		b.Expect(codeOf(refused)).To(Equal("-32602"), mismatch(fmt.Sprintf("tools/call of %s over stdio", noSuchTool), "the protocol error -32602", exact.Short(refused)))
+		unknown := p.call(ctx, "no/such/method", map[string]any{})
+		b.Expect(codeOf(unknown)).To(Equal("-32601"), mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
+		b.Expect(p.strange).To(BeEmpty(), mismatch("stdout of the bridge", "protocol messages only", fewOf(p.strange)))
+	}
+	b.Expect(spoken).NotTo(BeZero(), mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
+}
 
 // callsWell holds calls over stdio to what they are over HTTP: a method that fails is a result with isError, and a line
 // is as long as what it carries.
@@ -99,7 +101,7 @@ func (b *Bridge) dialStdio(ctx context.Context, revision Revision) *pipe {
 	if err != nil {
 		NotTestable("the bridge does not start for stdio: " + err.Error())
 	}
-	DeferCleanup(conn.Close)
+	Cleanup(func(context.Context) { conn.Close() })
 	p := &pipe{bridge: b, session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
 	go func() {
 		defer close(p.lines)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -16,84 +15,90 @@ import (
 // unknownVersions are values of MCP-Protocol-Version that no revision has: before, after and between them, and no date.
 var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
 
-var _ = Area("mcp", func(b *Bridge) {
-	b.Check("mcp/bad-version-header", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-			for _, version := range unknownVersions {
-				h := s.headers("tools/list", nil)
-				h.Set("MCP-Protocol-Version", version)
-				b.Row(Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
-					b.Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400))
-				})
-			}
-		}
-	})
+// checks__mcp__mcp_transport are the checks of this file.
+var checks__mcp__mcp_transport = []Check{
+	{ID: "mcp/bad-version-header", Sees: Front, Run: chk__mcp__badVersionHeader},
+	{ID: "mcp/origin", Sees: Front, Run: chk__mcp__origin},
+	{ID: "mcp/session", Sees: Front, Run: chk__mcp__session},
+	{ID: "mcp/notification-202", Sees: Front, Run: chk__mcp__notification202},
+}
 
-	b.Check("mcp/origin", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-			refused := []int{403}
-			if revision == MCP2025June { // which does not say how
-				refused = []int{400, 401, 403, 404, 421}
-			}
-			for _, origin := range b.foreignOrigins() {
-				h := s.headers("tools/list", nil)
-				h.Set("Origin", origin)
-				b.Row(Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
-					b.Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
-				})
-			}
-			b.guardsSession(ctx, s, b.foreignOrigins()[0])
+func chk__mcp__badVersionHeader(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		for _, version := range unknownVersions {
+			h := s.headers("tools/list", nil)
+			h.Set("MCP-Protocol-Version", version)
+			b.Row(Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
+				b.Expect(s.send(ctx, s.message(77, "tools/list", map[string]any{}), h)).To(BeRefusedWith(400))
+			})
 		}
-	})
+	}
+}
 
-	b.Check("mcp/session", func(ctx SpecContext) {
-		revisions := b.sessionRevisions(ctx)
-		if len(revisions) == 0 {
-			NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+func chk__mcp__origin(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		refused := []int{403}
+		if revision == MCP2025June { // which does not say how
+			refused = []int{400, 401, 403, 404, 421}
 		}
-		for _, revision := range revisions {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-			if s.ID == "" {
-				continue // a bridge may do without sessions
-			}
-			stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-			b.Row(Agent, "", "a session that nobody opened", func() { b.Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404)) })
-			for _, who := range b.callers(Discoverer, Anonymous) {
-				b.For(who, "", func() { b.notLent(ctx, s, who) })
-			}
-			ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
-			if ended.Status == http.StatusMethodNotAllowed {
-				continue // a bridge may refuse that clients end a session
-			}
-			b.Row(Agent, "", "a session that was ended", func() { b.Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404)) })
+		for _, origin := range b.foreignOrigins() {
+			h := s.headers("tools/list", nil)
+			h.Set("Origin", origin)
+			b.Row(Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
+				b.Expect(s.send(ctx, s.message(78, "tools/list", map[string]any{}), h)).To(BeRefusedWith(refused...))
+			})
 		}
-	})
+		b.guardsSession(ctx, s, b.foreignOrigins()[0])
+	}
+}
 
-	b.Check("mcp/notification-202", func(ctx SpecContext) {
-		for _, revision := range b.revisions(ctx) {
-			s := b.As(Agent).MustMCP(ctx, revision)
-			methods := []string{"notifications/initialized", "notifications/cancelled"}
-			if revision.stateless() {
-				methods = methods[1:]
-			}
-			for _, method := range methods {
-				b.Row(Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
-					b.Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
-						if a.Status != http.StatusAccepted || len(a.Body) > 0 {
-							return a.Outcome()
-						}
-						return ""
-					}))
-				})
-			}
+func chk__mcp__session(ctx context.Context, b *Bridge) {
+	revisions := b.sessionRevisions(ctx)
+	if len(revisions) == 0 {
+		NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+	}
+	for _, revision := range revisions {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		b.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		if s.ID == "" {
+			continue // a bridge may do without sessions
 		}
-	})
-})
+		stranger := &Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
+		b.Row(Agent, "", "a session that nobody opened", func() { b.Expect(stranger.ListTools(ctx, "")).To(BeRefusedWith(404)) })
+		for _, who := range b.callers(Discoverer, Anonymous) {
+			b.For(who, "", func() { b.notLent(ctx, s, who) })
+		}
+		ended := s.Client.Send(ctx, Request{Method: http.MethodDelete, Path: MCPPath, Header: s.headers("", nil)})
+		if ended.Status == http.StatusMethodNotAllowed {
+			continue // a bridge may refuse that clients end a session
+		}
+		b.Row(Agent, "", "a session that was ended", func() { b.Expect(s.ListTools(ctx, "")).To(BeRefusedWith(404)) })
+	}
+}
+
+func chk__mcp__notification202(ctx context.Context, b *Bridge) {
+	for _, revision := range b.revisions(ctx) {
+		s := b.As(Agent).MustMCP(ctx, revision)
+		methods := []string{"notifications/initialized", "notifications/cancelled"}
+		if revision.stateless() {
+			methods = methods[1:]
+		}
+		for _, method := range methods {
+			b.Row(Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
+				b.Expect(s.notify(ctx, method)).To(Meet("202 without a body", func(a *Answer) string {
+					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+						return a.Outcome()
+					}
+					return ""
+				}))
+			})
+		}
+	}
+}
 
 // foreignOrigins are those of pages that are none of the bridge's: of another host, also where it begins or ends like
 // the bridge's own, and of a sandbox.

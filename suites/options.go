@@ -195,8 +195,8 @@ func BaseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// newBridge checks what the run was told and makes the bridge that the checks see.
-func newBridge(target Target, o Options) (*Bridge, error) {
+// newRun checks what the run was told and makes it ready.
+func newRun(target Target, o Options) (*Environment, error) {
 	contract, err := contract.Load()
 	if err != nil {
 		return nil, err
@@ -220,44 +220,44 @@ func newBridge(target Target, o Options) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bridge{
+	r := &Environment{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
 		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &generate.Makers{}), taken: map[takenBy]*generate.Maker{},
 		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
-		redact: o.Redactor(), selected: selected, judged: map[string]bool{},
+		redact: o.Redactor(), selected: selected,
 	}
 	if o.Rate > 0 {
-		b.pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
-		b.patterns = *o.Patterns
+		r.patterns = *o.Patterns
 	}
 	for who, creds := range o.Credentials {
-		b.credentials[who] = creds
+		r.credentials[who] = creds
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		b.credentials[Agent] = Credentials{User: u.User.Username(), Password: password}
+		r.credentials[Agent] = Credentials{User: u.User.Username(), Password: password}
 		u.User = nil
 	}
 	if o.Drupal != nil {
-		b.Upstream = &Upstream{recorder: o.Drupal}
-		b.Drupal = &Drupal{Upstream: b.Upstream, mock: o.Drupal}
-		if _, ok := b.Drupal.Site().User(string(Agent)); !ok {
-			return nil, usage("the site %s has no user %s, whom the checks sign in as", b.Drupal.Site().Name, Agent)
+		r.Upstream = &Upstream{recorder: o.Drupal}
+		r.Drupal = &Drupal{Upstream: r.Upstream, mock: o.Drupal}
+		if _, ok := r.Drupal.Site().User(string(Agent)); !ok {
+			return nil, usage("the site %s has no user %s, whom the checks sign in as", r.Drupal.Site().Name, Agent)
 		}
-	} else if _, ok := b.credentials[Agent]; !ok {
-		b.credentials[Agent] = Credentials{}
+	} else if _, ok := r.credentials[Agent]; !ok {
+		r.credentials[Agent] = Credentials{}
 	}
 	if o.Recorder != nil && o.Drupal == nil {
-		b.Upstream = &Upstream{recorder: o.Recorder}
+		r.Upstream = &Upstream{recorder: o.Recorder}
 	}
-	for _, creds := range b.credentials {
-		b.redact.Add(creds.secrets()...)
+	for _, creds := range r.credentials {
+		r.redact.Add(creds.secrets()...)
 	}
-	b.url = u.String()
-	return b, nil
+	r.url = u.String()
+	return r, nil
 }
 
 func defaulted[T int | time.Duration | int64](value, otherwise T) T {

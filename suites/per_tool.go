@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -20,111 +19,117 @@ const scoped = "content.scoped"
 
 var scopes = []string{"content:read", "content:write"}
 
-var _ = Area("per-tool", func(b *Bridge) {
-	b.Check("per-tool/answers", func(ctx SpecContext) {
-		known, echo := b.knownMethod(), b.echoTool()
-		for _, id := range []any{"abc", 7, "7"} {
-			b.Row(Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { b.Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id)) })
-			b.Row(Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-				b.Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id))
-			})
-		}
-		params := echo.arguments("é+&% {}")
-		call := rpcBody(echo.ID, params, 1)
-		for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).PostAt(ctx, echo.ID, call), "by GET ?query=": b.As(Agent).AskAt(ctx, echo.ID, call)}) {
-			b.Row(Agent, echo.ID, how, func() {
-				b.Expect(r).To(AnswerRPC(1))
-				b.Expect(r).To(GiveResult(string(encode(params))))
-			})
-		}
-	})
+// checks__pertool__per_tool are the checks of this file.
+var checks__pertool__per_tool = []Check{
+	{ID: "per-tool/answers", Sees: Site, Run: chk__pertool__answers},
+	{ID: "per-tool/name-binds", Sees: Site, Run: chk__pertool__nameBinds},
+	{ID: "per-tool/scopes", Sees: Site, Run: chk__pertool__scopes},
+	{ID: "per-tool/unknown-404", Sees: Site, Run: chk__pertool__unknown404},
+}
 
-	b.Check("per-tool/name-binds", func(ctx SpecContext) {
-		known, other := b.knownMethod(), b.HiddenMethods()[0]
-		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
-		for _, method := range []string{other, b.echoTool().ID} {
-			for how, ask := range inOrder(map[string]func() *Answer{
-				"by POST":        func() *Answer { return b.As(Agent).CallAt(ctx, known, method, Args{}, 1) },
-				"by GET ?query=": func() *Answer { return b.As(Agent).AskAt(ctx, known, rpcBody(method, Args{}, 1)) },
-			}) {
-				b.Row(Agent, method, how, func() {
-					b.Drupal.Mark()
-					r := ask()
-					b.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
-					b.Expect(r).To(HaveRun(method, 0), "the method "+method+" at the tool "+known)
-				})
-			}
-		}
-		b.Row(Agent, known, "no method", func() {
-			b.Drupal.Mark()
-			r := b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
-			b.Expect(r).To(beRPCRefused())
-			b.Expect(r).To(HaveRun(known, 0))
+func chk__pertool__answers(ctx context.Context, b *Bridge) {
+	known, echo := b.knownMethod(), b.echoTool()
+	for _, id := range []any{"abc", 7, "7"} {
+		b.Row(Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { b.Expect(b.As(Agent).CallAt(ctx, known, known, Args{}, id)).To(AnswerRPC(id)) })
+		b.Row(Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
+			b.Expect(b.As(Agent).AskAt(ctx, known, rpcBody(known, Args{}, id))).To(AnswerRPC(id))
 		})
-		b.Drupal.Mark()
-		batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
-		sent := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
-		b.Row(Agent, other, "a batch", func() { b.Expect(sent).To(HaveRun(other, 0)) })
-	})
+	}
+	params := echo.arguments("é+&% {}")
+	call := rpcBody(echo.ID, params, 1)
+	for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).PostAt(ctx, echo.ID, call), "by GET ?query=": b.As(Agent).AskAt(ctx, echo.ID, call)}) {
+		b.Row(Agent, echo.ID, how, func() {
+			b.Expect(r).To(AnswerRPC(1))
+			b.Expect(r).To(GiveResult(string(encode(params))))
+		})
+	}
+}
 
-	b.Check("per-tool/scopes", func(ctx SpecContext) {
-		site := b.Drupal.Site().Clone()
-		site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
-			MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
-			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
-		all, some := fixtures.Token{Value: "scoped-all", Scopes: scopes}, fixtures.Token{Value: "scoped-some", Scopes: scopes[:1]}
-		for i := range site.Users {
-			if site.Users[i].Name == string(Agent) {
-				site.Users[i].Tokens = append(site.Users[i].Tokens, all, some)
-			}
-		}
-		for _, scope := range scopes {
-			site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: b.Permissions(Agent)})
-		}
-		enough, less := b.With(Agent, Credentials{Token: all.Value}), b.With(Agent, Credentials{Token: some.Value})
-		b.ChangeSite(ctx, site, func() bool { return enough.CallAt(ctx, scoped, scoped, Args{}, 1).RPCResultIs("done") })
-
-		call := rpcBody(scoped, Args{}, 1)
-		for how, send := range inOrder(map[string]func(Client) *Answer{
-			"by POST":        func(c Client) *Answer { return c.PostAt(ctx, scoped, call) },
-			"by GET ?query=": func(c Client) *Answer { return c.AskAt(ctx, scoped, call) },
+func chk__pertool__nameBinds(ctx context.Context, b *Bridge) {
+	known, other := b.knownMethod(), b.HiddenMethods()[0]
+	b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
+	for _, method := range []string{other, b.echoTool().ID} {
+		for how, ask := range inOrder(map[string]func() *Answer{
+			"by POST":        func() *Answer { return b.As(Agent).CallAt(ctx, known, method, Args{}, 1) },
+			"by GET ?query=": func() *Answer { return b.As(Agent).AskAt(ctx, known, rpcBody(method, Args{}, 1)) },
 		}) {
-			b.Row(Anonymous, scoped, "without a token, "+how, func() {
-				anonymous := send(b.As(Anonymous))
-				b.Expect(anonymous).To(BeRefusedWith(401))
-				b.Expect(anonymous).To(challenge())
-			})
-			b.Row(Agent, scoped, "with too few scopes, "+how, func() {
-				refused := send(less)
-				b.Expect(refused).To(BeRefusedWith(403))
-				b.Expect(refused).To(challenge("insufficient_scope", scopes[1]))
+			b.Row(Agent, method, how, func() {
+				b.Drupal.Mark()
+				r := ask()
+				b.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
+				b.Expect(r).To(HaveRun(method, 0), "the method "+method+" at the tool "+known)
 			})
 		}
-		if b.wrong() {
-			return
-		}
-		b.Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
+	}
+	b.Row(Agent, known, "no method", func() {
+		b.Drupal.Mark()
+		r := b.As(Agent).PostAt(ctx, known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
+		b.Expect(r).To(beRPCRefused())
+		b.Expect(r).To(HaveRun(known, 0))
 	})
+	b.Drupal.Mark()
+	batch := fmt.Sprintf("[%s,%s]", rpcBody(known, Args{}, 1), rpcBody(other, Args{}, 2))
+	sent := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
+	b.Row(Agent, other, "a batch", func() { b.Expect(sent).To(HaveRun(other, 0)) })
+}
 
-	b.Check("per-tool/unknown-404", func(ctx SpecContext) {
-		known := b.knownMethod()
-		b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
-		for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
-			for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).CallAt(ctx, name, name, Args{}, 1), "by GET ?query=": b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))}) {
-				b.Row(Agent, name, what+", "+how, func() {
-					b.Expect(r).To(BeRefusedWith(404))
-					b.Expect(r).To(BeProtocolError("-32601"))
-				})
-			}
+func chk__pertool__scopes(ctx context.Context, b *Bridge) {
+	site := b.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	all, some := fixtures.Token{Value: "scoped-all", Scopes: scopes}, fixtures.Token{Value: "scoped-some", Scopes: scopes[:1]}
+	for i := range site.Users {
+		if site.Users[i].Name == string(Agent) {
+			site.Users[i].Tokens = append(site.Users[i].Tokens, all, some)
 		}
-		denied := b.DeniedTool(Discoverer, Agent)
-		b.Row(Discoverer, denied, "a tool that the caller may not run", func() {
-			r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
-			b.Expect(r).To(BeRefusedWith(404))
-			b.Expect(r).To(BeProtocolError("-32601"))
+	}
+	for _, scope := range scopes {
+		site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: b.Permissions(Agent)})
+	}
+	enough, less := b.With(Agent, Credentials{Token: all.Value}), b.With(Agent, Credentials{Token: some.Value})
+	b.ChangeSite(ctx, site, func() bool { return enough.CallAt(ctx, scoped, scoped, Args{}, 1).RPCResultIs("done") })
+
+	call := rpcBody(scoped, Args{}, 1)
+	for how, send := range inOrder(map[string]func(Client) *Answer{
+		"by POST":        func(c Client) *Answer { return c.PostAt(ctx, scoped, call) },
+		"by GET ?query=": func(c Client) *Answer { return c.AskAt(ctx, scoped, call) },
+	}) {
+		b.Row(Anonymous, scoped, "without a token, "+how, func() {
+			anonymous := send(b.As(Anonymous))
+			b.Expect(anonymous).To(BeRefusedWith(401))
+			b.Expect(anonymous).To(challenge())
 		})
+		b.Row(Agent, scoped, "with too few scopes, "+how, func() {
+			refused := send(less)
+			b.Expect(refused).To(BeRefusedWith(403))
+			b.Expect(refused).To(challenge("insufficient_scope", scopes[1]))
+		})
+	}
+	if b.wrong() {
+		return
+	}
+	b.Expect(len(b.Drupal.Runs(scoped))).To(BeNumerically("<=", len(b.accounted(scoped))), mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
+}
+
+func chk__pertool__unknown404(ctx context.Context, b *Bridge) {
+	known := b.knownMethod()
+	b.As(Agent).CallAt(ctx, known, known, Args{}, 1).MustSucceed()
+	for what, name := range inOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": b.HiddenMethods()[0]}) {
+		for how, r := range inOrder(map[string]*Answer{"by POST": b.As(Agent).CallAt(ctx, name, name, Args{}, 1), "by GET ?query=": b.As(Agent).AskAt(ctx, name, rpcBody(name, Args{}, 1))}) {
+			b.Row(Agent, name, what+", "+how, func() {
+				b.Expect(r).To(BeRefusedWith(404))
+				b.Expect(r).To(BeProtocolError("-32601"))
+			})
+		}
+	}
+	denied := b.DeniedTool(Discoverer, Agent)
+	b.Row(Discoverer, denied, "a tool that the caller may not run", func() {
+		r := b.As(Discoverer).CallAt(ctx, denied, denied, Args{}, 1)
+		b.Expect(r).To(BeRefusedWith(404))
+		b.Expect(r).To(BeProtocolError("-32601"))
 	})
-})
+}
 
 func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) }
 

@@ -98,7 +98,7 @@ func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.D
 	if err != nil {
 		e.Error = secrets.Text(NoAnswer(ctx, err).Error())
 	}
-	b := &Bridge{redact: secrets}
+	b := &Bridge{Environment: &Environment{redact: secrets}}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: b.shown(resp.Header), DurationMS: ms(time.Since(began))}
 	b.body(e.Response, answer, keptBody)
 	return e

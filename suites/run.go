@@ -42,35 +42,35 @@ func Run(ctx context.Context, target Target, o Options) (*reports.Report, error)
 
 // run registers the checks in a fresh tree and runs it under the given Ginkgo configuration.
 func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig, reporter types.ReporterConfig) (*reports.Report, error) {
-	b, err := newBridge(target, o)
+	r, err := newRun(target, o)
 	if err != nil {
 		return nil, err
 	}
-	defer b.transport.CloseIdleConnections()
+	defer r.transport.CloseIdleConnections()
 	started := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, 10*time.Minute), errRunTimeout)
 	defer cancel()
-	ctx, b.end = context.WithCancelCause(ctx)
-	defer b.end(nil)
-	b.ctx = ctx
-	if err := b.preflight(ctx); err != nil {
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer r.end(nil)
+	r.ctx = ctx
+	if err := (&Bridge{Environment: r}).preflight(ctx); err != nil {
 		return nil, err
 	}
-	c := &collector{bridge: b, progress: o.Progress, results: map[string]reports.Result{}}
+	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}}
 	globals.Reset()
-	b.register()
+	r.register()
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
-		Ledger:       reports.Ledger{Revision: b.contract.Revision, Checked: len(b.judged), Unchecked: b.unchecked()},
+		Ledger:       reports.Ledger{Revision: r.contract.Revision, Checked: len(r.checked()), Unchecked: r.unchecked()},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
-		Target:       reports.Target{URL: b.url, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
-		Capabilities: b.claimed, Settings: settings(b, o), Seed: suite.RandomSeed, Strict: o.Strict,
+		Target:       reports.Target{URL: r.url, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
+		Capabilities: r.claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
-	report.NoBridge = b.redact.Text(b.lifeless)
+	report.NoBridge = r.redact.Text(r.lifeless)
 	if ctx.Err() != nil {
 		report.CutShort = cutShortReason(ctx)
 	}
@@ -87,7 +87,7 @@ func cutShortReason(ctx context.Context) string {
 	return "interrupted"
 }
 
-func settings(b *Bridge, o Options) map[string]any {
+func settings(b *Environment, o Options) map[string]any {
 	s := map[string]any{"page_size": b.PageSize, "timeout": b.timeout.String(), "mock": b.Drupal != nil}
 	if b.Upstream != nil && b.Drupal == nil {
 		s["recording_proxy"] = true
@@ -104,24 +104,31 @@ func settings(b *Bridge, o Options) map[string]any {
 	return s
 }
 
-// register builds the tree: a container an area, in the order of the ledger.
-func (b *Bridge) register() {
-	order := b.contract.Areas()
+// register builds the tree: a container an area, in the order of the contract.
+func (r *Environment) register() {
+	order := r.contract.Areas()
 	sorted := slices.Clone(areas)
-	slices.SortStableFunc(sorted, func(x, y areaFunc) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
+	slices.SortStableFunc(sorted, func(x, y area) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
 	for _, area := range sorted {
-		var order ginkgo.SpecPriority
+		var priority ginkgo.SpecPriority
 		if area.name == "upstream" {
-			order = -1 // last: a bridge that does not get over a site that failed would be blamed for all that follows
+			priority = -1 // last: a bridge that does not get over a site that failed would be blamed for all that follows
 		}
-		ginkgo.Describe(area.name, order, func() { area.register(b) })
+		ginkgo.Describe(area.name, priority, func() {
+			for _, c := range area.checks {
+				if r.selected(c.ID) {
+					r.check(c)
+				}
+			}
+		})
 	}
 }
 
-func (b *Bridge) unchecked() []string {
+// unchecked lists the clauses that no check is written for.
+func (r *Environment) unchecked() []string {
 	ids := []string{}
-	for _, c := range b.contract.Clauses {
-		if !b.judged[c.ID] {
+	for _, c := range r.contract.Clauses {
+		if !hasCheck(c.ID) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -135,7 +142,7 @@ func (failed) Fail() {}
 
 // collector turns Ginkgo's reports of specs into results.
 type collector struct {
-	bridge   *Bridge
+	run      *Environment
 	progress func(reports.Result)
 	results  map[string]reports.Result
 }
@@ -147,21 +154,21 @@ func result(clause contract.Clause) reports.Result {
 }
 
 func (c *collector) collect(spec types.SpecReport) {
-	clause, ok := c.bridge.contract.Clause(spec.LeafNodeText)
+	clause, ok := c.run.contract.Clause(spec.LeafNodeText)
 	if !ok {
 		return
 	}
 	r := result(clause)
 	r.DurationMS = ms(spec.RunTime)
 	var why Finding
-	r.Verdict, why = c.bridge.verdict(clause, spec)
-	why = c.bridge.redacted(why)
-	found := c.bridge.reported(spec)
+	r.Verdict, why = c.run.running.verdict(clause, spec)
+	why = c.run.running.redacted(why)
+	found := c.run.running.reported(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, why, r.Findings = broken(clause), found[0], c.bridge.asReported(found)
+		r.Verdict, why, r.Findings = broken(clause), found[0], c.run.running.asReported(found)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	r.Evidence, r.Curl = c.bridge.evidence(wrong)
+	r.Evidence, r.Curl = c.run.running.evidence(wrong)
 	if wrong {
 		r.Expected, r.Actual = why.Expected, why.Actual
 	}
@@ -169,7 +176,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	if len(found) > 0 {
 		r.Message = whole(found)
 	}
-	for _, p := range c.bridge.findings.judged {
+	for _, p := range c.run.running.findings.judged {
 		r.Judged = append(r.Judged, reports.Part{Tool: p.tool, Identity: p.identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
@@ -223,9 +230,9 @@ func (b *Bridge) verdict(clause contract.Clause, spec types.SpecReport) (reports
 // inOrder lists the results in the order of the ledger. A selected check that never ran has one too.
 func (c *collector) inOrder() []reports.Result {
 	results := []reports.Result{}
-	for _, clause := range c.bridge.contract.Clauses {
+	for _, clause := range c.run.contract.Clauses {
 		r, ok := c.results[clause.ID]
-		if !ok && c.bridge.judged[clause.ID] && c.bridge.selected(clause.ID) {
+		if !ok && hasCheck(clause.ID) && c.run.selected(clause.ID) {
 			r, ok = result(clause), true
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was judged", []reports.Exchange{}
 			r.Remedy = ""

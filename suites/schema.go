@@ -1,9 +1,9 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 
-	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
@@ -14,38 +14,45 @@ const (
 	maxSchemaBytes = 64 << 10
 )
 
-var _ = Area("schema", func(b *Bridge) {
-	b.Check("schema/input-valid", func(ctx SpecContext) {
-		b.eachSchema(ctx, "a valid JSON Schema", validity, "inputSchema")
-	})
+// checks__schema__schema are the checks of this file.
+var checks__schema__schema = []Check{
+	{ID: "schema/input-valid", Sees: Front, Run: chk__schema__inputValid},
+	{ID: "schema/output-valid", Sees: Front, Run: chk__schema__outputValid},
+	{ID: "schema/no-remote-ref", Sees: Front, Run: chk__schema__noRemoteRef},
+	{ID: "schema/bounded", Sees: Front, Run: chk__schema__bounded},
+	{ID: "schema/accepts-valid-example", Sees: Front, Run: chk__schema__acceptsValidExample},
+}
 
-	b.Check("schema/output-valid", func(ctx SpecContext) {
-		b.eachSchema(ctx, "a valid JSON Schema", validity, "outputSchema")
-	})
+func chk__schema__inputValid(ctx context.Context, b *Bridge) {
+	b.eachSchema(ctx, "a valid JSON Schema", validity, "inputSchema")
+}
 
-	b.Check("schema/no-remote-ref", func(ctx SpecContext) {
-		b.eachSchema(ctx, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
-	})
+func chk__schema__outputValid(ctx context.Context, b *Bridge) {
+	b.eachSchema(ctx, "a valid JSON Schema", validity, "outputSchema")
+}
 
-	b.Check("schema/bounded", func(ctx SpecContext) {
-		b.eachSchema(ctx, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
-			if depth := jsonschema.Depth(schema); depth > maxSchemaDepth {
-				return fmt.Sprintf("%d levels", depth)
-			}
-			if size := jsonschema.Size(schema); size > maxSchemaBytes {
-				return fmt.Sprintf("%d bytes", size)
-			}
-			return ""
-		}, "inputSchema", "outputSchema")
-	})
+func chk__schema__noRemoteRef(ctx context.Context, b *Bridge) {
+	b.eachSchema(ctx, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
+}
 
-	b.Check("schema/accepts-valid-example", func(ctx SpecContext) {
-		b.eachSchema(ctx, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
-	})
-})
+func chk__schema__bounded(ctx context.Context, b *Bridge) {
+	b.eachSchema(ctx, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
+		if depth := jsonschema.Depth(schema); depth > maxSchemaDepth {
+			return fmt.Sprintf("%d levels", depth)
+		}
+		if size := jsonschema.Size(schema); size > maxSchemaBytes {
+			return fmt.Sprintf("%d bytes", size)
+		}
+		return ""
+	}, "inputSchema", "outputSchema")
+}
+
+func chk__schema__acceptsValidExample(ctx context.Context, b *Bridge) {
+	b.eachSchema(ctx, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
+}
 
 // eachSchema judges the schemas in these members of every tool that is listed to the agent or to others: fault says what is wrong with one.
-func (b *Bridge) eachSchema(ctx SpecContext, expected string, fault func(schema any) string, members ...string) {
+func (b *Bridge) eachSchema(ctx context.Context, expected string, fault func(schema any) string, members ...string) {
 	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
 		for _, member := range members {
 			b.Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -55,276 +54,291 @@ var falseAnswers = []siteFailure{
 	{"neither result nor error", mockdrupal.Fault{Kind: mockdrupal.FaultNeither}},
 }
 
-var _ = Area("upstream", func(b *Bridge) {
-	b.Check("upstream/valid-jsonrpc", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		echo := b.echoTool()
-		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+// checks__upstream__upstream are the checks of this file.
+var checks__upstream__upstream = []Check{
+	{ID: "upstream/valid-jsonrpc", Sees: Site, Run: chk__upstream__validJSONRPC, WithoutSite: callsInValidJSONRPC},
+	{ID: "upstream/eager-validation", Sees: Site, Generated: true, Run: chk__upstream__eagerValidation},
+	{ID: "upstream/pooled", Sees: Journal, Costly: true, Run: chk__upstream__pooled},
+	{ID: "upstream/id-mismatch", Sees: Site, Run: chk__upstream__idMismatch},
+	{ID: "upstream/http-error", Sees: Journal, Run: chk__upstream__httpError},
+	{ID: "upstream/auth-error", Sees: Journal, Run: chk__upstream__authError},
+	{ID: "upstream/timeout", Sees: Journal, Run: chk__upstream__timeout},
+	{ID: "upstream/down-and-up", Sees: Site, Run: chk__upstream__downAndUp},
+	{ID: "upstream/cancel", Sees: Journal, Run: chk__upstream__cancel},
+	{ID: "upstream/huge-answer", Sees: Journal, Run: chk__upstream__hugeAnswer},
+	{ID: "upstream/no-ssrf", Sees: Site, Run: chk__upstream__noSsrf},
+	{ID: "upstream/post-only", Sees: Journal, Run: chk__upstream__postOnly},
+	{ID: "upstream/error-any-status", Sees: Site, Run: chk__upstream__errorAnyStatus},
+}
 
-		calls := 0
-		for _, entry := range b.Drupal.Journal() {
-			if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
-				continue
-			}
-			calls++
-			b.For(Identity(entry.User), "", func() { b.mustBeValidCall(entry) })
+func chk__upstream__validJSONRPC(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	echo := b.echoTool()
+	b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+
+	calls := 0
+	for _, entry := range b.Drupal.Journal() {
+		if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
+			continue
 		}
-		b.Expect(calls).To(BeNumerically(">=", 2), mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
-		b.Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", fewOf(methodsOf(b.Drupal.Calls()))))
-	})
+		calls++
+		b.For(Identity(entry.User), "", func() { b.mustBeValidCall(entry) })
+	}
+	b.Expect(calls).To(BeNumerically(">=", 2), mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
+	b.Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", fewOf(methodsOf(b.Drupal.Calls()))))
+}
 
-	b.Check("upstream/eager-validation", func(ctx SpecContext) {
-		echo := b.echoTool()
-		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+func chk__upstream__eagerValidation(ctx context.Context, b *Bridge) {
+	echo := b.echoTool()
+	b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
 
-		for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
-			b.Row(Agent, b.ToolName(echo.ID), what, func() {
-				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
-			})
-		}
-		for _, c := range b.brokenArguments(ctx) {
-			b.For(Agent, c.Name, func() {
-				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
-			})
-		}
-	})
-
-	b.Check("upstream/pooled", func(ctx SpecContext) {
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-		b.Upstream.Mark()
-		const invokes, handful = 200, 10
-		for range invokes {
-			b.make(ctx, call)
-		}
-		connections := map[int64]bool{}
-		for _, entry := range b.Upstream.Journal() {
-			if len(entry.Calls) > 0 { // a bridge may look up methods meanwhile
-				connections[entry.Conn] = true
-			}
-		}
-		b.Expect(len(connections)).To(BeNumerically("<=", handful), mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", len(connections))))
-	})
-
-	b.Check("upstream/id-mismatch", func(ctx SpecContext) {
-		b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
-		failing := b.failingTool()
-		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
-		for _, f := range []siteFailure{
-			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
-		} {
-			b.eachFailure(ctx, []siteFailure{f}, asAgent(b.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Answer) string {
-				if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
-					return a.Outcome()
-				}
-				return ""
-			}))
-		}
-	})
-
-	b.Check("upstream/http-error", func(ctx SpecContext) {
-		b.eachFailure(ctx, failedAnswers, b.mustRun(ctx), BeUpstreamError())
-	})
-
-	b.Check("upstream/auth-error", func(ctx SpecContext) {
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-
-		b.Row(call.Identity, "", "the site's 401", func() {
-			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
-			refused := b.make(ctx, call)
-			b.Expect(refused).To(BeRefusedWith(401))
-			b.Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
-				if a.Header.Get("WWW-Authenticate") == "" {
-					return "no WWW-Authenticate"
-				}
-				return ""
-			}))
+	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
+		b.Row(Agent, b.ToolName(echo.ID), what, func() {
+			b.Drupal.Mark()
+			b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
 		})
-		b.Row(call.Identity, "", "the site's 403", func() {
-			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
-			b.Expect(b.make(ctx, call)).To(BeRefusedWith(403))
+	}
+	for _, c := range b.brokenArguments(ctx) {
+		b.For(Agent, c.Name, func() {
+			b.Drupal.Mark()
+			b.Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
 		})
-	})
+	}
+}
 
-	b.Check("upstream/timeout", func(ctx SpecContext) {
-		if b.UpstreamTimeout == 0 {
-			NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+func chk__upstream__pooled(ctx context.Context, b *Bridge) {
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
+	b.Upstream.Mark()
+	const invokes, handful = 200, 10
+	for range invokes {
+		b.make(ctx, call)
+	}
+	connections := map[int64]bool{}
+	for _, entry := range b.Upstream.Journal() {
+		if len(entry.Calls) > 0 { // a bridge may look up methods meanwhile
+			connections[entry.Conn] = true
 		}
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-		limit := b.UpstreamTimeout + 1500*time.Millisecond
-		hangs := []siteFailure{
-			{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
-			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
-			{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
-		}
-		if b.outlastsAll(ctx, hangs, call, limit) {
-			return
-		}
-		b.listOutlasts(ctx, limit)
-		for _, f := range hangs { // one after the other, to tell which it is
-			disarm, err := b.Upstream.TryArm(f.fault)
-			if err != nil && f.fault.Kind != mockdrupal.FaultDeaf {
-				panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
-			}
-			if err != nil { // not every system can show it, nor a mock that does not listen by itself
-				GinkgoWriter.Printf("left out: a site that hangs with %s: %v\n", f.name, err)
-				continue
-			}
-			b.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
-				defer disarm()
-				b.Expect(b.make(ctx, call)).To(OutlastCall(limit))
-			})
-			b.recovered(ctx, call)
-		}
-	})
+	}
+	b.Expect(len(connections)).To(BeNumerically("<=", handful), mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", len(connections))))
+}
 
-	b.Check("upstream/down-and-up", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		stranger := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
-		const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
-		began := time.Now()
-		reopen, err := b.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
-		if err != nil {
-			NotTestable("a site that is down cannot be shown: " + err.Error())
-		}
-		for what, ask := range inOrder(map[string]func() *Answer{
-			"invoke":                       func() *Answer { return b.As(Agent).Invoke(ctx, known, Args{}) },
-			"list for a caller never seen": func() *Answer { return stranger.List(ctx) },
-		}) {
-			r := ask()
-			if time.Since(began) > down {
-				NotTestable("the machine was too slow to look while the site was down")
-			}
-			b.Row(r.Who, "", what+" while the site is down", func() {
-				b.Expect(r).To(BeRefusedWith(502, 503, 500))
-				b.Expect(r).To(ComeInTime(atOnce))
-			})
-		}
-		reopen()
-		b.Row(Agent, "", "the site is back", func() {
-			b.Expect(b.comesBack(ctx, asAgent(known))).To(BeNone())
-			b.Expect(stranger.List(ctx)).To(HaveStatus(200))
-		})
-	})
-
-	b.Check("upstream/cancel", func(ctx SpecContext) {
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-		b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
-		b.Upstream.Mark()
-		leaving, leave := context.WithCancel(ctx)
-		gone := make(chan struct{})
-		go func() {
-			defer GinkgoRecover()
-			defer close(gone)
-			b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
-		}()
-		reached := within(ctx, 5*time.Second, func() bool { return len(b.Upstream.Journal()) > 0 })
-		b.Expect(reached).To(BeTrue(), mismatch("the call that hangs", "it at the site", "nothing"))
-		leave()
-		<-gone
-		soon := time.Second
-		if b.UpstreamTimeout > 0 {
-			soon = min(soon, b.UpstreamTimeout/2) // after that its own time-out would end the request
-		}
-		ended := within(ctx, soon, func() bool { return !b.Upstream.Journal()[0].End.IsZero() })
-		b.Expect(ended).To(BeTrue(), mismatch("a caller that goes away", "its request to the site to end", fmt.Sprintf("it still running %v later", soon)))
-	})
-
-	b.Check("upstream/huge-answer", func(ctx SpecContext) {
-		call := b.mustRun(ctx)
-		b.make(ctx, call).MustSucceed()
-		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
-	})
-
-	b.Check("upstream/no-ssrf", func(ctx SpecContext) {
-		known := b.KnownTool(ctx)
-		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-		elsewhere, host := b.elsewhere()
-		there := "http://" + host
-
-		lures := func(what string, ask func()) {
-			b.Row(Agent, "", what, func() {
-				before := len(elsewhere())
-				ask()
-				visits := elsewhere()[before:]
-				b.Expect(visits).To(BeEmpty(), mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", fewOf(visits), host)))
-			})
-		}
-		lures("a name on describe", func() { b.As(Agent).Describe(ctx, there+"/jsonrpc") })
-		for _, name := range []string{there + "/jsonrpc", "//" + host + "/jsonrpc", "@" + host + "/"} {
-			lures("the name "+name+" on invoke", func() { b.As(Agent).Invoke(ctx, name, Args{}) })
-		}
-		lures("a cursor", func() { b.As(Agent).List(ctx, there) })
-		lures("the header Host on list", func() {
-			b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
-		})
-		body := fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)
-		for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
-			lures("the header "+name+" on invoke", func() {
-				b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}}, Body: strings.NewReader(body), Show: body})
-			})
-		}
-		for _, f := range []siteFailure{
-			{"a redirect of a call", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
-			{"a redirect of a call that keeps the verb", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
-			{"a redirect of discovery", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
-			{"a $ref in a schema", mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
-		} {
-			lures(f.name, func() {
-				stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
-				defer b.Drupal.Arm(f.fault)()
-				b.As(stranger).List(ctx)
-				b.As(Agent).Invoke(ctx, known, Args{})
-			})
-		}
-		b.recovered(ctx, asAgent(known))
-		if b.wrong() {
-			return
-		}
-		b.Expect(elsewhere()).To(BeEmpty(), mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
-	})
-
-	b.Check("upstream/post-only", func(ctx SpecContext) {
-		b.make(ctx, b.mustRun(ctx)).MustSucceed()
-		for _, entry := range b.Upstream.Journal() {
-			if len(entry.Calls) == 0 {
-				continue
-			}
-			b.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
-		}
-		b.Expect(b.Upstream.Calls()).NotTo(BeEmpty(), mismatch("an invoke that succeeded", "its call at the site", "none"))
-	})
-
-	b.Check("upstream/error-any-status", func(ctx SpecContext) {
-		failing := b.failingTool()
-		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
-		same := Meet("that error: "+right.Outcome(), func(a *Answer) string {
+func chk__upstream__idMismatch(ctx context.Context, b *Bridge) {
+	b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
+	failing := b.failingTool()
+	right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
+	for _, f := range []siteFailure{
+		{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
+		{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+	} {
+		b.eachFailure(ctx, []siteFailure{f}, asAgent(b.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Answer) string {
 			if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 				return a.Outcome()
 			}
 			return ""
-		})
-		for _, status := range []int{200, 400, 500} {
-			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
-		}
-		b.eachFailure(ctx, []siteFailure{
-			{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
-			{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
-		}, asAgent(b.ToolName(failing.ID)), same)
-		b.eachFailure(ctx, []siteFailure{
-			{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
-			{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-		}, b.mustRun(ctx), BeUpstreamError())
+		}))
+	}
+}
+
+func chk__upstream__httpError(ctx context.Context, b *Bridge) {
+	b.eachFailure(ctx, failedAnswers, b.mustRun(ctx), BeUpstreamError())
+}
+
+func chk__upstream__authError(ctx context.Context, b *Bridge) {
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
+
+	b.Row(call.Identity, "", "the site's 401", func() {
+		defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
+		refused := b.make(ctx, call)
+		b.Expect(refused).To(BeRefusedWith(401))
+		b.Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
+			if a.Header.Get("WWW-Authenticate") == "" {
+				return "no WWW-Authenticate"
+			}
+			return ""
+		}))
 	})
-})
+	b.Row(call.Identity, "", "the site's 403", func() {
+		defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
+		b.Expect(b.make(ctx, call)).To(BeRefusedWith(403))
+	})
+}
+
+func chk__upstream__timeout(ctx context.Context, b *Bridge) {
+	if b.UpstreamTimeout == 0 {
+		NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+	}
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
+	limit := b.UpstreamTimeout + 1500*time.Millisecond
+	hangs := []siteFailure{
+		{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
+		{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
+		{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
+	}
+	if b.outlastsAll(ctx, hangs, call, limit) {
+		return
+	}
+	b.listOutlasts(ctx, limit)
+	for _, f := range hangs { // one after the other, to tell which it is
+		disarm, err := b.Upstream.TryArm(f.fault)
+		if err != nil && f.fault.Kind != mockdrupal.FaultDeaf {
+			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+		}
+		if err != nil { // not every system can show it, nor a mock that does not listen by itself
+			Logf("left out: a site that hangs with %s: %v", f.name, err)
+			continue
+		}
+		b.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
+			defer disarm()
+			b.Expect(b.make(ctx, call)).To(OutlastCall(limit))
+		})
+		b.recovered(ctx, call)
+	}
+}
+
+func chk__upstream__downAndUp(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	stranger := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
+	began := time.Now()
+	reopen, err := b.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+	if err != nil {
+		NotTestable("a site that is down cannot be shown: " + err.Error())
+	}
+	for what, ask := range inOrder(map[string]func() *Answer{
+		"invoke":                       func() *Answer { return b.As(Agent).Invoke(ctx, known, Args{}) },
+		"list for a caller never seen": func() *Answer { return stranger.List(ctx) },
+	}) {
+		r := ask()
+		if time.Since(began) > down {
+			NotTestable("the machine was too slow to look while the site was down")
+		}
+		b.Row(r.Who, "", what+" while the site is down", func() {
+			b.Expect(r).To(BeRefusedWith(502, 503, 500))
+			b.Expect(r).To(ComeInTime(atOnce))
+		})
+	}
+	reopen()
+	b.Row(Agent, "", "the site is back", func() {
+		b.Expect(b.comesBack(ctx, asAgent(known))).To(BeNone())
+		b.Expect(stranger.List(ctx)).To(HaveStatus(200))
+	})
+}
+
+func chk__upstream__cancel(ctx context.Context, b *Bridge) {
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
+	b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+	b.Upstream.Mark()
+	leaving, leave := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer Recover()
+		defer close(gone)
+		b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
+	}()
+	reached := within(ctx, 5*time.Second, func() bool { return len(b.Upstream.Journal()) > 0 })
+	b.Expect(reached).To(BeTrue(), mismatch("the call that hangs", "it at the site", "nothing"))
+	leave()
+	<-gone
+	soon := time.Second
+	if b.UpstreamTimeout > 0 {
+		soon = min(soon, b.UpstreamTimeout/2) // after that its own time-out would end the request
+	}
+	ended := within(ctx, soon, func() bool { return !b.Upstream.Journal()[0].End.IsZero() })
+	b.Expect(ended).To(BeTrue(), mismatch("a caller that goes away", "its request to the site to end", fmt.Sprintf("it still running %v later", soon)))
+}
+
+func chk__upstream__hugeAnswer(ctx context.Context, b *Bridge) {
+	call := b.mustRun(ctx)
+	b.make(ctx, call).MustSucceed()
+	b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
+}
+
+func chk__upstream__noSsrf(ctx context.Context, b *Bridge) {
+	known := b.KnownTool(ctx)
+	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	elsewhere, host := b.elsewhere()
+	there := "http://" + host
+
+	lures := func(what string, ask func()) {
+		b.Row(Agent, "", what, func() {
+			before := len(elsewhere())
+			ask()
+			visits := elsewhere()[before:]
+			b.Expect(visits).To(BeEmpty(), mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", fewOf(visits), host)))
+		})
+	}
+	lures("a name on describe", func() { b.As(Agent).Describe(ctx, there+"/jsonrpc") })
+	for _, name := range []string{there + "/jsonrpc", "//" + host + "/jsonrpc", "@" + host + "/"} {
+		lures("the name "+name+" on invoke", func() { b.As(Agent).Invoke(ctx, name, Args{}) })
+	}
+	lures("a cursor", func() { b.As(Agent).List(ctx, there) })
+	lures("the header Host on list", func() {
+		b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
+	})
+	body := fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)
+	for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
+		lures("the header "+name+" on invoke", func() {
+			b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}}, Body: strings.NewReader(body), Show: body})
+		})
+	}
+	for _, f := range []siteFailure{
+		{"a redirect of a call", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
+		{"a redirect of a call that keeps the verb", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
+		{"a redirect of discovery", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
+		{"a $ref in a schema", mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
+	} {
+		lures(f.name, func() {
+			stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
+			defer b.Drupal.Arm(f.fault)()
+			b.As(stranger).List(ctx)
+			b.As(Agent).Invoke(ctx, known, Args{})
+		})
+	}
+	b.recovered(ctx, asAgent(known))
+	if b.wrong() {
+		return
+	}
+	b.Expect(elsewhere()).To(BeEmpty(), mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
+}
+
+func chk__upstream__postOnly(ctx context.Context, b *Bridge) {
+	b.make(ctx, b.mustRun(ctx)).MustSucceed()
+	for _, entry := range b.Upstream.Journal() {
+		if len(entry.Calls) == 0 {
+			continue
+		}
+		b.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
+	}
+	b.Expect(b.Upstream.Calls()).NotTo(BeEmpty(), mismatch("an invoke that succeeded", "its call at the site", "none"))
+}
+
+func chk__upstream__errorAnyStatus(ctx context.Context, b *Bridge) {
+	failing := b.failingTool()
+	right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
+	same := Meet("that error: "+right.Outcome(), func(a *Answer) string {
+		if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
+			return a.Outcome()
+		}
+		return ""
+	})
+	for _, status := range []int{200, 400, 500} {
+		b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
+	}
+	b.eachFailure(ctx, []siteFailure{
+		{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+		{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+	}, asAgent(b.ToolName(failing.ID)), same)
+	b.eachFailure(ctx, []siteFailure{
+		{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
+		{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+	}, b.mustRun(ctx), BeUpstreamError())
+}
 
 // eachFailure makes the call once under each failure of the site and judges the answer; between two it waits until
 // the bridge serves again, for a breaker may have opened.
@@ -393,7 +407,7 @@ func (b *Bridge) elsewhere() (visitors func() []string, host string) {
 		http.NotFound(w, r)
 	})}
 	go server.Serve(listener) //nolint:errcheck // it ends with Close
-	DeferCleanup(server.Close)
+	Cleanup(func(context.Context) { server.Close() })
 	return func() []string { return *came.Load() }, listener.Addr().String()
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -82,7 +81,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	var disarms []func()
 	b.Upstream.Mark()
 	calls.Go(func() {
-		defer GinkgoRecover()
+		defer Recover()
 		list = b.hangingList(ctx)
 	})
 	for i, f := range hangs {
@@ -93,7 +92,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 		}
 		disarms = append(disarms, disarm)
 		calls.Go(func() {
-			defer GinkgoRecover()
+			defer Recover()
 			answers[i] = b.make(ctx, call)
 		})
 		if f.fault.Kind != mockdrupal.FaultDeaf && !b.reachesSite(i+1) { // a deaf one is not reached

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -22,40 +21,27 @@ const (
 	needsSite     = "the site's methods are not known: put the mock Drupal there (--mock-listen or --exec)"
 )
 
-// recordable are the clauses of both wires whose checks look at the journal and arm faults, and ask nothing of the site.
-var recordable = []string{"upstream/post-only", "upstream/pooled", "upstream/http-error", "upstream/auth-error", "upstream/timeout",
-	"upstream/cancel", "upstream/huge-answer"}
-
-// smaller are checks of clauses of both wires that need less than the one with a mock: calls that the configuration
-// allows, and, unless told otherwise, a recording proxy.
-var smaller = map[string]struct {
-	blind bool // needs no recording proxy
-	judge func(b *Bridge, ctx SpecContext)
-}{
-	"invoke/answers-result":        {true, (*Bridge).answersAsConfigured},
-	"invoke/invalid-arguments-400": {true, (*Bridge).refusesBrokenArguments},
-	"invoke/runs-once":             {false, (*Bridge).runsAllowedOnce},
-	"invoke/not-cached":            {false, (*Bridge).runsAllowedAgain},
-	"access/credentials-forwarded": {false, (*Bridge).callsAsTheCaller},
-	"upstream/valid-jsonrpc":       {false, (*Bridge).callsInValidJSONRPC},
-}
-
-// withoutMock gives the check of a clause of both wires for a run without a mock. Where there is none, the clause is
-// not testable.
-func (b *Bridge) withoutMock(id string, withMock func(SpecContext)) func(SpecContext) {
-	lesser, ok := smaller[id]
+// withoutMock gives what checks a clause in a run without a mock. Where nothing does, the clause is not testable.
+func (b *Bridge) withoutMock(c Check) func(context.Context, *Bridge) {
 	switch {
-	case ok && (lesser.blind || b.Upstream != nil):
-		return func(ctx SpecContext) { lesser.judge(b, ctx) }
-	case b.Upstream != nil && slices.Contains(recordable, id):
-		return withMock
-	case ok || slices.Contains(recordable, id):
+	case c.WithoutSite != nil:
+		return c.WithoutSite
+	case b.Upstream != nil && c.Sees == Journal:
+		return c.Run
+	case c.Sees == Journal:
 		NotTestable(needsRecorder)
 	case b.Upstream != nil:
 		NotTestable(needsSite)
 	}
 	NotTestable(needsUpstream)
 	return nil
+}
+
+// mustSeeCalls makes the check not testable where nobody sees what reaches the site.
+func (b *Bridge) mustSeeCalls() {
+	if b.Upstream == nil {
+		NotTestable(needsRecorder)
+	}
 }
 
 // succeeds tells whether the call is one that has to work.
@@ -93,7 +79,7 @@ func (b *Bridge) mustReach(ctx context.Context, call Invocation) []mockdrupal.Ca
 	return calls
 }
 
-func (b *Bridge) answersAsConfigured(ctx SpecContext) {
+func answersAsConfigured(ctx context.Context, b *Bridge) {
 	if len(b.invocable) == 0 {
 		NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
 	}
@@ -104,7 +90,7 @@ func (b *Bridge) answersAsConfigured(ctx SpecContext) {
 
 // refusesBrokenArguments breaks the arguments of the allowed calls in one place each, as far as the inputSchema that the
 // bridge shows can be broken.
-func (b *Bridge) refusesBrokenArguments(ctx SpecContext) {
+func refusesBrokenArguments(ctx context.Context, b *Bridge) {
 	judged := 0
 	for _, call := range b.allowed() {
 		shown, ok := b.As(call.Identity).MustListAll(ctx).Find(call.Tool)
@@ -143,7 +129,8 @@ func AnswerAs(call Invocation) OmegaMatcher {
 	return HaveResult()
 }
 
-func (b *Bridge) runsAllowedOnce(ctx SpecContext) {
+func runsAllowedOnce(ctx context.Context, b *Bridge) {
+	b.mustSeeCalls()
 	for _, call := range b.allowed() {
 		b.mustReach(ctx, call)
 		for _, f := range afterTheRun {
@@ -168,7 +155,8 @@ func CallOnce() OmegaMatcher {
 	})
 }
 
-func (b *Bridge) runsAllowedAgain(ctx SpecContext) {
+func runsAllowedAgain(ctx context.Context, b *Bridge) {
+	b.mustSeeCalls()
 	for _, call := range b.allowed() {
 		first := b.mustReach(ctx, call)
 		again := b.make(ctx, call).MustSucceed()
@@ -186,7 +174,8 @@ func (b *Bridge) runsAllowedAgain(ctx SpecContext) {
 
 // callsAsTheCaller holds the account of every call against the credentials of the caller, as far as a recording proxy
 // can read them.
-func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
+func callsAsTheCaller(ctx context.Context, b *Bridge) {
+	b.mustSeeCalls()
 	calls := b.allowed()
 	if !slices.ContainsFunc(calls, func(i Invocation) bool { return i.Identity != calls[0].Identity }) {
 		NotTestable("it needs two callers: allow a call of a second identity under `invocations`")
@@ -210,7 +199,8 @@ func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
 	}
 }
 
-func (b *Bridge) callsInValidJSONRPC(ctx SpecContext) {
+func callsInValidJSONRPC(ctx context.Context, b *Bridge) {
+	b.mustSeeCalls()
 	for _, call := range b.allowed() {
 		called := b.mustReach(ctx, call)
 		b.For(call.Identity, call.Tool, func() {
