@@ -21,38 +21,38 @@ const (
 // outlast waits while the answer is that the site is busy (429, or 503 with Retry-After), and sends the request again as
 // often as that may help. Where the site then answers nobody, or is gone, the run ends: what comes now says nothing of the
 // bridge. It does so where nothing is behind the bridge that could make it answer so.
-func (c Client) outlast(ctx context.Context, r Request, a *Answer) {
-	b := c.bridge
-	if b.Upstream != nil {
+func (c Client) outlast(ctx context.Context, r Request, a *Response) {
+	t := c.t
+	if t.Upstream != nil {
 		return
 	}
 	for n := range mostWaits {
 		pause, busy := a.busy()
 		pause = max(pause, shortestWait<<n)
-		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!b.met || c.mayRun(r)) || !rewound(r) {
+		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!t.met || c.mayRun(r)) || !rewound(r) {
 			break
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
-		case <-b.ctx.Done():
+		case <-t.ctx.Done():
 			return
 		}
 		a.At = time.Now()
 		c.exchange(ctx, r, a)
 		a.Took = time.Since(a.At)
 	}
-	if !b.met {
+	if !t.met {
 		return
 	}
-	if _, busy := a.busy(); busy || a.Status == http.StatusServiceUnavailable || a.Status == 0 && b.ctx.Err() == nil && ctx.Err() == nil {
+	if _, busy := a.busy(); busy || a.Status == http.StatusServiceUnavailable || a.Status == 0 && t.ctx.Err() == nil && ctx.Err() == nil {
 		c.askAfter(ctx, a)
 	}
 }
 
 // busy tells whether the answer is that the site cannot serve now, and how long it asks to wait.
-func (a *Answer) busy() (pause time.Duration, busy bool) {
+func (a *Response) busy() (pause time.Duration, busy bool) {
 	after := a.Header.Get("Retry-After")
 	if a.Status != http.StatusTooManyRequests && (a.Status != http.StatusServiceUnavailable || after == "") {
 		return 0, false
@@ -81,25 +81,25 @@ func rewound(r Request) bool {
 
 // askAfter asks for the agent's list, which the bridge gave when the run began, on a connection of its own. Where that
 // fails in the same way it ends the run.
-func (c Client) askAfter(ctx context.Context, a *Answer) {
-	b := c.bridge
-	control := &Answer{Who: Agent, Method: http.MethodGet, Path: ListPath, bridge: b}
+func (c Client) askAfter(ctx context.Context, a *Response) {
+	t := c.t
+	control := &Response{Who: Agent, Method: http.MethodGet, Path: ListPath, t: t}
 	for try := 0; try <= secondTries && control.Status == 0 && control.Err != errTimeout; try++ {
 		control.Err = nil
-		b.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control)
+		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control)
 	}
 	_, busy := control.busy()
-	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || b.ctx.Err() != nil || ctx.Err() != nil {
+	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.ctx.Err() != nil || ctx.Err() != nil {
 		return
 	}
 	if control.Status == 0 {
-		b.end(fmt.Errorf("the bridge answers no more since %s: %s", a.At.UTC().Format(time.TimeOnly+" UTC"), b.redact.Text(control.Outcome())))
+		t.end(fmt.Errorf("the bridge answers no more since %s: %s", a.At.UTC().Format(time.TimeOnly+" UTC"), t.redact.Text(control.Outcome())))
 		return
 	}
 	asks := ""
 	if after := control.Header.Get("Retry-After"); after != "" {
 		asks = ", Retry-After " + after
 	}
-	b.end(fmt.Errorf("the site answers everything with %d since %s%s: %s", control.Status, a.At.UTC().Format(time.TimeOnly+" UTC"), asks,
-		exact.Cut(oneLine(b.redact.Text(string(control.Body))), 120)))
+	t.end(fmt.Errorf("the site answers everything with %d since %s%s: %s", control.Status, a.At.UTC().Format(time.TimeOnly+" UTC"), asks,
+		exact.Cut(oneLine(t.redact.Text(string(control.Body))), 120)))
 }

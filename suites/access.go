@@ -29,126 +29,126 @@ var checks__access__access = []Check{
 	{ID: "access/csrf", Sees: Front, Run: chk__access__csrf},
 }
 
-func chk__access__list403(ctx context.Context, b *Bridge) {
-	list := b.As(Agent).MustListAll(ctx)
+func chk__access__list403(ctx context.Context, t *T) {
+	list := t.As(Agent).MustListAll(ctx)
 
-	asked := []*Answer{b.As(Outsider).List(ctx)}
+	asked := []*Response{t.As(Outsider).List(ctx)}
 	if cursor := list.Pages[0].NextCursor(); cursor != "" {
-		asked = append(asked, b.As(Outsider).List(ctx, cursor))
+		asked = append(asked, t.As(Outsider).List(ctx, cursor))
 	}
-	b.each(asked, func(r *Answer) {
-		b.Expect(r).To(HaveStatus(403))
-		b.Expect(r).NotTo(NameAnyTool(list.Names()))
+	t.each(asked, func(r *Response) {
+		t.Expect(r).To(HaveStatus(403))
+		t.Expect(r).NotTo(NameAnyTool(list.Names()))
 	})
 }
 
-func chk__access__describe403(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Describe(ctx, known).MustSucceed()
+func chk__access__describe403(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Describe(ctx, known).MustSucceed()
 
 	for what, query := range inOrder(map[string]string{"a tool": "name=" + known, "an unknown tool": "name=" + noSuchTool, "no name": "", "an empty name": "name="}) {
-		b.Row(Outsider, "", what, func() {
-			b.Expect(b.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403))
+		t.Row(Outsider, "", what, func() {
+			t.Expect(t.As(Outsider).Send(ctx, Request{Path: DescribePath, Raw: query})).To(HaveStatus(403))
 		})
 	}
 }
 
-func chk__access__anonymous(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).List(ctx).MustSucceed()
-	b.As(Agent).Describe(ctx, known).MustSucceed()
-	if b.Drupal == nil && b.As(Anonymous).List(ctx).Status == http.StatusOK {
+func chk__access__anonymous(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).List(ctx).MustSucceed()
+	t.As(Agent).Describe(ctx, known).MustSucceed()
+	if t.Drupal == nil && t.As(Anonymous).List(ctx).Status == http.StatusOK {
 		NotTestable("the site lets anonymous callers discover tools, or the bridge does: without a mock nobody can tell")
 	}
-	if b.Drupal != nil && b.Drupal.Site().Holds(userOf(b.Drupal.Site(), Anonymous), fixtures.DiscoverTools) {
-		NotTestable("on the site " + b.Drupal.Site().Name + " anonymous callers may discover tools")
+	if t.Drupal != nil && t.Drupal.Site().Holds(userOf(t.Drupal.Site(), Anonymous), fixtures.DiscoverTools) {
+		NotTestable("on the site " + t.Drupal.Site().Name + " anonymous callers may discover tools")
 	}
 
-	b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
-		b.Expect(r).To(BeRefusedWith(401, 403))
-		b.Expect(r).To(ChallengeIf401())
+	t.each([]*Response{t.As(Anonymous).List(ctx), t.As(Anonymous).Describe(ctx, known)}, func(r *Response) {
+		t.Expect(r).To(BeRefusedWith(401, 403))
+		t.Expect(r).To(ChallengeIf401())
 	})
-	if b.Drupal == nil || b.DiscoveryTTL == 0 || !b.Claims("discovery-permission") {
+	if t.Drupal == nil || t.DiscoveryTTL == 0 || !t.Claims("discovery-permission") {
 		return // then nobody can change the site, or the bridge cannot know the permission
 	}
-	found := b.samples(Agent, fixtures.WhoAmI)
+	found := t.samples(Agent, fixtures.WhoAmI)
 	if len(found) == 0 {
 		return
 	}
 	// Where anonymous callers may run tools the site answers their discovery, and the bridge alone can refuse it.
 	me := found[0]
-	b.permitAnonymous(ctx, func(ctx context.Context) bool { return b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments).Succeeded() },
+	t.permitAnonymous(ctx, func(ctx context.Context) bool { return t.As(Anonymous).Invoke(ctx, me.Name, me.Arguments).Succeeded() },
 		fixtures.UseJSONRPC, fixtures.AccessContent)
-	b.each([]*Answer{b.As(Anonymous).List(ctx), b.As(Anonymous).Describe(ctx, known)}, func(r *Answer) {
-		b.Expect(r).To(BeRefusedWith(401, 403), "who may run tools, and not discover them")
-		b.Expect(r).To(ChallengeIf401())
+	t.each([]*Response{t.As(Anonymous).List(ctx), t.As(Anonymous).Describe(ctx, known)}, func(r *Response) {
+		t.Expect(r).To(BeRefusedWith(401, 403), "who may run tools, and not discover them")
+		t.Expect(r).To(ChallengeIf401())
 	})
 }
 
-func chk__access__filteredByMethod(ctx context.Context, b *Bridge) {
-	for _, who := range append([]Identity{Agent, Discoverer, Admin}, b.halfPermitted()...) {
-		b.eachShown(who, b.As(who).MustListAll(ctx))
+func chk__access__filteredByMethod(ctx context.Context, t *T) {
+	for _, who := range append([]Identity{Agent, Discoverer, Admin}, t.halfPermitted()...) {
+		t.eachShown(who, t.As(who).MustListAll(ctx))
 	}
-	limited := b.As(NoRPC).ListAll(ctx)
+	limited := t.As(NoRPC).ListAll(ctx)
 	if first := limited.Pages[0]; first.IsError() {
-		b.For(NoRPC, "", func() { b.Expect(first).To(HaveStatus(403)) })
+		t.For(NoRPC, "", func() { t.Expect(first).To(HaveStatus(403)) })
 	} else if len(limited.Tools()) > 0 {
-		b.eachShown(NoRPC, limited)
+		t.eachShown(NoRPC, limited)
 	}
 }
 
-func chk__access__discoveryBroad(ctx context.Context, b *Bridge) {
-	denied := b.DeniedTool(Discoverer, Agent)
+func chk__access__discoveryBroad(ctx context.Context, t *T) {
+	denied := t.DeniedTool(Discoverer, Agent)
 	for _, who := range []Identity{Discoverer, Agent} {
-		b.eachShown(who, b.As(who).MustListAll(ctx))
+		t.eachShown(who, t.As(who).MustListAll(ctx))
 	}
-	b.Row(Discoverer, denied, "describe", func() { b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied)) })
-	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-	b.Row(Discoverer, denied, "invoke", func() {
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		b.Expect(r).To(BeRefusedWith(401, 403, 404))
-		b.Expect(r).To(HaveRunNothing())
+	t.Row(Discoverer, denied, "describe", func() { t.Expect(t.As(Discoverer).Describe(ctx, denied)).To(BeTheTool(denied)) })
+	t.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+	t.Row(Discoverer, denied, "invoke", func() {
+		t.Drupal.Mark()
+		r := t.As(Discoverer).Invoke(ctx, denied, Args{})
+		t.Expect(r).To(BeRefusedWith(401, 403, 404))
+		t.Expect(r).To(HaveRunNothing())
 	})
 }
 
-func chk__access__discoveryNotExecution(ctx context.Context, b *Bridge) {
-	denied := b.DeniedTool(Discoverer, Agent)
-	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-	b.As(Discoverer).List(ctx).MustSucceed()
+func chk__access__discoveryNotExecution(ctx context.Context, t *T) {
+	denied := t.DeniedTool(Discoverer, Agent)
+	t.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+	t.As(Discoverer).List(ctx).MustSucceed()
 
-	b.Row(Discoverer, denied, "a caller who may discover and may not run", func() {
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		b.Expect(r).To(BeRefusal())
-		b.Expect(r).To(HaveRunNothing())
+	t.Row(Discoverer, denied, "a caller who may discover and may not run", func() {
+		t.Drupal.Mark()
+		r := t.As(Discoverer).Invoke(ctx, denied, Args{})
+		t.Expect(r).To(BeRefusal())
+		t.Expect(r).To(HaveRunNothing())
 	})
 
 	// access/list-403 judges that one who may run and may not discover cannot list.
-	open := b.mustFind(Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
-	b.As(Agent).Invoke(ctx, open.Name, open.Arguments).MustSucceed()
-	b.Row(Outsider, open.Name, "a caller who may run and may not discover", func() {
-		b.Expect(b.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess())
+	open := t.mustFind(Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
+	t.As(Agent).Invoke(ctx, open.Name, open.Arguments).MustSucceed()
+	t.Row(Outsider, open.Name, "a caller who may run and may not discover", func() {
+		t.Expect(t.As(Outsider).Invoke(ctx, open.Name, open.Arguments)).To(BeSuccess())
 	})
 }
 
-func chk__access__routePermission(ctx context.Context, b *Bridge) {
+func chk__access__routePermission(ctx context.Context, t *T) {
 	for _, kind := range []fixtures.Kind{fixtures.Lookup, fixtures.Count, fixtures.WhoAmI} {
-		tool := b.mustFind(Agent, kind)[0]
-		b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+		tool := t.mustFind(Agent, kind)[0]
+		t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 		for _, who := range []Identity{NoRPC, Anonymous, Blocked} {
-			b.For(who, tool.Name, func() {
-				b.Drupal.Mark()
-				r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
-				b.Expect(r).To(BeRefusedWith(401, 403, 404))
-				b.Expect(r).To(HaveRunNothing())
+			t.For(who, tool.Name, func() {
+				t.Drupal.Mark()
+				r := t.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(BeRefusedWith(401, 403, 404))
+				t.Expect(r).To(HaveRunNothing())
 			})
 		}
 	}
 }
 
-func chk__access__permissionRevoked(ctx context.Context, b *Bridge) {
-	tool := b.mustFind(Agent, fixtures.Count)[0]
+func chk__access__permissionRevoked(ctx context.Context, t *T) {
+	tool := t.mustFind(Agent, fixtures.Count)[0]
 	for what, left := range inOrder(map[string][]string{
 		"the method's permission": {fixtures.UseJSONRPC, fixtures.DiscoverTools},
 		"all of them":             {},
@@ -156,67 +156,67 @@ func chk__access__permissionRevoked(ctx context.Context, b *Bridge) {
 		if len(tool.Access) == 0 && len(left) > 0 {
 			continue
 		}
-		who := b.Drupal.NewUser(b.Permissions(Agent)...)
-		b.As(who).List(ctx)
-		b.As(who).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-		b.Drupal.Permit(who, left...)
-		b.Row(who, tool.Name, "after losing "+what, func() {
-			b.Drupal.Mark()
-			r := b.As(who).Invoke(ctx, tool.Name, tool.Arguments)
-			b.Expect(r).To(BeRefusedWith(401, 403, 404))
-			b.Expect(r).To(HaveRunNothing())
+		who := t.Drupal.NewUser(t.Permissions(Agent)...)
+		t.As(who).List(ctx)
+		t.As(who).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+		t.Drupal.Permit(who, left...)
+		t.Row(who, tool.Name, "after losing "+what, func() {
+			t.Drupal.Mark()
+			r := t.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+			t.Expect(r).To(BeRefusedWith(401, 403, 404))
+			t.Expect(r).To(HaveRunNothing())
 		})
 	}
 }
 
-func chk__access__anonymousGranted(ctx context.Context, b *Bridge) {
-	anonymous := b.As(Anonymous)
-	b.permitAnonymous(ctx, func(ctx context.Context) bool { return anonymous.List(ctx).Status == http.StatusOK },
+func chk__access__anonymousGranted(ctx context.Context, t *T) {
+	anonymous := t.As(Anonymous)
+	t.permitAnonymous(ctx, func(ctx context.Context) bool { return anonymous.List(ctx).Status == http.StatusOK },
 		fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
 
-	me := b.mustFind(Anonymous, fixtures.WhoAmI)[0]
-	b.As(Agent).Describe(ctx, me.Name).MustSucceed()
-	b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	b.Expect(anonymous.List(ctx)).To(HaveStatus(200))
+	me := t.mustFind(Anonymous, fixtures.WhoAmI)[0]
+	t.As(Agent).Describe(ctx, me.Name).MustSucceed()
+	t.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.Expect(anonymous.List(ctx)).To(HaveStatus(200))
 	names := anonymous.MustListAll(ctx).Names()
-	b.Expect(names).To(ContainElement(me.Name), mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
-	b.Expect(anonymous.Describe(ctx, me.Name)).To(HaveStatus(200))
-	b.Drupal.Mark()
+	t.Expect(names).To(ContainElement(me.Name), mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(anonymous.Describe(ctx, me.Name)).To(HaveStatus(200))
+	t.Drupal.Mark()
 	r := anonymous.Invoke(ctx, me.Name, me.Arguments)
-	b.Expect(r).To(BeSuccess())
-	b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
-	b.Expect(b.callersBut(Anonymous)).To(BeEmpty(), mismatch(r.Subject(), "the call to reach the site as anonymous", "it as another"))
+	t.Expect(r).To(BeSuccess())
+	t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
+	t.Expect(t.callersBut(Anonymous)).To(BeEmpty(), mismatch(r.Subject(), "the call to reach the site as anonymous", "it as another"))
 }
 
-func chk__access__noOracle(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-	hidden, denied := b.HiddenMethods()[0], b.DeniedTool(Discoverer, Agent)
+func chk__access__noOracle(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
+	hidden, denied := t.HiddenMethods()[0], t.DeniedTool(Discoverer, Agent)
 	for _, who := range []Identity{Discoverer, Outsider, NoRPC, Anonymous} {
 		names := []string{hidden}
-		if b.Claims("visibility-filtered") && !contains(b.Visible(who), denied) {
+		if t.Claims("visibility-filtered") && !contains(t.Visible(who), denied) {
 			names = append(names, denied)
 		}
 		for _, way := range waysToAsk {
-			ask := way.by(b.As(who))
+			ask := way.by(t.As(who))
 			for _, name := range names {
-				b.For(who, name, func() {
+				t.For(who, name, func() {
 					r := ask(ctx, name)
 					if name == denied && r.Status == http.StatusForbidden && r.Method != http.MethodHead {
 						return // invoke/denied allows it, and describe/inaccessible-404 does not
 					}
-					b.Expect(r).To(BeLikeUnknown(ask, ctx, name), way.what)
+					t.Expect(r).To(BeLikeUnknown(ask, ctx, name), way.what)
 				})
 			}
 		}
-		if b.Claims("mcp") {
-			b.notToldByMCP(ctx, who, names)
+		if t.Claims("mcp") {
+			t.notToldByMCP(ctx, who, names)
 		}
 	}
 }
 
-func chk__access__csrf(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	caller := b.bySession(call.Identity)
+func chk__access__csrf(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	caller := t.bySession(call.Identity)
 	caller.InvokeBody(ctx, call.body()).MustSucceed()
 	body := string(call.body())
 
@@ -228,36 +228,36 @@ func chk__access__csrf(ctx context.Context, b *Bridge) {
 		"without a Content-Type":        {"Content-Type": nil},
 		"from another origin":           {"Origin": {"https://elsewhere.invalid"}},
 		"from a sandbox":                {"Origin": {"null"}},
-		"from a host that begins alike": {"Origin": {"https://" + b.hostname() + ".elsewhere.invalid"}},
-		"from a host that ends alike":   {"Origin": {"https://elsewhere" + b.hostname()}},
+		"from a host that begins alike": {"Origin": {"https://" + t.hostname() + ".elsewhere.invalid"}},
+		"from a host that ends alike":   {"Origin": {"https://elsewhere" + t.hostname()}},
 		"from another origin, as text":  {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
 	}) {
 		header["X-Csrf-Token"] = nil
-		b.Row(caller.who, "", what, func() {
-			b.mark()
+		t.Row(caller.who, "", what, func() {
+			t.mark()
 			r := caller.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
-			b.Expect(r).To(BeRefusedWith(400, 403, 415))
-			b.Expect(r).To(HaveRunNothing())
+			t.Expect(r).To(BeRefusedWith(400, 403, 415))
+			t.Expect(r).To(HaveRunNothing())
 		})
 	}
 }
 
 // bySession is the caller signed in by a session cookie.
-func (b *Bridge) bySession(who Identity) Client {
-	if b.Drupal != nil {
-		creds := Credentials{Cookie: b.Drupal.session(who)}
-		b.redact.Add(creds.secrets()...)
-		return b.With(who, creds)
+func (t *T) bySession(who Identity) Client {
+	if t.Drupal != nil {
+		creds := Credentials{Cookie: t.Drupal.session(who)}
+		t.redact.Add(creds.secrets()...)
+		return t.With(who, creds)
 	}
-	if creds, _ := b.credentialsOf(who); creds.Cookie == "" {
+	if creds, _ := t.credentialsOf(who); creds.Cookie == "" {
 		NotTestable("there is no session cookie to send: let " + who.String() + " sign in by one")
 	}
-	return b.As(who)
+	return t.As(who)
 }
 
 // hostname is the bridge's, without a port.
-func (b *Bridge) hostname() string {
-	u, err := url.Parse(b.url)
+func (t *T) hostname() string {
+	u, err := url.Parse(t.url)
 	if err != nil {
 		return ""
 	}
@@ -265,15 +265,15 @@ func (b *Bridge) hostname() string {
 }
 
 // halfPermitted makes an account for each pair of permissions that a tool asks for, which holds the first alone.
-func (b *Bridge) halfPermitted() []Identity {
+func (t *T) halfPermitted() []Identity {
 	var all []Identity
 	seen := map[string]bool{}
-	for _, m := range b.Drupal.Site().Methods {
+	for _, m := range t.Drupal.Site().Methods {
 		if m.MCP == nil || len(m.Access) < 2 || seen[strings.Join(m.Access, ",")] {
 			continue
 		}
 		seen[strings.Join(m.Access, ",")] = true
-		all = append(all, b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
+		all = append(all, t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
 	}
 	return all
 }
@@ -281,26 +281,26 @@ func (b *Bridge) halfPermitted() []Identity {
 // wayToAsk is a request for a tool by its name.
 type wayToAsk struct {
 	what string
-	by   func(c Client) func(ctx context.Context, name string) *Answer
+	by   func(c Client) func(ctx context.Context, name string) *Response
 }
 
 // waysToAsk are those in which a hidden tool might show itself.
 var waysToAsk = []wayToAsk{
-	{"describe", func(c Client) func(context.Context, string) *Answer { return c.Describe }},
-	{"describe by HEAD", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
+	{"describe", func(c Client) func(context.Context, string) *Response { return c.Describe }},
+	{"describe by HEAD", func(c Client) func(context.Context, string) *Response {
+		return func(ctx context.Context, name string) *Response {
 			return c.Send(ctx, Request{Method: http.MethodHead, Path: DescribePath, Query: map[string][]string{"name": {name}}})
 		}
 	}},
-	{"invoke", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{}) }},
-	{"invoke with arguments", func(c Client) func(context.Context, string) *Answer { return c.invoking(Args{"x": []int{1}}) }},
-	{"invoke without arguments", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
+	{"invoke", func(c Client) func(context.Context, string) *Response { return c.invoking(Args{}) }},
+	{"invoke with arguments", func(c Client) func(context.Context, string) *Response { return c.invoking(Args{"x": []int{1}}) }},
+	{"invoke without arguments", func(c Client) func(context.Context, string) *Response {
+		return func(ctx context.Context, name string) *Response {
 			return c.InvokeBody(ctx, encode(map[string]any{"name": name}))
 		}
 	}},
-	{"invoke as text", func(c Client) func(context.Context, string) *Answer {
-		return func(ctx context.Context, name string) *Answer {
+	{"invoke as text", func(c Client) func(context.Context, string) *Response {
+		return func(ctx context.Context, name string) *Response {
 			body := string(encode(map[string]any{"name": name, "arguments": Args{}}))
 			return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: asText, Body: strings.NewReader(body), Show: body})
 		}
@@ -309,8 +309,8 @@ var waysToAsk = []wayToAsk{
 
 // permitAnonymous gives anonymous callers more permissions on the site, waits for what shows them, and at the end of the
 // check until it is as it was before.
-func (b *Bridge) permitAnonymous(ctx context.Context, shown func(context.Context) bool, permissions ...string) {
-	site := b.Drupal.Site().Clone()
+func (t *T) permitAnonymous(ctx context.Context, shown func(context.Context) bool, permissions ...string) {
+	site := t.Drupal.Site().Clone()
 	i := slices.IndexFunc(site.Roles, func(r fixtures.Role) bool { return r.ID == fixtures.AnonymousRole })
 	if i < 0 {
 		site.Roles = append(site.Roles, fixtures.Role{ID: fixtures.AnonymousRole})
@@ -318,7 +318,7 @@ func (b *Bridge) permitAnonymous(ctx context.Context, shown func(context.Context
 	}
 	site.Roles[i].Permissions = append(site.Roles[i].Permissions, permissions...)
 	before := shown(ctx)
-	Cleanup(func(ctx context.Context) { b.Await(ctx, func() bool { return shown(ctx) == before }) })
-	b.Replace(ctx, site)
-	b.Await(ctx, func() bool { return shown(ctx) })
+	Cleanup(func(ctx context.Context) { t.Await(ctx, func() bool { return shown(ctx) == before }) })
+	t.Replace(ctx, site)
+	t.Await(ctx, func() bool { return shown(ctx) })
 }

@@ -24,105 +24,105 @@ var checks__access__access_credentials = []Check{
 	{ID: "access/per-credential", Sees: Site, Run: chk__access__perCredential},
 }
 
-func chk__access__badCredentials(ctx context.Context, b *Bridge) {
-	victim, creds := b.victim()
-	b.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
-	judge := func(ask func(c Client) *Answer) {
-		anonymous := ask(b.As(Anonymous))
-		for _, bad := range b.badCredentials(victim, creds) {
-			b.For(Identity(bad.what), "", func() { b.Expect(ask(b.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
+func chk__access__badCredentials(ctx context.Context, t *T) {
+	victim, creds := t.victim()
+	t.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
+	judge := func(ask func(c Client) *Response) {
+		anonymous := ask(t.As(Anonymous))
+		for _, bad := range t.badCredentials(victim, creds) {
+			t.For(Identity(bad.what), "", func() { t.Expect(ask(t.With(Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
 		}
 	}
-	judge(func(c Client) *Answer { return c.List(ctx) })
-	known := b.KnownTool(ctx)
-	b.As(victim).Describe(ctx, known)
-	judge(func(c Client) *Answer { return c.Describe(ctx, known) })
-	if b.Drupal == nil {
+	judge(func(c Client) *Response { return c.List(ctx) })
+	known := t.KnownTool(ctx)
+	t.As(victim).Describe(ctx, known)
+	judge(func(c Client) *Response { return c.Describe(ctx, known) })
+	if t.Drupal == nil {
 		return
 	}
-	me := b.mustFind(victim, fixtures.WhoAmI)[0]
-	b.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	b.Drupal.Mark()
-	judge(func(c Client) *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
-	anonymous := b.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
-	b.Drupal.revoke(victim)
-	revoked := b.With("revoked credentials", creds)
-	b.For(revoked.who, "", func() {
-		b.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
-		if b.DiscoveryTTL == 0 {
+	me := t.mustFind(victim, fixtures.WhoAmI)[0]
+	t.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.Drupal.Mark()
+	judge(func(c Client) *Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+	anonymous := t.As(Anonymous).Invoke(ctx, me.Name, me.Arguments)
+	t.Drupal.revoke(victim)
+	revoked := t.With("revoked credentials", creds)
+	t.For(revoked.who, "", func() {
+		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
+		if t.DiscoveryTTL == 0 {
 			return
 		}
-		anonymous = b.As(Anonymous).List(ctx)
-		var list *Answer
+		anonymous = t.As(Anonymous).List(ctx)
+		var list *Response
 		for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
-			b.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
+			t.Await(ctx, func() bool { list = revoked.List(ctx); return faultOf(list, BeTurnedAway(anonymous)) == nil })
 		}
-		b.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(b.patience())+" later")
+		t.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(t.patience())+" later")
 	})
-	if b.wrong() {
+	if t.wrong() {
 		return
 	}
-	reached := b.callersBut(Anonymous)
-	b.Expect(reached).To(BeEmpty(), mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", fewOf(reached))))
+	reached := t.callersBut(Anonymous)
+	t.Expect(reached).To(BeEmpty(), mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", fewOf(reached))))
 }
 
-func chk__access__noCrossTalk(ctx context.Context, b *Bridge) {
+func chk__access__noCrossTalk(ctx context.Context, t *T) {
 	callers := []Identity{
-		b.Drupal.NewUser(b.Permissions(Agent)...),
-		b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
-		b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+		t.Drupal.NewUser(t.Permissions(Agent)...),
+		t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
+		t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
 	}
-	me := b.mustFind(callers[0], fixtures.WhoAmI)[0]
-	special := b.DeniedTool(callers[1], callers[0])
-	b.mustGiveResults(ctx)
-	b.As(Agent).Describe(ctx, me.Name).MustSucceed()
-	b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
+	me := t.mustFind(callers[0], fixtures.WhoAmI)[0]
+	special := t.DeniedTool(callers[1], callers[0])
+	t.mustGiveResults(ctx)
+	t.As(Agent).Describe(ctx, me.Name).MustSucceed()
+	t.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 	var disarm []func()
 	for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
-		disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
 	}
 	const atATime = 64
 	talks := make([]talk, atATime)
 	atOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
-		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: b.accepted(ctx, func() *Answer { return b.As(who).List(ctx) })}
+		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: t.accepted(ctx, func() *Response { return t.As(who).List(ctx) })}
 	})
-	atOnce(atATime, func(i int) { b.converse(ctx, &talks[i], me, special, i/len(callers)%3) })
+	atOnce(atATime, func(i int) { t.converse(ctx, &talks[i], me, special, i/len(callers)%3) })
 	for _, end := range disarm {
 		end()
 	}
 	alone := map[Identity]talk{}
 	for _, who := range callers {
-		alone[who] = talk{list: b.As(who).List(ctx).MustSucceed(), described: b.As(who).Describe(ctx, me.Name), special: b.As(who).Invoke(ctx, special, Args{})}
-		b.Row(who, "", "list, each caller alone", func() { b.Expect(alone[who].list).To(ShowNoneOf(minus(b.Visible(callers[0]), b.Visible(who)))) })
+		alone[who] = talk{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name), special: t.As(who).Invoke(ctx, special, Args{})}
+		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(ShowNoneOf(minus(t.Visible(callers[0]), t.Visible(who)))) })
 	}
-	for _, t := range talks {
+	for _, item := range talks {
 		for _, heard := range []struct {
 			what   string
-			answer *Answer
+			answer *Response
 			own    OmegaMatcher
 		}{
-			{"list", t.list, ShowTheSameTools(alone[t.who].list)},
-			{"describe", t.described, EqualAnswer(alone[t.who].described)},
-			{"invoke of a tool that some may run", t.special, BeAnsweredAs(alone[t.who].special)},
-			{"invoke of an unknown tool", t.unknown, SpeakOfNoOther(t.name)},
-			{"invoke of a tool that tells who calls", t.me, SpeakOfCaller(t.who, callers)},
+			{"list", item.list, ShowTheSameTools(alone[item.who].list)},
+			{"describe", item.described, EqualAnswer(alone[item.who].described)},
+			{"invoke of a tool that some may run", item.special, BeAnsweredAs(alone[item.who].special)},
+			{"invoke of an unknown tool", item.unknown, SpeakOfNoOther(item.name)},
+			{"invoke of a tool that tells who calls", item.me, SpeakOfCaller(item.who, callers)},
 		} {
 			if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
 				continue // not asked, or lost in the crowd, which load/concurrent-exact judges
 			}
-			b.Row(t.who, "", heard.what+", 64 at once", func() { b.Expect(heard.answer).To(heard.own) })
+			t.Row(item.who, "", heard.what+", 64 at once", func() { t.Expect(heard.answer).To(heard.own) })
 		}
 	}
-	if b.wrong() {
+	if t.wrong() {
 		return
 	}
 
-	who := actors{callers: callers, shown: []string{me.Name}, steps: b.steps(), runs: []Invocation{
+	who := actors{callers: callers, shown: []string{me.Name}, steps: t.steps(), runs: []Invocation{
 		{Tool: me.Name, Arguments: encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
-	wrong := b.walk(who.sequence(b.dice("access/no-cross-talk")), func() func(step) *mismade {
+	wrong := t.walk(who.sequence(t.dice("access/no-cross-talk")), func() func(step) *mismade {
 		return func(s step) *mismade {
-			r := b.take(ctx, s, who)
+			r := t.take(ctx, s, who)
 			switch {
 			case s.does == listing:
 				return faultOf(r, ShowTheSameTools(alone[s.who].list))
@@ -137,142 +137,142 @@ func chk__access__noCrossTalk(ctx context.Context, b *Bridge) {
 		}
 	})
 	if wrong != nil {
-		b.Expect(wrong.actual).To(wrong.must, wrong.trail)
+		t.Expect(wrong.actual).To(wrong.must, wrong.trail)
 	}
 
-	for way, sign := range inOrder(b.furtherSignIns()) {
+	for way, sign := range inOrder(t.furtherSignIns()) {
 		for _, who := range callers {
-			caller := b.With(who, sign(who))
+			caller := t.With(who, sign(who))
 			if list := caller.List(ctx); list.Status == http.StatusOK {
-				b.Row(who, "", "list, signed in by "+way, func() { b.Expect(list).To(ShowTheSameTools(alone[who].list)) })
+				t.Row(who, "", "list, signed in by "+way, func() { t.Expect(list).To(ShowTheSameTools(alone[who].list)) })
 			}
 			if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-				b.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { b.Expect(r).To(SpeakOfCaller(who, callers)) })
+				t.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { t.Expect(r).To(SpeakOfCaller(who, callers)) })
 			}
 		}
 	}
 }
 
-func chk__access__credentialsForwarded(ctx context.Context, b *Bridge) {
-	fresh := b.Drupal.NewUser(b.Permissions(Agent)...)
-	me := b.mustFind(fresh, fixtures.WhoAmI)[0]
-	denied := b.DeniedTool(Discoverer, Agent)
-	b.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	b.expire() // so that discovery is seen below
+func chk__access__credentialsForwarded(ctx context.Context, t *T) {
+	fresh := t.Drupal.NewUser(t.Permissions(Agent)...)
+	me := t.mustFind(fresh, fixtures.WhoAmI)[0]
+	denied := t.DeniedTool(Discoverer, Agent)
+	t.As(Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.expire() // so that discovery is seen below
 	for _, who := range []Identity{Agent, Agent2, fresh, Discoverer, Outsider, Anonymous, Agent} {
-		b.For(who, "", func() {
-			b.Drupal.Mark()
-			b.As(who).List(ctx)
-			r := b.As(who).Invoke(ctx, me.Name, me.Arguments)
-			b.As(who).Invoke(ctx, denied, Args{})
-			b.Expect(b.callersBut(who)).To(BeEmpty(), mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", fewOf(b.callersBut(who)))))
+		t.For(who, "", func() {
+			t.Drupal.Mark()
+			t.As(who).List(ctx)
+			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			t.As(who).Invoke(ctx, denied, Args{})
+			t.Expect(t.callersBut(who)).To(BeEmpty(), mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", fewOf(t.callersBut(who)))))
 			if r.Status == http.StatusOK {
-				b.Expect(b.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), mismatch(r.Subject(), "the method to run on the site", "no run"))
 			}
-			if !b.Claims("visibility-broad") {
-				b.Expect(b.discoverers()).NotTo(ContainElement(string(Service)), mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
+			if !t.Claims("visibility-broad") {
+				t.Expect(t.discoverers()).NotTo(ContainElement(string(Service)), mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
 			}
 		})
 	}
 }
 
-func chk__access__credentialsKeptSecret(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+func chk__access__credentialsKeptSecret(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
 	var secrets []string
 	for _, who := range []Identity{Agent, Outsider, Service} {
-		creds, _ := b.credentialsOf(who)
+		creds, _ := t.credentialsOf(who)
 		secrets = append(secrets, creds.secrets()...)
-		for _, token := range userOf(b.Drupal.Site(), who).Tokens {
+		for _, token := range userOf(t.Drupal.Site(), who).Tokens {
 			secrets = append(secrets, token.Value)
 		}
 	}
 	wrong := Credentials{User: string(Agent), Password: "wrong-but-secret"}
 	secrets = append(secrets, wrong.secrets()...)
-	for _, a := range b.askAll(ctx) {
-		b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).NotTo(HoldSecret(secrets)) })
+	for _, a := range t.askAll(ctx) {
+		t.Row(a.who, "", a.what, func() { t.Expect(a.Response).NotTo(HoldSecret(secrets)) })
 	}
-	b.each([]*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, known), b.As(Agent).Invoke(ctx, known, Args{}),
-		b.With("wrong password", wrong).List(ctx), b.With("wrong password", wrong).Invoke(ctx, known, Args{})},
-		func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
-	for what, creds := range inOrder(b.otherSignIns()) {
-		caller := b.With(Identity(what), creds)
-		b.each([]*Answer{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
-			func(a *Answer) { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+	t.each([]*Response{t.As(Agent).List(ctx), t.As(Agent).Describe(ctx, known), t.As(Agent).Invoke(ctx, known, Args{}),
+		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, Args{})},
+		func(a *Response) { t.Expect(a).NotTo(HoldSecret(secrets)) })
+	for what, creds := range inOrder(t.otherSignIns()) {
+		caller := t.With(Identity(what), creds)
+		t.each([]*Response{caller.List(ctx), caller.Describe(ctx, noSuchTool), caller.Invoke(ctx, known, Args{}), caller.Invoke(ctx, noSuchTool, Args{})},
+			func(a *Response) { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 	}
-	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-	creds, _ := b.credentialsOf(stranger)
-	b.each(b.refusedByMCP(ctx), func(a *Answer) { b.Expect(a).NotTo(HoldSecret(secrets)) })
-	disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
-	for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
-		b.Row(a.Who, "", "while the site resets connections", func() { b.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
+	stranger := t.Drupal.NewUser(t.Permissions(Agent)...)
+	creds, _ := t.credentialsOf(stranger)
+	t.each(t.refusedByMCP(ctx), func(a *Response) { t.Expect(a).NotTo(HoldSecret(secrets)) })
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+	for _, a := range []*Response{t.As(Agent).Invoke(ctx, known, Args{}), t.As(stranger).List(ctx)} {
+		t.Row(a.Who, "", "while the site resets connections", func() { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 	}
 	disarm()
-	b.recovered(ctx, asAgent(known))
+	t.recovered(ctx, asAgent(known))
 }
 
-func chk__access__perCredential(ctx context.Context, b *Bridge) {
-	wide, narrow := b.Drupal.newTokens(b.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
-	one, two := b.With("the wide token", Credentials{Token: wide}), b.With("the narrow token", Credentials{Token: narrow})
-	special := b.DeniedTool(Discoverer, Agent)
-	if !contains(b.As(Agent).MustListAll(ctx).Names(), special) {
+func chk__access__perCredential(ctx context.Context, t *T) {
+	wide, narrow := t.Drupal.newTokens(t.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
+	one, two := t.With("the wide token", Credentials{Token: wide}), t.With("the narrow token", Credentials{Token: narrow})
+	special := t.DeniedTool(Discoverer, Agent)
+	if !contains(t.As(Agent).MustListAll(ctx).Names(), special) {
 		NotTestable("the agent does not see " + special + " (access/filtered-by-method judges that)")
 	}
-	b.As(Agent).Describe(ctx, special).MustSucceed()
-	b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
+	t.As(Agent).Describe(ctx, special).MustSucceed()
+	t.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 	for range 2 { // each after the other, with and without something cached
 		full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
-		b.For(one.who, special, func() {
-			b.Expect(full).To(ContainElement(special), mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
-			b.Expect(one.Describe(ctx, special)).To(HaveStatus(200))
-			b.Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
+		t.For(one.who, special, func() {
+			t.Expect(full).To(ContainElement(special), mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
+			t.Expect(one.Describe(ctx, special)).To(HaveStatus(200))
+			t.Expect(one.Invoke(ctx, special, Args{})).To(BeSuccess())
 		})
-		b.For(two.who, special, func() {
-			if b.Claims("visibility-filtered") {
-				b.Expect(few).NotTo(ContainElement(special), mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
-				b.Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
+		t.For(two.who, special, func() {
+			if t.Claims("visibility-filtered") {
+				t.Expect(few).NotTo(ContainElement(special), mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
+				t.Expect(two.Describe(ctx, special)).To(BeRefusedWith(403, 404))
 			}
-			b.Drupal.Mark()
+			t.Drupal.Mark()
 			r := two.Invoke(ctx, special, Args{})
-			b.Expect(r).To(BeRefusedWith(401, 403, 404))
-			b.Expect(r).To(HaveRunNothing())
+			t.Expect(r).To(BeRefusedWith(401, 403, 404))
+			t.Expect(r).To(HaveRunNothing())
 		})
 	}
 }
 
 // furtherSignIns are the ways of signing in that the bridge claims beside the one that the run takes.
-func (b *Bridge) furtherSignIns() map[string]func(Identity) Credentials {
+func (t *T) furtherSignIns() map[string]func(Identity) Credentials {
 	ways := map[string]func(Identity) Credentials{}
-	if b.Claims("auth-bearer") && b.Claims("auth-basic") {
+	if t.Claims("auth-bearer") && t.Claims("auth-basic") {
 		ways["a token"] = func(who Identity) Credentials {
-			return Credentials{Token: userOf(b.Drupal.Site(), who).Tokens[0].Value}
+			return Credentials{Token: userOf(t.Drupal.Site(), who).Tokens[0].Value}
 		}
 	}
-	if b.Claims("auth-cookie") && (b.Claims("auth-basic") || b.Claims("auth-bearer")) {
-		ways["a session"] = func(who Identity) Credentials { return Credentials{Cookie: b.Drupal.session(who)} }
+	if t.Claims("auth-cookie") && (t.Claims("auth-basic") || t.Claims("auth-bearer")) {
+		ways["a session"] = func(who Identity) Credentials { return Credentials{Cookie: t.Drupal.session(who)} }
 	}
 	return ways
 }
 
 // otherSignIns are the agent's ways of signing in beside the one that the run takes, and a wrong token.
-func (b *Bridge) otherSignIns() map[string]Credentials {
+func (t *T) otherSignIns() map[string]Credentials {
 	ways := map[string]Credentials{}
-	if b.Claims("auth-bearer") {
+	if t.Claims("auth-bearer") {
 		ways["a wrong token"] = Credentials{Token: "wrong-but-secret-token"}
-		for _, t := range userOf(b.Drupal.Site(), Agent).Tokens {
-			ways["a token"] = Credentials{Token: t.Value}
+		for _, item := range userOf(t.Drupal.Site(), Agent).Tokens {
+			ways["a token"] = Credentials{Token: item.Value}
 		}
 	}
-	if b.Claims("auth-cookie") {
-		ways["a session"] = Credentials{Cookie: b.Drupal.session(Agent)}
+	if t.Claims("auth-cookie") {
+		ways["a session"] = Credentials{Cookie: t.Drupal.session(Agent)}
 	}
 	return ways
 }
 
 // callersBut are the accounts other than one's whose method calls reached the site.
-func (b *Bridge) callersBut(who Identity) []string {
+func (t *T) callersBut(who Identity) []string {
 	var names []string
-	for _, entry := range b.Drupal.Journal() {
+	for _, entry := range t.Drupal.Journal() {
 		if len(entry.Calls) > 0 && entry.User != string(who) {
 			names = append(names, entry.User)
 		}
@@ -281,21 +281,21 @@ func (b *Bridge) callersBut(who Identity) []string {
 }
 
 // discoverers are the accounts that asked the site for its methods.
-func (b *Bridge) discoverers() []string {
+func (t *T) discoverers() []string {
 	names := []string{}
-	for _, entry := range b.Drupal.Discoveries() {
+	for _, entry := range t.Drupal.Discoveries() {
 		names = append(names, entry.User)
 	}
 	return names
 }
 
 // victim is an account that bad credentials try to act as: with a mock one that nobody has used, else the agent.
-func (b *Bridge) victim() (Identity, Credentials) {
+func (t *T) victim() (Identity, Credentials) {
 	who := Agent
-	if b.Drupal != nil {
-		who = b.Drupal.NewUser(b.Permissions(Agent)...)
+	if t.Drupal != nil {
+		who = t.Drupal.NewUser(t.Permissions(Agent)...)
 	}
-	creds, _ := b.credentialsOf(who)
+	creds, _ := t.credentialsOf(who)
 	if creds.User == "" && creds.Token == "" && creds.Cookie == "" {
 		NotTestable("the agent signs in neither by Basic nor by a token nor by a session: there is nothing to get wrong")
 	}
@@ -310,9 +310,9 @@ type badCredential struct {
 
 // badCredentials are near to those of the victim. Without a mock only one of them fails to sign the victim in, for a
 // site locks accounts after a few of those; the others are near to those of nobody.
-func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredential {
+func (t *T) badCredentials(victim Identity, creds Credentials) []badCredential {
 	user, password := creds.User, creds.Password
-	if user == "" || b.Drupal == nil {
+	if user == "" || t.Drupal == nil {
 		user, password = "bridgecheck-nobody", "no-such-password"
 	}
 	whole := basic(user, password)
@@ -323,10 +323,10 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	if creds.Token != "" {
 		all = append(all, badCredential{"a token cut short", Credentials{Token: creds.Token[:len(creds.Token)-1]}})
 	}
-	if b.Drupal != nil && b.Claims("auth-bearer") && creds.Token == "" {
-		for _, t := range userOf(b.Drupal.Site(), victim).Tokens {
-			all = append(all, badCredential{"the account's token cut short", Credentials{Token: t.Value[:len(t.Value)-1]}},
-				badCredential{"the account's token and more", Credentials{Token: t.Value + "x"}})
+	if t.Drupal != nil && t.Claims("auth-bearer") && creds.Token == "" {
+		for _, item := range userOf(t.Drupal.Site(), victim).Tokens {
+			all = append(all, badCredential{"the account's token cut short", Credentials{Token: item.Value[:len(item.Value)-1]}},
+				badCredential{"the account's token and more", Credentials{Token: item.Value + "x"}})
 		}
 	}
 	if creds.Cookie != "" {
@@ -356,18 +356,18 @@ func (b *Bridge) badCredentials(victim Identity, creds Credentials) []badCredent
 	all = append(all,
 		badCredential{"an unknown session", Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=no-such-session"}},
 		badCredential{"names in headers", Credentials{Header: map[string]string{"X-Forwarded-User": user, "Remote-User": user, "X-Remote-User": user, "X-User": user}}})
-	if b.Drupal != nil {
-		for _, u := range b.Drupal.Site().Users {
+	if t.Drupal != nil {
+		for _, u := range t.Drupal.Site().Users {
 			if u.Blocked {
 				all = append(all, badCredential{"a blocked account", Credentials{User: u.Name, Password: u.Password}})
 			}
-			for _, t := range u.Tokens {
-				if t.Revoked || !t.Expires.IsZero() && t.Expires.Before(time.Now()) || u.Blocked {
-					all = append(all, badCredential{"an expired, revoked or blocked token", Credentials{Token: t.Value}})
+			for _, item := range u.Tokens {
+				if item.Revoked || !item.Expires.IsZero() && item.Expires.Before(time.Now()) || u.Blocked {
+					all = append(all, badCredential{"an expired, revoked or blocked token", Credentials{Token: item.Value}})
 				}
 			}
 		}
-		all = append(all, badCredential{"another account's password", Credentials{User: string(victim), Password: userOf(b.Drupal.Site(), Agent2).Password}})
+		all = append(all, badCredential{"another account's password", Credentials{User: string(victim), Password: userOf(t.Drupal.Site(), Agent2).Password}})
 	}
 	return all
 }
@@ -410,7 +410,7 @@ const shortestSecret = 8
 
 // HoldSecret matches an answer in which one of the secrets stands.
 func HoldSecret(secrets []string) OmegaMatcher {
-	return &answerMatcher{expected: "to hold a credential", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "to hold a credential", test: func(a *Response) (string, bool) {
 		for _, secret := range secrets {
 			if len(secret) >= shortestSecret && HoldsText(a, secret) {
 				return "one in it: " + exact.Cut(a.Outcome(), 200), true

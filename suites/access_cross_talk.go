@@ -17,27 +17,27 @@ import (
 type talk struct {
 	who                                   Identity
 	name                                  string // of the tool that does not exist, and that no other talk is about
-	list, described, special, unknown, me *Answer
+	list, described, special, unknown, me *Response
 }
 
 // converse asks on for one of three topics, a tool that all see, one that some may run, one that nobody else asks for,
 // and for who the caller is.
-func (b *Bridge) converse(ctx context.Context, t *talk, me sample, special string, topic int) {
-	c := b.As(t.who)
+func (t *T) converse(ctx context.Context, item *talk, me sample, special string, topic int) {
+	c := t.As(item.who)
 	switch topic {
 	case 0:
-		t.described = b.accepted(ctx, func() *Answer { return c.Describe(ctx, me.Name) })
+		item.described = t.accepted(ctx, func() *Response { return c.Describe(ctx, me.Name) })
 	case 1:
-		t.special = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, special, Args{}) })
+		item.special = t.accepted(ctx, func() *Response { return c.Invoke(ctx, special, Args{}) })
 	case 2:
-		t.unknown = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, t.name, Args{}) })
+		item.unknown = t.accepted(ctx, func() *Response { return c.Invoke(ctx, item.name, Args{}) })
 	}
-	t.me = b.accepted(ctx, func() *Answer { return c.Invoke(ctx, me.Name, me.Arguments) })
+	item.me = t.accepted(ctx, func() *Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 }
 
 // ShowTheSameTools matches a list answer with the same tools as another, in any order.
-func ShowTheSameTools(alone *Answer) OmegaMatcher {
-	sorted := func(a *Answer) []any {
+func ShowTheSameTools(alone *Response) OmegaMatcher {
+	sorted := func(a *Response) []any {
 		tools := a.Tools()
 		slices.SortFunc(tools, func(x, y Tool) int { return strings.Compare(x.Name(), y.Name()) })
 		list := make([]any, len(tools))
@@ -46,7 +46,7 @@ func ShowTheSameTools(alone *Answer) OmegaMatcher {
 		}
 		return list
 	}
-	return Meet("the caller's own tools", func(a *Answer) string {
+	return Meet("the caller's own tools", func(a *Response) string {
 		if a.Status != http.StatusOK {
 			return a.Outcome()
 		}
@@ -58,8 +58,8 @@ func ShowTheSameTools(alone *Answer) OmegaMatcher {
 }
 
 // BeAnsweredAs matches an answer of the same status and code as another, and of the same body where that is a success.
-func BeAnsweredAs(alone *Answer) OmegaMatcher {
-	return Meet("the caller's own answer: "+alone.Outcome(), func(a *Answer) string {
+func BeAnsweredAs(alone *Response) OmegaMatcher {
+	return Meet("the caller's own answer: "+alone.Outcome(), func(a *Response) string {
 		if a.Status != alone.Status || a.Code() != alone.Code() || !alone.IsError() && !sameBody(a, alone) {
 			return a.Outcome()
 		}
@@ -69,7 +69,7 @@ func BeAnsweredAs(alone *Answer) OmegaMatcher {
 
 // SpeakOfCaller matches the answer to a caller who asked who they are: a success that names them, and no other of all.
 func SpeakOfCaller(who Identity, all []Identity) OmegaMatcher {
-	return Meet("a result that names "+who.String(), func(a *Answer) string {
+	return Meet("a result that names "+who.String(), func(a *Response) string {
 		for _, name := range all {
 			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
 			if a.IsError() || word.Match(a.Body) != (name == who) {
@@ -84,7 +84,7 @@ var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
 
 // SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
 func SpeakOfNoOther(own string) OmegaMatcher {
-	return Meet("a refusal that speaks of no tool but "+own, func(a *Answer) string {
+	return Meet("a refusal that speaks of no tool but "+own, func(a *Response) string {
 		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
 		if !a.IsError() || len(others) > 0 {
 			return a.Outcome()
@@ -95,7 +95,7 @@ func SpeakOfNoOther(own string) OmegaMatcher {
 
 // ShowNoneOf matches a page of tools that holds none of another caller's.
 func ShowNoneOf(names []string) OmegaMatcher {
-	return Meet("a page without tools that only another caller may see", func(a *Answer) string {
+	return Meet("a page without tools that only another caller may see", func(a *Response) string {
 		for _, tool := range a.Tools() {
 			if slices.Contains(names, tool.Name()) {
 				return fmt.Sprintf("%q in it", tool.Name())

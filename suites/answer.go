@@ -12,7 +12,7 @@ import (
 )
 
 // Answer is what the bridge said to one request, with the request beside it.
-type Answer struct {
+type Response struct {
 	Who      Identity
 	Method   string
 	Path     string
@@ -26,7 +26,7 @@ type Answer struct {
 	Body   []byte
 	Err    error // why no (whole) answer came
 
-	bridge *Bridge
+	t *T
 	shown  string
 	asked  any // id of the JSON-RPC request; nil where it was none
 	parsed any
@@ -35,7 +35,7 @@ type Answer struct {
 }
 
 // Subject names the request in a message: `invoke no.such.tool as agent`.
-func (a *Answer) Subject() string {
+func (a *Response) Subject() string {
 	what := a.Method + " " + a.Path
 	if a.RawQuery != "" {
 		what += "?" + a.RawQuery
@@ -47,7 +47,7 @@ func (a *Answer) Subject() string {
 }
 
 // Outcome tells in one line what came.
-func (a *Answer) Outcome() string {
+func (a *Response) Outcome() string {
 	switch {
 	case a.Status == 0:
 		if why := a.Err.Error(); strings.HasPrefix(why, "no answer") {
@@ -63,9 +63,9 @@ func (a *Answer) Outcome() string {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // JSON is the body, read strictly (package exact).
-func (a *Answer) JSON() (any, error) {
+func (a *Response) JSON() (any, error) {
 	if !a.read {
-		a.parsed, a.failed = a.bridge.bodies.parse(a.Body)
+		a.parsed, a.failed = a.t.bodies.parse(a.Body)
 		a.read = true
 	}
 	return a.parsed, a.failed
@@ -105,7 +105,7 @@ func (d *documents) parse(body []byte) (any, error) {
 
 // Object is the body as a JSON object; nil when it is none. It is read leniently where the strict reading fails, so
 // that a fault of form does not hide what the answer says: list/answers-json and errors/envelope judge the form.
-func (a *Answer) Object() map[string]any {
+func (a *Response) Object() map[string]any {
 	v, err := a.JSON()
 	if err != nil {
 		dec := json.NewDecoder(strings.NewReader(strings.TrimPrefix(string(a.Body), "\ufeff")))
@@ -119,38 +119,38 @@ func (a *Answer) Object() map[string]any {
 }
 
 // Member is a member of the body's object.
-func (a *Answer) Member(name string) (any, bool) {
+func (a *Response) Member(name string) (any, bool) {
 	v, ok := a.Object()[name]
 	return v, ok
 }
 
 // Code is the error's code; "" without one.
-func (a *Answer) Code() string {
+func (a *Response) Code() string {
 	code, _ := a.errorObject()["code"].(string)
 	return code
 }
 
 // Message is the error's message; "" without one.
-func (a *Answer) Message() string {
+func (a *Response) Message() string {
 	message, _ := a.errorObject()["message"].(string)
 	return message
 }
 
 // ErrorData is the error's data; nil without.
-func (a *Answer) ErrorData() any { return a.errorObject()["data"] }
+func (a *Response) ErrorData() any { return a.errorObject()["data"] }
 
-func (a *Answer) errorObject() map[string]any {
+func (a *Response) errorObject() map[string]any {
 	object, _ := a.Object()["error"].(map[string]any)
 	return object
 }
 
 // Succeeded tells whether the whole of a 2xx came, without an error in it.
-func (a *Answer) Succeeded() bool {
+func (a *Response) Succeeded() bool {
 	return a.Err == nil && a.Status >= 200 && a.Status <= 299 && a.errorObject() == nil
 }
 
 // IsError tells whether the answer refuses: a 4xx or 5xx, or nothing at all.
-func (a *Answer) IsError() bool { return a.Status == 0 || a.Status >= 400 }
+func (a *Response) IsError() bool { return a.Status == 0 || a.Status >= 400 }
 
 // Tool is one tool as a list or describe answer shows it.
 type Tool map[string]any
@@ -168,7 +168,7 @@ func (t Tool) Input() map[string]any {
 }
 
 // Tools are the tools of a list answer; items that are no objects are left out.
-func (a *Answer) Tools() []Tool {
+func (a *Response) Tools() []Tool {
 	list, _ := a.Object()["tools"].([]any)
 	tools := make([]Tool, 0, len(list))
 	for _, item := range list {
@@ -180,13 +180,13 @@ func (a *Answer) Tools() []Tool {
 }
 
 // Tool is the tool of a describe answer; nil without one.
-func (a *Answer) Tool() Tool {
+func (a *Response) Tool() Tool {
 	tool, _ := a.Object()["tool"].(map[string]any)
 	return tool
 }
 
 // NextCursor is the cursor of a list answer; "" at the end.
-func (a *Answer) NextCursor() string {
+func (a *Response) NextCursor() string {
 	cursor, _ := a.Object()["nextCursor"].(string)
 	return cursor
 }

@@ -53,18 +53,18 @@ type Environment struct {
 	lifeless    string // why nothing can be judged: the target is no bridge
 	bodies      documents
 	unseen      []string // changes of the site that the bridge did not show in time
-	running     *Bridge  // the check that runs, or ran last
+	running     *T  // the check that runs, or ran last
 }
 
 // Bridge is the target as one check sees it, with all that the check sends and finds.
-type Bridge struct {
+type T struct {
 	*Environment
 
 	inCheck   bool // a spec is running, so that Skip has something to end
 	mu        sync.Mutex
 	judging   bool // the check has not come to its clean-up
-	exchanges []*recorded
-	blamed    *Answer
+	exchanges []*exchange
+	blamed    *Response
 	findings  findings
 	failed    *Finding // that ended the check
 	apartNow  bool     // a part of the check is running: its finding does not end the check
@@ -102,8 +102,8 @@ type Check struct {
 	Changes     bool                                 // it changes what the site offers
 	Generated   bool                                 // it sends many generated cases, as many as Options.Cases at most
 	Costly      bool                                 // it sends so much that the selftest runs it only where it matters
-	Run         func(ctx context.Context, b *Bridge) // the check
-	WithoutSite func(ctx context.Context, b *Bridge) // for a run without a mock, by calls that the configuration allows; nil: not testable there
+	Run         func(ctx context.Context, t *T) // the check
+	WithoutSite func(ctx context.Context, t *T) // for a run without a mock, by calls that the configuration allows; nil: not testable there
 }
 
 // check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
@@ -118,16 +118,16 @@ func (r *Environment) check(c Check) {
 		labels = append(labels, "needs:"+clause.Needs)
 	}
 	ginkgo.It(c.ID, labels, func(ctx ginkgo.SpecContext) {
-		b := r.begin()
-		defer b.cleansUp()
-		b.gate(clause)
+		t := r.begin()
+		defer t.cleansUp()
+		t.gate(clause)
 		run := c.Run
-		if c.Sees != Front && b.Drupal == nil {
-			run = b.withoutMock(c)
+		if c.Sees != Front && t.Drupal == nil {
+			run = t.withoutMock(c)
 		}
-		run(ctx, b)
-		if b.wrong() {
-			b.findings.summed = true
+		run(ctx, t)
+		if t.wrong() {
+			t.findings.summed = true
 			ginkgo.Fail("parts of it are wrong")
 		}
 	})
@@ -145,15 +145,15 @@ func Logf(format string, args ...any) { ginkgo.GinkgoWriter.Printf(format+"\n", 
 var Recover = ginkgo.GinkgoRecover
 
 // gate ends the running spec where its clause does not apply or cannot be judged.
-func (b *Bridge) gate(clause contract.Clause) {
-	if b.ctx.Err() != nil {
-		b.cutShort()
+func (t *T) gate(clause contract.Clause) {
+	if t.ctx.Err() != nil {
+		t.cutShort()
 	}
-	if needs := b.lacks(clause); needs != "" {
+	if needs := t.lacks(clause); needs != "" {
 		skip(notApplicable, Finding{Subject: "the bridge does not claim the capability " + needs})
 	}
-	if b.lifeless != "" {
-		b.Fail(Finding{Subject: b.lifeless})
+	if t.lifeless != "" {
+		t.Fail(Finding{Subject: t.lifeless})
 	}
 }
 
@@ -167,70 +167,70 @@ func requires(c contract.Clause) string {
 
 // lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
 // All but MCP is seen through the three endpoints.
-func (b *Environment) lacks(c contract.Clause) string {
+func (e *Environment) lacks(c contract.Clause) string {
 	switch needs := requires(c); {
-	case !b.Claims(needs):
+	case !e.Claims(needs):
 		return needs
-	case !b.Claims("tools") && !strings.HasPrefix(needs, "mcp"):
+	case !e.Claims("tools") && !strings.HasPrefix(needs, "mcp"):
 		return "tools"
 	}
 	return ""
 }
 
 // Claims tells whether the bridge claims a capability.
-func (b *Environment) Claims(capability string) bool { return slices.Contains(b.claimed, capability) }
+func (e *Environment) Claims(capability string) bool { return slices.Contains(e.claimed, capability) }
 
 // As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
-func (b *Bridge) As(who Identity) Client {
-	creds, ok := b.credentialsOf(who)
+func (t *T) As(who Identity) Client {
+	creds, ok := t.credentialsOf(who)
 	if !ok {
 		NotTestable(fmt.Sprintf("there are no credentials for %s", who))
 	}
-	return Client{bridge: b, who: who, creds: creds}
+	return Client{t: t, who: who, creds: creds}
 }
 
 // With gives a client that signs in with credentials of the check's own making; name stands in the evidence.
-func (b *Bridge) With(name Identity, creds Credentials) Client {
+func (t *T) With(name Identity, creds Credentials) Client {
 	for _, secret := range creds.secrets() {
-		if !b.isName(secret) { // a wrong password may be somebody's name, which messages need
-			b.redact.Add(secret)
+		if !t.isName(secret) { // a wrong password may be somebody's name, which messages need
+			t.redact.Add(secret)
 		}
 	}
-	return Client{bridge: b, who: name, creds: creds}
+	return Client{t: t, who: name, creds: creds}
 }
 
 // isName tells whether a text is the name of an account of the site.
-func (b *Bridge) isName(text string) bool {
-	if b.Drupal == nil {
+func (t *T) isName(text string) bool {
+	if t.Drupal == nil {
 		return false
 	}
-	_, ok := b.Drupal.Site().User(text)
+	_, ok := t.Drupal.Site().User(text)
 	return ok
 }
 
-func (b *Bridge) credentialsOf(who Identity) (Credentials, bool) {
-	if creds, ok := b.credentials[who]; ok {
+func (t *T) credentialsOf(who Identity) (Credentials, bool) {
+	if creds, ok := t.credentials[who]; ok {
 		return creds, true
 	}
 	if who == Anonymous {
 		return Credentials{}, true
 	}
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return Credentials{}, false
 	}
-	user, ok := b.Drupal.Site().User(string(who))
+	user, ok := t.Drupal.Site().User(string(who))
 	if !ok {
 		return Credentials{}, false
 	}
 	creds := Credentials{User: user.Name, Password: user.Password}
 	switch {
-	case b.Claims("auth-basic"):
-	case b.Claims("auth-bearer") && len(user.Tokens) > 0:
+	case t.Claims("auth-basic"):
+	case t.Claims("auth-bearer") && len(user.Tokens) > 0:
 		creds = Credentials{Token: user.Tokens[0].Value}
-	case b.Claims("auth-cookie"):
-		creds = Credentials{Cookie: b.Drupal.session(who)}
+	case t.Claims("auth-cookie"):
+		creds = Credentials{Cookie: t.Drupal.session(who)}
 	}
-	b.redact.Add(creds.secrets()...)
+	t.redact.Add(creds.secrets()...)
 	return creds, true
 }
 
@@ -259,8 +259,8 @@ func skip(kind skipKind, why Finding) {
 }
 
 // cutShort ends the running check because the whole run has ended.
-func (b *Bridge) cutShort() {
-	if b.inCheck {
+func (t *T) cutShort() {
+	if t.inCheck {
 		skip(wasCutShort, Finding{Subject: "the run ended before this was judged"})
 	}
 }
@@ -268,56 +268,56 @@ func (b *Bridge) cutShort() {
 // ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
 // it: seen is asked again and again, at most for the discovery TTL and some slack. Where the bridge goes on showing the
 // old site, the check is not testable: fresh/ttl-expiry judges that.
-func (b *Bridge) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
-	b.Replace(ctx, site)
-	b.awaitShown(ctx, "the site "+site.Name, seen)
+func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
+	t.Replace(ctx, site)
+	t.awaitShown(ctx, "the site "+site.Name, seen)
 }
 
 // awaitShown waits until the bridge shows what changed at the site, else the check is not testable. What was waited for in
 // vain once is not waited for again.
-func (b *Bridge) awaitShown(ctx context.Context, what string, seen func() bool) {
-	if !contains(b.unseen, what) {
-		if b.Await(ctx, seen) {
+func (t *T) awaitShown(ctx context.Context, what string, seen func() bool) {
+	if !contains(t.unseen, what) {
+		if t.Await(ctx, seen) {
 			return
 		}
-		b.unseen = append(b.unseen, what)
+		t.unseen = append(t.unseen, what)
 	}
-	NotTestable(fmt.Sprintf("the bridge does not show %s within %v of the change (fresh/ttl-expiry judges that)", what, b.patience()))
+	NotTestable(fmt.Sprintf("the bridge does not show %s within %v of the change (fresh/ttl-expiry judges that)", what, t.patience()))
 }
 
 // Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. Where
 // nobody knows how long the bridge may show the old one, the check is not testable.
-func (b *Bridge) Replace(ctx context.Context, site *fixtures.Site) {
-	if b.DiscoveryTTL == 0 {
+func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
+	if t.DiscoveryTTL == 0 {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
-	before, listed := b.Drupal.Site(), b.listed(ctx)
+	before, listed := t.Drupal.Site(), t.listed(ctx)
 	other := *site
 	other.Auth = before.Auth // callers sign in as before
-	b.Drupal.mock.SetSite(&other)
+	t.Drupal.mock.SetSite(&other)
 	Cleanup(func(ctx context.Context) {
-		b.Drupal.mock.SetSite(before)
-		b.Await(ctx, func() bool { return sameInAnyOrder(b.listed(ctx), listed) })
+		t.Drupal.mock.SetSite(before)
+		t.Await(ctx, func() bool { return sameInAnyOrder(t.listed(ctx), listed) })
 	})
 }
 
 // listed names the tools that the agent is shown now, by MCP where there is nothing else; none where there is no list.
-func (b *Bridge) listed(ctx context.Context) []string {
-	if !b.Claims("tools") {
-		return b.As(Agent).listedByMCP(ctx)
+func (t *T) listed(ctx context.Context) []string {
+	if !t.Claims("tools") {
+		return t.As(Agent).listedByMCP(ctx)
 	}
-	return b.As(Agent).ListAll(ctx).Names()
+	return t.As(Agent).ListAll(ctx).Names()
 }
 
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
-func (b *Bridge) Await(ctx context.Context, done func() bool) bool {
-	b.expire()
-	return b.poll(ctx, done)
+func (t *T) Await(ctx context.Context, done func() bool) bool {
+	t.expire()
+	return t.poll(ctx, done)
 }
 
 // poll asks until done, at most for the time that the bridge has to notice a change.
-func (b *Bridge) poll(ctx context.Context, done func() bool) bool {
-	return within(ctx, b.patience(), done)
+func (t *T) poll(ctx context.Context, done func() bool) bool {
+	return within(ctx, t.patience(), done)
 }
 
 // within asks until done, at most for the time given.
@@ -341,16 +341,16 @@ func within(ctx context.Context, limit time.Duration, done func() bool) bool {
 }
 
 // patience is how long a change may take to show: the TTL, and slack for a busy machine.
-func (b *Bridge) patience() time.Duration {
-	if b.advance != nil {
+func (t *T) patience() time.Duration {
+	if t.advance != nil {
 		return 2 * time.Second
 	}
-	return b.DiscoveryTTL + 3*time.Second
+	return t.DiscoveryTTL + 3*time.Second
 }
 
 // Visible lists the names of the tools that the bridge must show the caller, in the site's order.
-func (b *Bridge) Visible(who Identity) []string {
-	site := b.Drupal.Site()
+func (t *T) Visible(who Identity) []string {
+	site := t.Drupal.Site()
 	user, ok := site.User(string(who))
 	if !ok {
 		return nil
@@ -358,26 +358,26 @@ func (b *Bridge) Visible(who Identity) []string {
 	var names []string
 	for i := range site.Methods {
 		m := &site.Methods[i]
-		shown := b.Claims("visibility-broad") || site.Holds(user, fixtures.UseJSONRPC) && site.MayRun(user, m)
-		if shown && b.exposed(m) {
-			names = append(names, b.ToolName(m.ID))
+		shown := t.Claims("visibility-broad") || site.Holds(user, fixtures.UseJSONRPC) && site.MayRun(user, m)
+		if shown && t.exposed(m) {
+			names = append(names, t.ToolName(m.ID))
 		}
 	}
 	return names
 }
 
 // exposed tells whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
-func (b *Bridge) exposed(m *fixtures.Method) bool {
-	if b.Claims("exposure-patterns") {
-		return b.patterns.Exposes(m.ID)
+func (t *T) exposed(m *fixtures.Method) bool {
+	if t.Claims("exposure-patterns") {
+		return t.patterns.Exposes(m.ID)
 	}
 	return m.MCP != nil
 }
 
 // ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that
 // the contract foretells: mapping/name-underscored judges those.
-func (b *Bridge) ToolName(id string) string {
-	if !b.Claims("naming-underscore") {
+func (t *T) ToolName(id string) string {
+	if !t.Claims("naming-underscore") {
 		return id
 	}
 	return strings.Map(func(r rune) rune {

@@ -22,18 +22,18 @@ type Curl struct {
 }
 
 // curl is a command line that sends the answer's request again, with shell variables where a secret was.
-func (b *Bridge) curl(a *Answer) string {
-	c := Curl{Method: a.Method, Header: http.Header{}, Body: b.redact.Text(a.shown), URL: b.redact.Text(b.target(a))}
+func (t *T) curl(a *Response) string {
+	c := Curl{Method: a.Method, Header: http.Header{}, Body: t.redact.Text(a.shown), URL: t.redact.Text(t.target(a))}
 	prefix := strings.ToUpper(shellName(a.Who.String())) + "_"
 	for name, values := range a.Sent {
 		for _, value := range values {
 			scheme, rest, _ := strings.Cut(value, " ")
-			secret := b.redact.Text(value) != value
+			secret := t.redact.Text(value) != value
 			switch name = http.CanonicalHeaderKey(name); {
 			case secret && name == "Authorization" && scheme == "Basic" && basicUser(rest) != "":
-				c.User = b.redact.Text(basicUser(rest)) + ":$" + prefix + "PASSWORD"
+				c.User = t.redact.Text(basicUser(rest)) + ":$" + prefix + "PASSWORD"
 			case secret && name == "Authorization":
-				c.Header.Add(name, b.redact.Text(scheme)+" $"+prefix+"TOKEN")
+				c.Header.Add(name, t.redact.Text(scheme)+" $"+prefix+"TOKEN")
 			case secret:
 				c.Header.Add(name, "$"+prefix+strings.ToUpper(shellName(name)))
 			default:

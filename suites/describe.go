@@ -26,119 +26,119 @@ var checks__describe__describe = []Check{
 	{ID: "describe/reflects-safely", Sees: Front, Run: chk__describe__reflectsSafely},
 }
 
-func chk__describe__answersTool(ctx context.Context, b *Bridge) {
-	b.eachListed(ctx, func(caller Client, listed Tool) {
+func chk__describe__answersTool(ctx context.Context, t *T) {
+	t.eachListed(ctx, func(caller Client, listed Tool) {
 		r := caller.Describe(ctx, listed.Name())
-		b.Expect(r).To(BeTheTool(listed.Name()))
-		b.Expect(r).To(BeJSON())
+		t.Expect(r).To(BeTheTool(listed.Name()))
+		t.Expect(r).To(BeJSON())
 	})
-	if b.wrong() {
+	if t.wrong() {
 		return
 	}
-	known, caller := b.KnownTool(ctx), b.newcomer()
-	b.Row(Agent, known, "with every byte percent-encoded", func() {
-		b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
+	known, caller := t.KnownTool(ctx), t.newcomer()
+	t.Row(Agent, known, "with every byte percent-encoded", func() {
+		t.Expect(t.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + percentEncoded(known)})).To(BeTheTool(known))
 	})
-	b.Row(caller.who, known, "the first request of a caller", func() { b.Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
+	t.Row(caller.who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(BeTheTool(known)) })
 }
 
-func chk__describe__equalsList(ctx context.Context, b *Bridge) {
-	b.eachListed(ctx, func(caller Client, listed Tool) {
+func chk__describe__equalsList(ctx context.Context, t *T) {
+	t.eachListed(ctx, func(caller Client, listed Tool) {
 		if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
-			b.Expect(described).To(HoldAllOf(listed))
+			t.Expect(described).To(HoldAllOf(listed))
 		}
 	})
 
-	who := b.agents(ctx)
-	change := b.changer(ctx, who)
-	wrong := b.walk(who.sequence(b.dice("describe/equals-list")), func() func(step) *mismade {
+	who := t.agents(ctx)
+	change := t.changer(ctx, who)
+	wrong := t.walk(who.sequence(t.dice("describe/equals-list")), func() func(step) *mismade {
 		lists := map[Identity]Listing{}
 		return func(s step) *mismade {
 			switch s.does {
 			case listing:
-				lists[s.who] = b.As(s.who).MustListAll(ctx)
+				lists[s.who] = t.As(s.who).MustListAll(ctx)
 			case describing:
 				if lists[s.who].Pages == nil {
-					lists[s.who] = b.As(s.who).MustListAll(ctx)
+					lists[s.who] = t.As(s.who).MustListAll(ctx)
 				}
-				described := b.take(ctx, s, who)
-				if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil && !b.foundWrong(s.who, s.tool) {
+				described := t.take(ctx, s, who)
+				if listed, ok := lists[s.who].Find(s.tool); ok && described.Tool() != nil && !t.foundWrong(s.who, s.tool) {
 					return faultOf(described, HoldAllOf(listed))
 				}
 			default:
-				b.goOn(ctx, s, who, change, lists)
+				t.goOn(ctx, s, who, change, lists)
 			}
 			return nil
 		}
 	})
 	if wrong != nil {
-		b.For(wrong.last.who, wrong.last.tool, func() { b.Expect(wrong.actual).To(wrong.must, wrong.trail) })
+		t.For(wrong.last.who, wrong.last.tool, func() { t.Expect(wrong.actual).To(wrong.must, wrong.trail) })
 	}
 }
 
-func chk__describe__missingName(ctx context.Context, b *Bridge) {
-	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__missingName(ctx context.Context, t *T) {
+	t.As(Agent).Describe(ctx, t.KnownTool(ctx)).MustSucceed()
 
 	for what, query := range inOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
-		b.Row(Agent, "", what, func() {
-			b.Expect(b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
+		t.Row(Agent, "", what, func() {
+			t.Expect(t.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})).To(BeRefused(400, "missing_parameter"))
 		})
 	}
 }
 
-func chk__describe__unknown404(ctx context.Context, b *Bridge) {
-	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__unknown404(ctx context.Context, t *T) {
+	t.As(Agent).Describe(ctx, t.KnownTool(ctx)).MustSucceed()
 
-	listed := b.As(Agent).MustListAll(ctx).Names()
+	listed := t.As(Agent).MustListAll(ctx).Names()
 	for _, name := range append(oddNames, noSuchTool) {
 		if !contains(listed, name) {
-			b.For(Agent, name, func() {
-				r := b.As(Agent).Describe(ctx, name)
-				b.Expect(r).To(BeRefused(404, "tool_not_found"))
-				b.Expect(r).To(SayInMessage(name))
+			t.For(Agent, name, func() {
+				r := t.As(Agent).Describe(ctx, name)
+				t.Expect(r).To(BeRefused(404, "tool_not_found"))
+				t.Expect(r).To(SayInMessage(name))
 			})
 		}
 	}
 }
 
-func chk__describe__hidden404(ctx context.Context, b *Bridge) {
-	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__hidden404(ctx context.Context, t *T) {
+	t.As(Agent).Describe(ctx, t.KnownTool(ctx)).MustSucceed()
 
-	for _, hidden := range b.HiddenMethods() {
-		b.For(Agent, hidden, func() {
-			b.Expect(b.As(Agent).Describe(ctx, hidden)).To(BeUnknown(b.As(Agent).Describe, ctx, hidden))
+	for _, hidden := range t.HiddenMethods() {
+		t.For(Agent, hidden, func() {
+			t.Expect(t.As(Agent).Describe(ctx, hidden)).To(BeUnknown(t.As(Agent).Describe, ctx, hidden))
 		})
 	}
 }
 
-func chk__describe__inaccessible404(ctx context.Context, b *Bridge) {
-	denied := b.DeniedTool(Discoverer, Agent)
-	b.As(Agent).Describe(ctx, denied).MustSucceed()
+func chk__describe__inaccessible404(ctx context.Context, t *T) {
+	denied := t.DeniedTool(Discoverer, Agent)
+	t.As(Agent).Describe(ctx, denied).MustSucceed()
 
-	b.For(Discoverer, denied, func() {
-		b.Expect(b.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(b.As(Discoverer).Describe, ctx, denied))
+	t.For(Discoverer, denied, func() {
+		t.Expect(t.As(Discoverer).Describe(ctx, denied)).To(BeUnknown(t.As(Discoverer).Describe, ctx, denied))
 	})
 }
 
-func chk__describe__nameExact(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Describe(ctx, known).MustSucceed()
+func chk__describe__nameExact(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Describe(ctx, known).MustSucceed()
 
-	listed := b.As(Agent).MustListAll(ctx).Names()
+	listed := t.As(Agent).MustListAll(ctx).Names()
 	for what, name := range inOrder(otherSpellings(known)) {
 		if contains(listed, name) {
 			continue
 		}
-		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
+		t.Row(Agent, "", what, func() { t.Expect(t.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
 	}
 	for what, name := range inOrder(uncleanSpellings(known)) {
-		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).Describe(ctx, name)).To(BeClientError()) })
+		t.Row(Agent, "", what, func() { t.Expect(t.As(Agent).Describe(ctx, name)).To(BeClientError()) })
 	}
 }
 
-func chk__describe__nameNotScalar(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Describe(ctx, known).MustSucceed()
+func chk__describe__nameNotScalar(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Describe(ctx, known).MustSucceed()
 
 	for what, query := range inOrder(map[string]string{
 		"a list":         "name[]=" + url.QueryEscape(known),
@@ -146,39 +146,39 @@ func chk__describe__nameNotScalar(ctx context.Context, b *Bridge) {
 		"a map":          "name[a]=" + url.QueryEscape(known),
 		"invalid UTF-8":  "name=%FF%FE",
 	}) {
-		b.Row(Agent, "", what, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
-			b.Expect(r).To(BeClientError())
-			b.Expect(r).NotTo(BeHTML())
+		t.Row(Agent, "", what, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: query})
+			t.Expect(r).To(BeClientError())
+			t.Expect(r).NotTo(BeHTML())
 		})
 	}
-	b.Row(Agent, "", "8 KiB", func() {
-		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
-		b.Expect(r).To(BeClientError())
+	t.Row(Agent, "", "8 KiB", func() {
+		r := t.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
+		t.Expect(r).To(BeClientError())
 		if !r.RefusedForLength() {
-			b.Expect(r).NotTo(BeHTML())
+			t.Expect(r).NotTo(BeHTML())
 		}
 	})
-	b.Row(Agent, "", "a repeated name", func() {
-		r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-		b.Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Answer) string {
+	t.Row(Agent, "", "a repeated name", func() {
+		r := t.As(Agent).Send(ctx, Request{Path: DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
+		t.Expect(r).To(Meet("a 4xx, or the answer for one of the two names", func(a *Response) string {
 			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
 				return ""
 			}
 			return a.Outcome()
 		}))
-		b.Expect(r).NotTo(BeHTML())
+		t.Expect(r).NotTo(BeHTML())
 	})
 }
 
-func chk__describe__afterError(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	callers := []Client{b.As(Agent)}
+func chk__describe__afterError(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	callers := []Client{t.As(Agent)}
 	switch {
-	case b.Drupal != nil: // whom no earlier error can have reached
-		callers = []Client{b.newcomer(), b.newcomer()}
-	case b.Knows(Agent2):
-		callers = append(callers, b.As(Agent2))
+	case t.Drupal != nil: // whom no earlier error can have reached
+		callers = []Client{t.newcomer(), t.newcomer()}
+	case t.Knows(Agent2):
+		callers = append(callers, t.As(Agent2))
 	}
 	before := callers[0].Describe(ctx, known).MustSucceed()
 	for _, other := range callers[1:] {
@@ -189,22 +189,22 @@ func chk__describe__afterError(ctx context.Context, b *Bridge) {
 		"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
 		callers[0].Send(ctx, Request{Path: DescribePath, Raw: query})
 		for _, c := range callers {
-			b.Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
+			t.Expect(c.Describe(ctx, known)).To(EqualAnswer(before), "after "+what)
 		}
 	}
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return
 	}
-	b.As(Outsider).Describe(ctx, known)
-	b.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
-	denied := b.DeniedTool(Discoverer, Agent)
-	if b.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
-		b.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
+	t.As(Outsider).Describe(ctx, known)
+	t.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
+	denied := t.DeniedTool(Discoverer, Agent)
+	if t.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
+		t.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
 	}
 }
 
-func chk__describe__reflectsSafely(ctx context.Context, b *Bridge) {
-	b.As(Agent).Describe(ctx, b.KnownTool(ctx)).MustSucceed()
+func chk__describe__reflectsSafely(ctx context.Context, t *T) {
+	t.As(Agent).Describe(ctx, t.KnownTool(ctx)).MustSucceed()
 
 	const hostile = `</script><script>alert(1)</script>"'&\`
 	for what, query := range inOrder(map[string]url.Values{
@@ -212,10 +212,10 @@ func chk__describe__reflectsSafely(ctx context.Context, b *Bridge) {
 		"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
 		"a callback":         {"name": {hostile}, "callback": {"alert"}},
 	}) {
-		b.Row(Agent, "", what, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
-			b.Expect(r).To(BeClientError())
-			b.Expect(r).To(BeJSON())
+		t.Row(Agent, "", what, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: DescribePath, Query: query})
+			t.Expect(r).To(BeClientError())
+			t.Expect(r).To(BeJSON())
 		})
 	}
 }
@@ -226,21 +226,21 @@ var oddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b
 
 // eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs: of
 // each caller no more than --cases.
-func (b *Bridge) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
-	own := b.As(Agent).MustListAll(ctx)
+func (t *T) eachListed(ctx context.Context, visit func(caller Client, listed Tool)) {
+	own := t.As(Agent).MustListAll(ctx)
 	visitSome := func(who Identity, tools []Tool) {
-		for _, tool := range some(b.dice("describe"), tools, b.cases) {
-			b.For(who, tool.Name(), func() { visit(b.As(who), tool) })
+		for _, tool := range some(t.dice("describe"), tools, t.cases) {
+			t.For(who, tool.Name(), func() { visit(t.As(who), tool) })
 		}
 	}
 	visitSome(Agent, own.Tools())
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return
 	}
 	shown := own.Names()
 	for _, who := range []Identity{Discoverer, Admin} {
 		var only []Tool
-		for i, tool := range b.As(who).ListAll(ctx).Tools() {
+		for i, tool := range t.As(who).ListAll(ctx).Tools() {
 			if i == 0 || !contains(shown, tool.Name()) {
 				only = append(only, tool)
 			}
@@ -287,7 +287,7 @@ func uncleanSpellings(name string) map[string]string {
 
 // HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.
 func HoldAllOf(listed Tool) OmegaMatcher {
-	return Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *Answer) string {
+	return Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *Response) string {
 		described := a.Tool()
 		for name, want := range inOrder(listed) {
 			got, ok := described[name]

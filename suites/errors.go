@@ -23,29 +23,29 @@ var checks__errors__errors = []Check{
 	{ID: "errors/precedence", Sees: Site, Run: chk__errors__precedence},
 }
 
-func chk__errors__envelope(ctx context.Context, b *Bridge) {
-	for _, refused := range b.refuseAll(ctx) {
-		b.Row(refused.who, "", refused.what, func() { b.Expect(refused.Answer).To(KeepEnvelope()) })
+func chk__errors__envelope(ctx context.Context, t *T) {
+	for _, refused := range t.refuseAll(ctx) {
+		t.Row(refused.who, "", refused.what, func() { t.Expect(refused.Response).To(KeepEnvelope()) })
 	}
-	if large := b.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
-		b.Row(Agent, "", "invoke with 64 MiB", func() { b.Expect(large).To(KeepEnvelope()) })
+	if large := t.As(Agent).sendHuge(ctx); large.IsError() && large.Err == nil {
+		t.Row(Agent, "", "invoke with 64 MiB", func() { t.Expect(large).To(KeepEnvelope()) })
 	}
 }
 
-func chk__errors__codeStable(ctx context.Context, b *Bridge) {
+func chk__errors__codeStable(ctx context.Context, t *T) {
 	type kind struct {
 		cause
 		status int
 	}
 	first := map[kind]asked{}
-	for _, refused := range b.refuseAll(ctx) {
+	for _, refused := range t.refuseAll(ctx) {
 		if refused.errorObject()["code"] == nil {
 			continue // errors/envelope judges that
 		}
-		b.Row(refused.who, "", refused.what, func() {
-			b.Expect(refused.Answer).To(HaveWordAsCode())
+		t.Row(refused.who, "", refused.what, func() {
+			t.Expect(refused.Response).To(HaveWordAsCode())
 			if codesOfCause[refused.cause] != nil {
-				b.Expect(refused.Answer).To(HaveDocumentedCode())
+				t.Expect(refused.Response).To(HaveDocumentedCode())
 			}
 		})
 		k := kind{refused.cause, refused.Status}
@@ -53,35 +53,35 @@ func chk__errors__codeStable(ctx context.Context, b *Bridge) {
 		switch {
 		case refused.cause == other:
 		case met: // told once a cause, for nobody knows which of the codes is the right one
-			b.Row(refused.who, "", string(refused.cause), func() { b.Expect(refused.Answer).To(HaveCode(before.Code(), before.what)) })
+			t.Row(refused.who, "", string(refused.cause), func() { t.Expect(refused.Response).To(HaveCode(before.Code(), before.what)) })
 		default:
 			first[k] = refused
 		}
 	}
 }
 
-func chk__errors__statusAgrees(ctx context.Context, b *Bridge) {
-	for _, a := range b.askAll(ctx) {
-		b.Row(a.who, "", a.what, func() { b.Expect(a.Answer).To(AgreeWithStatus()) })
+func chk__errors__statusAgrees(ctx context.Context, t *T) {
+	for _, a := range t.askAll(ctx) {
+		t.Row(a.who, "", a.what, func() { t.Expect(a.Response).To(AgreeWithStatus()) })
 	}
-	answers := []*Answer{b.As(Agent).List(ctx), b.As(Agent).Describe(ctx, b.KnownTool(ctx))}
-	if b.Drupal != nil {
-		for _, tool := range b.plain() {
-			answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+	answers := []*Response{t.As(Agent).List(ctx), t.As(Agent).Describe(ctx, t.KnownTool(ctx))}
+	if t.Drupal != nil {
+		for _, tool := range t.plain() {
+			answers = append(answers, t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
 		}
-		for _, tool := range b.failing() {
-			answers = append(answers, b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
+		for _, tool := range t.failing() {
+			answers = append(answers, t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments))
 		}
 	}
-	b.each(answers, func(a *Answer) { b.Expect(a).To(AgreeWithStatus()) })
+	t.each(answers, func(a *Response) { t.Expect(a).To(AgreeWithStatus()) })
 }
 
-func chk__errors__messageHelps(ctx context.Context, b *Bridge) {
-	b.As(Agent).List(ctx).MustSucceed()
-	agent := b.As(Agent)
+func chk__errors__messageHelps(ctx context.Context, t *T) {
+	t.As(Agent).List(ctx).MustSucceed()
+	agent := t.As(Agent)
 	for _, c := range []struct {
 		what, names string
-		answer      *Answer
+		answer      *Response
 	}{
 		{"describe of an unknown tool", noSuchTool, agent.Describe(ctx, noSuchTool)},
 		{"invoke of an unknown tool", noSuchTool, agent.Invoke(ctx, noSuchTool, Args{})},
@@ -92,38 +92,38 @@ func chk__errors__messageHelps(ctx context.Context, b *Bridge) {
 		if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != noSuchTool {
 			continue // errors/envelope judges the first, errors/precedence the second
 		}
-		b.Row(Agent, "", c.what, func() { b.Expect(c.answer).To(SayInMessage(c.names)) })
+		t.Row(Agent, "", c.what, func() { t.Expect(c.answer).To(SayInMessage(c.names)) })
 	}
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return
 	}
-	tools := b.strictTools(ctx, well...)
+	tools := t.strictTools(ctx, well...)
 	for _, tool := range tools[:min(len(tools), 5)] {
 		for _, broken := range tool.wrongTypes() {
-			b.For(Agent, tool.Name, func() {
+			t.For(Agent, tool.Name, func() {
 				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-					b.Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
+					t.Expect(r).To(SayInMessage(broken.Parameter()), broken.What)
 				}
 			})
 		}
 	}
 }
 
-func chk__errors__precedence(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-	tools := b.stand(ctx)
+func chk__errors__precedence(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
+	tools := t.stand(ctx)
 	judged := 0
 	for _, c := range precedences {
-		alone, ok := b.answerTo(ctx, tools, c.who, c.alone)
+		alone, ok := t.answerTo(ctx, tools, c.who, c.alone)
 		if !ok || !slices.Contains(c.statuses, alone.Status) {
 			continue // another clause judges what it gets alone
 		}
-		together, ok := b.answerTo(ctx, tools, c.who, c.together)
+		together, ok := t.answerTo(ctx, tools, c.who, c.together)
 		if !ok {
 			continue
 		}
 		judged++
-		b.Row(c.who, "", c.what, func() { b.Expect(together).To(HaveStatus(alone.Status)) })
+		t.Row(c.who, "", c.what, func() { t.Expect(together).To(HaveStatus(alone.Status)) })
 	}
 	if judged == 0 {
 		NotTestable("none of the faults is refused when it stands alone")
@@ -152,20 +152,20 @@ var precedences = []precedence{
 }
 
 // answerTo sends one side of a precedence; ok is false where this run cannot.
-func (b *Bridge) answerTo(ctx context.Context, tools stands, who Identity, what string) (a *Answer, ok bool) {
+func (t *T) answerTo(ctx context.Context, tools stands, who Identity, what string) (a *Response, ok bool) {
 	what, ok = tools.in(what)
-	if !ok || !b.Knows(who) {
+	if !ok || !t.Knows(who) {
 		return nil, false
 	}
 	if query, describe := strings.CutPrefix(what, "?"); describe {
-		return b.As(who).Send(ctx, Request{Path: DescribePath, Raw: query}), true
+		return t.As(who).Send(ctx, Request{Path: DescribePath, Raw: query}), true
 	}
-	return b.As(who).InvokeBody(ctx, []byte(what)), true
+	return t.As(who).InvokeBody(ctx, []byte(what)), true
 }
 
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
 func KeepEnvelope() OmegaMatcher {
-	return Meet(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *Answer) string {
+	return Meet(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *Response) string {
 		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
 			return "" // refused before routing
 		}
@@ -200,7 +200,7 @@ var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 // HaveWordAsCode matches a refusal whose code is a lower-case snake_case word.
 func HaveWordAsCode() OmegaMatcher {
-	return Meet("a lower-case snake_case word as code", func(a *Answer) string {
+	return Meet("a lower-case snake_case word as code", func(a *Response) string {
 		if snakeCase.MatchString(a.Code()) {
 			return ""
 		}
@@ -211,8 +211,8 @@ func HaveWordAsCode() OmegaMatcher {
 // HaveDocumentedCode matches a refusal whose code is one of the documented set. It is for causes whose code a clause
 // names; for all others the set is the reference bridge's own.
 func HaveDocumentedCode() OmegaMatcher {
-	return Meet("a code of the documented set", func(a *Answer) string {
-		if a.bridge.contract.DocumentedCode(a.Code()) {
+	return Meet("a code of the documented set", func(a *Response) string {
+		if a.t.contract.DocumentedCode(a.Code()) {
 			return ""
 		}
 		return fmt.Sprintf("%q", a.Code())
@@ -221,7 +221,7 @@ func HaveDocumentedCode() OmegaMatcher {
 
 // HaveCode matches a refusal with the code that the same cause had elsewhere.
 func HaveCode(code, elsewhere string) OmegaMatcher {
-	return Meet(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *Answer) string {
+	return Meet(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *Response) string {
 		if a.Code() == code {
 			return ""
 		}
@@ -232,7 +232,7 @@ func HaveCode(code, elsewhere string) OmegaMatcher {
 // AgreeWithStatus matches an answer whose body says the same as its status: an error is a 4xx or 5xx, a result is not,
 // and a documented code stands under a status of its own class.
 func AgreeWithStatus() OmegaMatcher {
-	return Meet("a body that agrees with the status", func(a *Answer) string {
+	return Meet("a body that agrees with the status", func(a *Response) string {
 		object := a.Object()
 		if object["error"] != nil && a.Status >= 200 && a.Status < 300 {
 			return "an error under " + a.Outcome()
@@ -245,7 +245,7 @@ func AgreeWithStatus() OmegaMatcher {
 				return fmt.Sprintf("`%s` under %s", name, a.Outcome())
 			}
 		}
-		for status, codes := range inOrder(a.bridge.contract.Codes) {
+		for status, codes := range inOrder(a.t.contract.Codes) {
 			if slices.Contains(codes, a.Code()) && status/100 != a.Status/100 {
 				return fmt.Sprintf("the code of a %d under %s", status, a.Outcome())
 			}

@@ -23,96 +23,96 @@ const (
 )
 
 // recorded is an exchange with the stretch of the journal that belongs to it.
-type recorded struct {
-	answer *Answer
+type exchange struct {
+	answer *Response
 	since  int64
 	until  int64
 }
 
 // begin starts a check.
-func (r *Environment) begin() *Bridge {
+func (r *Environment) begin() *T {
 	if r.Upstream != nil {
 		r.Upstream.Mark()
 	}
-	r.running = &Bridge{Environment: r, inCheck: true, judging: true}
+	r.running = &T{Environment: r, inCheck: true, judging: true}
 	return r.running
 }
 
 // cleansUp tells that the running check has judged: what is sent to clean up shows nothing of the clause.
-func (b *Bridge) cleansUp() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.judging = false
+func (t *T) cleansUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.judging = false
 }
 
-func (b *Bridge) record(a *Answer, since int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.judging {
+func (t *T) record(a *Response, since int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.judging {
 		return
 	}
-	b.exchanges = append(b.exchanges, &recorded{a, since, b.Upstream.last()})
+	t.exchanges = append(t.exchanges, &exchange{a, since, t.Upstream.last()})
 }
 
 // blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
-func (a *Answer) blame() { a.bridge.blame(a) }
+func (a *Response) Blame() { a.t.blame(a) }
 
-func (b *Bridge) blame(a *Answer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.blamed = a
+func (t *T) blame(a *Response) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.blamed = a
 }
 
 // blamedNow is the answer to blame for what has just failed: without any, the last one that came.
-func (b *Bridge) blamedNow() *Answer {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.blamed == nil && len(b.exchanges) > 0 {
-		return b.exchanges[len(b.exchanges)-1].answer
+func (t *T) blamedNow() *Response {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.blamed == nil && len(t.exchanges) > 0 {
+		return t.exchanges[len(t.exchanges)-1].answer
 	}
-	return b.blamed
+	return t.blamed
 }
 
 // evidence writes down what the finished check has seen.
-func (b *Bridge) evidence(failed bool) (kept []reports.Exchange, curl string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	all, limit, body := b.exchanges, keptPassing, keptPassingBody
+func (t *T) evidence(failed bool) (kept []reports.Exchange, curl string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, limit, body := t.exchanges, keptPassing, keptPassingBody
 	if failed {
 		limit, body = keptExchanges, keptBody
 	}
-	blamed := b.blamedAnswers()
+	blamed := t.blamedAnswers()
 	kept = []reports.Exchange{}
 	for _, r := range chosen(all, blamed, limit) {
-		kept = append(kept, b.exchange(r, body))
+		kept = append(kept, t.reportedExchange(r, body))
 	}
 	switch {
 	case !failed || len(all) == 0:
 	case len(blamed) > 0:
-		curl = b.curl(blamed[0])
+		curl = t.curl(blamed[0])
 	default:
-		curl = b.curl(all[len(all)-1].answer)
+		curl = t.curl(all[len(all)-1].answer)
 	}
 	return kept, curl
 }
 
 // blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
-func (b *Bridge) blamedAnswers() []*Answer {
-	var answers []*Answer
-	for _, n := range b.findings.noted {
+func (t *T) blamedAnswers() []*Response {
+	var answers []*Response
+	for _, n := range t.findings.noted {
 		if n.Response != nil && !slices.Contains(answers, n.Response) {
 			answers = append(answers, n.Response)
 		}
 	}
-	if len(answers) == 0 && b.blamed != nil {
-		answers = append(answers, b.blamed)
+	if len(answers) == 0 && t.blamed != nil {
+		answers = append(answers, t.blamed)
 	}
 	return answers
 }
 
 // chosen are the exchanges worth keeping, in time order: the first few, those of blamed answers, and of the last ones as
 // many as there is room for.
-func chosen(all []*recorded, blamed []*Answer, limit int) []*recorded {
+func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 	if len(all) <= limit {
 		return all
 	}
@@ -127,14 +127,14 @@ func chosen(all []*recorded, blamed []*Answer, limit int) []*recorded {
 		take(i)
 	}
 	for _, a := range blamed[:min(len(blamed), limit/2)] {
-		if i := slices.IndexFunc(all, func(r *recorded) bool { return r.answer == a }); i >= 0 {
+		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.answer == a }); i >= 0 {
 			take(i)
 		}
 	}
 	for i := range slices.Backward(all) {
 		take(i)
 	}
-	var some []*recorded
+	var some []*exchange
 	for i, r := range all {
 		if keep[i] {
 			some = append(some, r)
@@ -143,28 +143,28 @@ func chosen(all []*recorded, blamed []*Answer, limit int) []*recorded {
 	return some
 }
 
-func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
+func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	a := r.answer
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
-		Request: reports.Message{Method: a.Method, URL: b.redact.Text(b.target(a)), Header: b.shown(a.Sent)},
+		Request: reports.Message{Method: a.Method, URL: t.redact.Text(t.target(a)), Header: t.shown(a.Sent)},
 	}
-	b.body(&e.Request, []byte(a.shown), limit)
+	t.body(&e.Request, []byte(a.shown), limit)
 	if a.Err != nil {
-		e.Error = b.redact.Text(a.Err.Error())
+		e.Error = t.redact.Text(a.Err.Error())
 	}
 	if a.Status != 0 {
-		e.Response = &reports.Message{Status: a.Status, Header: b.shown(a.Header), DurationMS: ms(a.Took)}
-		b.body(e.Response, a.Body, limit)
+		e.Response = &reports.Message{Status: a.Status, Header: t.shown(a.Header), DurationMS: ms(a.Took)}
+		t.body(e.Response, a.Body, limit)
 	}
-	if b.Upstream == nil {
+	if t.Upstream == nil {
 		return e
 	}
-	for _, entry := range b.Upstream.recorder.Journal().Entries(r.since) {
+	for _, entry := range t.Upstream.recorder.Journal().Entries(r.since) {
 		if entry.Seq > r.until || len(e.Drupal) == keptUpstream {
 			break
 		}
-		up := reports.Upstream{At: entry.Start.UTC(), User: b.redact.Text(entry.User), HTTP: b.redact.Text(entry.HTTPMethod + " " + entry.Path),
+		up := reports.Upstream{At: entry.Start.UTC(), User: t.redact.Text(entry.User), HTTP: t.redact.Text(entry.HTTPMethod + " " + entry.Path),
 			Status: entry.Status, Fault: entry.Fault}
 		if !entry.End.IsZero() { // else it has not ended yet
 			up.DurationMS = ms(entry.End.Sub(entry.Start))
@@ -173,8 +173,8 @@ func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
 			e.Drupal = append(e.Drupal, up)
 		}
 		for _, call := range entry.Calls {
-			up.Method, up.Ran, up.Params = b.redact.Text(call.Method), call.Ran, nil
-			if params := []byte(b.redact.Text(string(call.Params))); len(params) <= limit && json.Valid(params) {
+			up.Method, up.Ran, up.Params = t.redact.Text(call.Method), call.Ran, nil
+			if params := []byte(t.redact.Text(string(call.Params))); len(params) <= limit && json.Valid(params) {
 				up.Params = params
 			}
 			e.Drupal = append(e.Drupal, up)
@@ -183,7 +183,7 @@ func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
 	return e
 }
 
-func (b *Bridge) body(m *reports.Message, body []byte, limit int) {
+func (t *T) body(m *reports.Message, body []byte, limit int) {
 	if len(body) > limit {
 		m.Truncated = len(body) - limit
 		body = body[:limit]
@@ -194,9 +194,9 @@ func (b *Bridge) body(m *reports.Message, body []byte, limit int) {
 	}
 	text := string(body)
 	if m.Truncated > 0 {
-		text, _ = strings.CutSuffix(b.redact.Text(text+redact.Cut), redact.Cut) // half a secret may be left at the end
+		text, _ = strings.CutSuffix(t.redact.Text(text+redact.Cut), redact.Cut) // half a secret may be left at the end
 	}
-	if text = b.redact.Text(text); utf8.ValidString(text) {
+	if text = t.redact.Text(text); utf8.ValidString(text) {
 		m.Body = text
 		return
 	}
@@ -213,17 +213,17 @@ func lastRune(b []byte) []byte {
 	return nil
 }
 
-func (b *Bridge) target(a *Answer) string {
+func (t *T) target(a *Response) string {
 	if a.RawQuery == "" {
-		return b.url + a.Path
+		return t.url + a.Path
 	}
-	return b.url + a.Path + "?" + a.RawQuery
+	return t.url + a.Path + "?" + a.RawQuery
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // shown writes headers as one line each; those that carry credentials show only their scheme or their name.
-func (b *Bridge) shown(h http.Header) map[string]string {
+func (t *T) shown(h http.Header) map[string]string {
 	lines := map[string]string{}
 	for name, values := range h {
 		value := strings.Join(values, ", ")
@@ -235,7 +235,7 @@ func (b *Bridge) shown(h http.Header) map[string]string {
 			key, _, _ := strings.Cut(value, "=")
 			value = key + "=" + redact.Mark
 		}
-		lines[b.redact.Text(name)] = b.redact.Text(value)
+		lines[t.redact.Text(name)] = t.redact.Text(value)
 	}
 	return lines
 }

@@ -16,7 +16,7 @@ type Finding struct {
 	Tool     string  // that it is about; "": all
 	Identity string  // of the caller who is affected; "": all
 	Row      string  // of the table of inputs; "": it stands in no table
-	Response *Answer // that shows it; nil: none does
+	Response *Response // that shows it; nil: none does
 }
 
 // mismatch is the finding of a subject that is not as expected.
@@ -51,12 +51,12 @@ func (f Finding) about(note string) Finding {
 
 // Expectation is an actual value that is about to be compared.
 type Expectation struct {
-	b      *Bridge
+	t      *T
 	actual any
 }
 
 // Expect starts an expectation of the running check.
-func (b *Bridge) Expect(actual any) Expectation { return Expectation{b, actual} }
+func (t *T) Expect(actual any) Expectation { return Expectation{t, actual} }
 
 // To ends the check, or its part (For, Row), with a finding where the matcher does not match. The note is a Finding
 // that says all, or a format and its values that say more of the subject.
@@ -71,7 +71,7 @@ func (e Expectation) match(matcher types.GomegaMatcher, want bool, note []any) {
 		panic(fmt.Sprintf("a check compares what cannot be compared: %v", err))
 	}
 	if matched != want {
-		e.b.Fail(e.finding(matcher, want, note))
+		e.t.Fail(e.finding(matcher, want, note))
 	}
 }
 
@@ -113,21 +113,21 @@ func (e Expectation) finding(matcher types.GomegaMatcher, want bool, note []any)
 type stopped struct{ Finding }
 
 // Fail ends the check, or its part, with a finding.
-func (b *Bridge) Fail(f Finding) {
+func (t *T) Fail(f Finding) {
 	if f.Response == nil {
-		f.Response = b.blamedNow()
+		f.Response = t.blamedNow()
 	}
-	if b.apartNow {
+	if t.apartNow {
 		panic(stopped{f})
 	}
-	b.failed = &f
+	t.failed = &f
 	ginkgo.Fail(f.String(), 2)
 }
 
 // found runs a part of a check and gives the finding that ended it; nil when none did.
-func (b *Bridge) found(test func()) (f *Finding) {
-	defer func(before bool) { b.apartNow = before }(b.apartNow)
-	b.apartNow = true
+func (t *T) found(test func()) (f *Finding) {
+	defer func(before bool) { t.apartNow = before }(t.apartNow)
+	t.apartNow = true
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

@@ -60,110 +60,110 @@ var checks__filter__filter = []Check{
 	{ID: "filter/rate-limit", Sees: Site, Run: chk__filter__rateLimit},
 }
 
-func chk__filter__includeExclude(ctx context.Context, b *Bridge) {
-	service := b.As(Service)
-	if near := b.nearMisses(); slices.ContainsFunc(near, func(m fixtures.Method) bool { return b.exposed(&m) }) {
-		site := b.Drupal.Site().Clone()
+func chk__filter__includeExclude(ctx context.Context, t *T) {
+	service := t.As(Service)
+	if near := t.nearMisses(); slices.ContainsFunc(near, func(m fixtures.Method) bool { return t.exposed(&m) }) {
+		site := t.Drupal.Site().Clone()
 		site.Methods = append(near, site.Methods...)
-		b.ChangeSite(ctx, site, func() bool { return slices.ContainsFunc(service.ListAll(ctx).Names(), isNearMiss) })
+		t.ChangeSite(ctx, site, func() bool { return slices.ContainsFunc(service.ListAll(ctx).Names(), isNearMiss) })
 	}
 	listed := service.MustListAll(ctx).Names()
-	want := b.Visible(Service)
+	want := t.Visible(Service)
 	for _, name := range union(want, listed) {
-		b.For(Service, name, func() {
-			b.Expect(listed).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("%q, which the patterns let in", name), fmt.Sprintf("%d tools without it", len(listed))))
-			b.Expect(want).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("no %q, which the patterns keep out", name), "it in the list"))
+		t.For(Service, name, func() {
+			t.Expect(listed).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("%q, which the patterns let in", name), fmt.Sprintf("%d tools without it", len(listed))))
+			t.Expect(want).To(ContainElement(name), mismatch("list as service", fmt.Sprintf("no %q, which the patterns keep out", name), "it in the list"))
 		})
 	}
 
 	shown := 0
-	for _, m := range b.Drupal.Site().Methods {
-		name, in := b.ToolName(m.ID), b.patterns.Exposes(m.ID)
+	for _, m := range t.Drupal.Site().Methods {
+		name, in := t.ToolName(m.ID), t.patterns.Exposes(m.ID)
 		if in {
 			shown++
 		}
-		b.For(Service, name, func() {
+		t.For(Service, name, func() {
 			r := service.Describe(ctx, name)
 			if in {
-				b.Expect(r).To(BeTheTool(name), "the patterns let it in")
+				t.Expect(r).To(BeTheTool(name), "the patterns let it in")
 				return
 			}
-			b.Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
-			b.Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
-			b.Expect(b.Drupal.Runs(m.ID)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", m.ID), "no run", "one"))
+			t.Expect(r).To(BeRefusedWith(404), "the patterns keep it out")
+			t.Expect(service.Invoke(ctx, name, Args{})).To(BeRefusedWith(404), "the patterns keep it out")
+			t.Expect(t.Drupal.Runs(m.ID)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", m.ID), "no run", "one"))
 		})
 	}
-	b.Expect(shown).To(BeNumerically(">", 0), mismatch("the patterns", "a method that they let in", "none"))
+	t.Expect(shown).To(BeNumerically(">", 0), mismatch("the patterns", "a method that they let in", "none"))
 }
 
-func chk__filter__defaultsSafe(ctx context.Context, b *Bridge) {
-	if !slices.Equal(b.patterns.Include, DefaultPatterns.Include) || !slices.Equal(b.patterns.Exclude, DefaultPatterns.Exclude) {
+func chk__filter__defaultsSafe(ctx context.Context, t *T) {
+	if !slices.Equal(t.patterns.Include, DefaultPatterns.Include) || !slices.Equal(t.patterns.Exclude, DefaultPatterns.Exclude) {
 		NotTestable("the bridge does not run with the default patterns")
 	}
-	listed := b.As(Service).MustListAll(ctx).Names()
+	listed := t.As(Service).MustListAll(ctx).Names()
 	in := 0
-	for _, m := range b.Drupal.Site().Methods {
+	for _, m := range t.Drupal.Site().Methods {
 		group, _, _ := strings.Cut(m.ID, ".")
 		safe := slices.Contains([]string{"content", "search", "taxonomy", "media"}, group) && !strings.Contains(m.ID, ".admin.")
 		unsafe := slices.Contains([]string{"system.cache_clear", "user.login", "node.delete"}, m.ID) || strings.Contains(m.ID, ".admin.")
 		switch {
 		case safe:
 			in++
-			b.For(Service, b.ToolName(m.ID), func() {
-				b.Expect(listed).To(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("%q, which the default patterns let in", b.ToolName(m.ID)), fmt.Sprintf("%d tools without it", len(listed))))
+			t.For(Service, t.ToolName(m.ID), func() {
+				t.Expect(listed).To(ContainElement(t.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("%q, which the default patterns let in", t.ToolName(m.ID)), fmt.Sprintf("%d tools without it", len(listed))))
 			})
 		case unsafe:
-			b.For(Service, b.ToolName(m.ID), func() {
-				b.Expect(listed).NotTo(ContainElement(b.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("no %q, which the default patterns keep out", b.ToolName(m.ID)), "it in the list"))
+			t.For(Service, t.ToolName(m.ID), func() {
+				t.Expect(listed).NotTo(ContainElement(t.ToolName(m.ID)), mismatch("list as service", fmt.Sprintf("no %q, which the default patterns keep out", t.ToolName(m.ID)), "it in the list"))
 			})
 		}
 	}
-	b.Expect(in).To(BeNumerically(">", 0), mismatch("the default patterns", "methods that they let in", "none"))
+	t.Expect(in).To(BeNumerically(">", 0), mismatch("the default patterns", "methods that they let in", "none"))
 }
 
-func chk__filter__invokeGuarded(ctx context.Context, b *Bridge) {
-	service := b.As(Service)
-	open, kept := b.openTool(), b.keptOut()
-	service.Invoke(ctx, b.ToolName(open), Args{}).MustSucceed()
-	b.Drupal.Mark()
+func chk__filter__invokeGuarded(ctx context.Context, t *T) {
+	service := t.As(Service)
+	open, kept := t.openTool(), t.keptOut()
+	service.Invoke(ctx, t.ToolName(open), Args{}).MustSucceed()
+	t.Drupal.Mark()
 
 	for _, name := range []string{kept, strings.ToUpper(kept), " " + kept, kept + " ", "./" + kept, open + "/../" + kept, kept + "\x00", open + "," + kept,
 		strings.ReplaceAll(kept, ".", "_"), strings.ReplaceAll(kept, ".", "%2E"), strings.ReplaceAll(kept, ".", "\u2024")} {
-		b.For(Service, name, func() { b.Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
+		t.For(Service, name, func() { t.Expect(service.Invoke(ctx, name, Args{})).To(BeClientError(), "a way to name "+kept) })
 	}
 	batch := fmt.Sprintf(`[{"name":%[1]q,"arguments":{}},{"jsonrpc":"2.0","method":%[1]q,"id":1}]`, kept)
-	b.Row(Service, "", "a batch", func() { b.Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
-	both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, b.ToolName(open), kept)
+	t.Row(Service, "", "a batch", func() { t.Expect(service.InvokeBody(ctx, []byte(batch))).To(BeClientError()) })
+	both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, t.ToolName(open), kept)
 	service.InvokeBody(ctx, []byte(both))
-	if b.wrong() {
+	if t.wrong() {
 		return
 	}
-	b.Expect(b.Drupal.Runs(kept)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
+	t.Expect(t.Drupal.Runs(kept)).To(BeEmpty(), mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
 }
 
-func chk__filter__rateLimit(ctx context.Context, b *Bridge) {
-	if b.rateLimit == 0 {
+func chk__filter__rateLimit(ctx context.Context, t *T) {
+	if t.rateLimit == 0 {
 		NotTestable("how many calls the bridge allows is unknown: give the setting `rate_limit`")
 	}
-	known := b.KnownTool(ctx)
-	users := b.Drupal.NewUsers(2, b.Permissions(Agent)...)
-	busy, calm := b.As(users[0]), b.As(users[1])
+	known := t.KnownTool(ctx)
+	users := t.Drupal.NewUsers(2, t.Permissions(Agent)...)
+	busy, calm := t.As(users[0]), t.As(users[1])
 	calm.Invoke(ctx, known, Args{}).MustSucceed()
-	b.Drupal.Mark()
-	var limited *Answer
+	t.Drupal.Mark()
+	var limited *Response
 	sent := 0
-	for began := time.Now(); sent < 3*b.rateLimit && limited == nil && time.Since(began) < b.timeout; sent++ {
+	for began := time.Now(); sent < 3*t.rateLimit && limited == nil && time.Since(began) < t.timeout; sent++ {
 		if r := busy.Invoke(ctx, known, Args{}); r.Status != http.StatusOK {
 			limited = r
 		}
 	}
-	if limited == nil && sent <= b.rateLimit {
-		NotTestable(fmt.Sprintf("the calls take too long to come to more than the %d that are allowed: %d in %v", b.rateLimit, sent, b.timeout))
+	if limited == nil && sent <= t.rateLimit {
+		NotTestable(fmt.Sprintf("the calls take too long to come to more than the %d that are allowed: %d in %v", t.rateLimit, sent, t.timeout))
 	}
-	b.Expect(limited).NotTo(BeNil(), mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, b.rateLimit), "429", "results only"))
-	b.Expect(limited).To(BeRefused(429))
-	b.Expect(limited).To(BeEnvelope())
-	b.Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Answer) string {
+	t.Expect(limited).NotTo(BeNil(), mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, t.rateLimit), "429", "results only"))
+	t.Expect(limited).To(BeRefused(429))
+	t.Expect(limited).To(BeEnvelope())
+	t.Expect(limited).To(Meet("a Retry-After of seconds or a date", func(a *Response) string {
 		after := a.Header.Get("Retry-After")
 		_, noSeconds := strconv.ParseUint(after, 10, 32)
 		if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {
@@ -171,8 +171,8 @@ func chk__filter__rateLimit(ctx context.Context, b *Bridge) {
 		}
 		return ""
 	}))
-	b.Expect(len(b.Drupal.Calls())).To(Equal(sent-1), mismatch("a call over the rate", "it to reach no method", "it at the site"))
-	b.Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
+	t.Expect(len(t.Drupal.Calls())).To(Equal(sent-1), mismatch("a call over the rate", "it to reach no method", "it at the site"))
+	t.Expect(calm.Invoke(ctx, known, Args{})).To(HaveStatus(http.StatusOK), "another caller meanwhile")
 }
 
 // nearby is the word in the ids of nearMisses.
@@ -180,7 +180,7 @@ const nearby = "nearby"
 
 // nearMisses are methods whose ids are made from the patterns: such as match one, and such as nearly do, where it is not
 // held to both ends, takes a dot for any character, or a star for less than a run of characters with dots.
-func (b *Bridge) nearMisses() []fixtures.Method {
+func (t *T) nearMisses() []fixtures.Method {
 	ids := map[string]bool{}
 	var methods []fixtures.Method
 	add := func(id string) {
@@ -192,16 +192,16 @@ func (b *Bridge) nearMisses() []fixtures.Method {
 			methods = append(methods, fixtures.Method{ID: id, Usage: "Nearly matches", Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("true")}})
 		}
 	}
-	for _, pattern := range b.patterns.Include {
+	for _, pattern := range t.patterns.Include {
 		for _, id := range variations(pattern) {
 			add(id)
 		}
 	}
-	open := slices.IndexFunc(b.patterns.Include, func(pattern string) bool { return strings.Contains(pattern, "*") })
-	for _, pattern := range b.patterns.Exclude {
+	open := slices.IndexFunc(t.patterns.Include, func(pattern string) bool { return strings.Contains(pattern, "*") })
+	for _, pattern := range t.patterns.Exclude {
 		for _, id := range variations(pattern) {
 			if add(id); open >= 0 { // let in, but for the exclude pattern
-				add(strings.Replace(b.patterns.Include[open], "*", id, 1))
+				add(strings.Replace(t.patterns.Include[open], "*", id, 1))
 			}
 		}
 	}
@@ -217,9 +217,9 @@ func variations(pattern string) []string {
 func isNearMiss(name string) bool { return strings.Contains(name, nearby) }
 
 // openTool is a method that the patterns let in and that runs without arguments.
-func (b *Bridge) openTool() string {
-	for _, m := range b.Drupal.Site().Methods {
-		if b.patterns.Exposes(m.ID) && runsPlainly(&m) {
+func (t *T) openTool() string {
+	for _, m := range t.Drupal.Site().Methods {
+		if t.patterns.Exposes(m.ID) && runsPlainly(&m) {
 			return m.ID
 		}
 	}
@@ -228,9 +228,9 @@ func (b *Bridge) openTool() string {
 }
 
 // keptOut is a method that the patterns keep out and that would run without arguments.
-func (b *Bridge) keptOut() string {
-	for _, m := range b.Drupal.Site().Methods {
-		if !b.patterns.Exposes(m.ID) && runsPlainly(&m) {
+func (t *T) keptOut() string {
+	for _, m := range t.Drupal.Site().Methods {
+		if !t.patterns.Exposes(m.ID) && runsPlainly(&m) {
 			return m.ID
 		}
 	}

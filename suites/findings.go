@@ -37,17 +37,17 @@ type findings struct {
 // For judges one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
 // was found wrong is not judged again.
-func (b *Bridge) For(who Identity, tool string, judge func()) {
-	b.apart(part{tool: tool, identity: b.lasting(who)}, judge)
+func (t *T) For(who Identity, tool string, judge func()) {
+	t.apart(part{tool: tool, identity: t.lasting(who)}, judge)
 }
 
 // Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
-func (b *Bridge) Row(who Identity, tool, name string, judge func()) {
-	b.apart(part{tool, b.lasting(who), name}, judge)
+func (t *T) Row(who Identity, tool, name string, judge func()) {
+	t.apart(part{tool, t.lasting(who), name}, judge)
 }
 
-func (b *Bridge) apart(p part, judge func()) {
-	f := &b.findings
+func (t *T) apart(p part, judge func()) {
+	f := &t.findings
 	if why := f.enough(); why != "" {
 		if f.noted[len(f.noted)-1].Subject != why {
 			f.noted = append(f.noted, Finding{Subject: why})
@@ -57,8 +57,8 @@ func (b *Bridge) apart(p part, judge func()) {
 	if f.holds(p) {
 		return
 	}
-	b.blame(nil)
-	found := b.found(judge)
+	t.blame(nil)
+	found := t.found(judge)
 	f.judged = append(f.judged, p)
 	if found == nil {
 		return
@@ -72,28 +72,28 @@ func (b *Bridge) apart(p part, judge func()) {
 }
 
 // each judges every answer apart from the others.
-func (b *Bridge) each(answers []*Answer, judge func(a *Answer)) {
+func (t *T) each(answers []*Response, judge func(a *Response)) {
 	for _, a := range answers {
-		b.Row(a.Who, "", a.Subject(), func() { judge(a) })
+		t.Row(a.Who, "", a.Subject(), func() { judge(a) })
 	}
 }
 
 // eachTool judges every tool of a listing apart from the others.
-func (b *Bridge) eachTool(list Listing, judge func(page *Answer, t Tool)) {
+func (t *T) eachTool(list Listing, judge func(page *Response, tool Tool)) {
 	for _, page := range list.Pages {
-		for _, t := range page.Tools() {
-			b.For(page.Who, t.Name(), func() { judge(page, t) })
+		for _, tool := range page.Tools() {
+			t.For(page.Who, tool.Name(), func() { judge(page, tool) })
 		}
 	}
 }
 
 // foundWrong tells whether the running check has noted a fault of the tool as the caller sees it.
-func (b *Bridge) foundWrong(who Identity, tool string) bool {
-	return b.findings.holds(part{tool: tool, identity: b.lasting(who)})
+func (t *T) foundWrong(who Identity, tool string) bool {
+	return t.findings.holds(part{tool: tool, identity: t.lasting(who)})
 }
 
 // wrong tells whether the running check has noted a fault already.
-func (b *Bridge) wrong() bool { return len(b.findings.noted) > 0 }
+func (t *T) wrong() bool { return len(t.findings.noted) > 0 }
 
 // enough says why the rest is not judged; "" as long as it is.
 func (f *findings) enough() string {
@@ -122,8 +122,8 @@ func (f *findings) holds(p part) bool {
 
 // lasting is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
 // another one in the next run.
-func (b *Bridge) lasting(who Identity) string {
-	if b.Drupal != nil && b.Drupal.made(who) {
+func (t *T) lasting(who Identity) string {
+	if t.Drupal != nil && t.Drupal.made(who) {
 		return ""
 	}
 	return who.String()
@@ -131,46 +131,46 @@ func (b *Bridge) lasting(who Identity) string {
 
 // reported gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept
 // from its end by the harness.
-func (b *Bridge) reported(spec types.SpecReport) []Finding {
-	noted := b.findings.noted
+func (t *T) reported(spec types.SpecReport) []Finding {
+	noted := t.findings.noted
 	switch {
 	case len(noted) == 0:
 		return nil
-	case spec.State == types.SpecStateFailed && !b.findings.summed:
-		noted = append(noted, b.failure(spec))
+	case spec.State == types.SpecStateFailed && !t.findings.summed:
+		noted = append(noted, t.failure(spec))
 	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
 		return nil
 	}
 	all := slices.Clone(noted)
 	for i, f := range all {
-		all[i] = b.redacted(f)
+		all[i] = t.redacted(f)
 	}
 	return all
 }
 
 // failure is the finding that ended a failed check.
-func (b *Bridge) failure(spec types.SpecReport) Finding {
-	if b.failed != nil {
-		return *b.failed
+func (t *T) failure(spec types.SpecReport) Finding {
+	if t.failed != nil {
+		return *t.failed
 	}
 	return Finding{Subject: oneLine(spec.Failure.Message)}
 }
 
 // redacted is a finding without secrets, of bounded length.
-func (b *Bridge) redacted(f Finding) Finding {
+func (t *T) redacted(f Finding) Finding {
 	for _, text := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Row} {
-		*text = exact.Cut(b.redact.Text(*text), keptFinding)
+		*text = exact.Cut(t.redact.Text(*text), keptFinding)
 	}
 	return f
 }
 
 // asReported are findings as a report has them.
-func (b *Bridge) asReported(all []Finding) []reports.Finding {
+func (t *T) asReported(all []Finding) []reports.Finding {
 	told := make([]reports.Finding, len(all))
 	for i, f := range all {
 		told[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Message: f.String(), Expected: f.Expected, Actual: f.Actual}
 		if f.Response != nil {
-			told[i].Curl = b.curl(f.Response)
+			told[i].Curl = t.curl(f.Response)
 		}
 	}
 	return told

@@ -40,210 +40,210 @@ var checks__fresh__fresh = []Check{
 	{ID: "fresh/schema-mismatch", Sees: Site, Run: chk__fresh__schemaMismatch},
 }
 
-func chk__fresh__cacheHit(ctx context.Context, b *Bridge) {
-	who := b.Drupal.NewUser(b.Permissions(Agent)...)
+func chk__fresh__cacheHit(ctx context.Context, t *T) {
+	who := t.Drupal.NewUser(t.Permissions(Agent)...)
 	for attempt := range 3 {
-		b.expire()
+		t.expire()
 		began := time.Now()
-		known := b.KnownTool(ctx)
-		b.As(who).List(ctx).MustSucceed()
-		b.As(who).Describe(ctx, known).MustSucceed()
-		b.As(who).Describe(ctx, noSuchTool)
-		b.Drupal.Mark()
+		known := t.KnownTool(ctx)
+		t.As(who).List(ctx).MustSucceed()
+		t.As(who).Describe(ctx, known).MustSucceed()
+		t.As(who).Describe(ctx, noSuchTool)
+		t.Drupal.Mark()
 		for range 5 {
-			b.As(who).List(ctx)
-			b.As(who).Describe(ctx, known)
-			b.As(who).Describe(ctx, noSuchTool)
+			t.As(who).List(ctx)
+			t.As(who).Describe(ctx, known)
+			t.As(who).Describe(ctx, noSuchTool)
 		}
-		if b.DiscoveryTTL > 0 && time.Since(began) > b.DiscoveryTTL*3/4 {
+		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
 			if attempt == 2 {
 				NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one")
 			}
 			continue
 		}
-		asked := len(b.Drupal.DiscoveriesFor(who))
-		b.Expect(asked).To(BeZero(), mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
+		asked := len(t.Drupal.DiscoveriesFor(who))
+		t.Expect(asked).To(BeZero(), mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
 		return
 	}
 }
 
-func chk__fresh__ttlExpiry(ctx context.Context, b *Bridge) {
-	gone := b.leaving()
-	before := b.As(Agent).MustListAll(ctx).Names()
-	if !contains(before, b.ToolName(gone)) {
+func chk__fresh__ttlExpiry(ctx context.Context, t *T) {
+	gone := t.leaving()
+	before := t.As(Agent).MustListAll(ctx).Names()
+	if !contains(before, t.ToolName(gone)) {
 		NotTestable("the list does not hold " + gone + " to begin with")
 	}
-	b.Replace(ctx, b.Drupal.with(arrivalOld, gone))
+	t.Replace(ctx, t.Drupal.with(arrivalOld, gone))
 	var listed Listing
 	var names []string
-	var described *Answer
+	var described *Response
 	look := func() bool {
-		listed = b.As(Agent).ListAll(ctx)
+		listed = t.As(Agent).ListAll(ctx)
 		names = listed.Names()
-		described = b.As(Agent).Describe(ctx, b.ToolName(gone))
-		return contains(names, b.ToolName(arrival)) && !contains(names, b.ToolName(gone)) && described.Status == http.StatusNotFound
+		described = t.As(Agent).Describe(ctx, t.ToolName(gone))
+		return contains(names, t.ToolName(arrival)) && !contains(names, t.ToolName(gone)) && described.Status == http.StatusNotFound
 	}
-	b.busy(func() { look() })
-	b.poll(ctx, look)
-	listed.pageOf(b.ToolName(gone)).blame()
-	b.Expect(contains(names, b.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", b.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
-	b.Expect(contains(names, b.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", b.patience()), fmt.Sprintf("no %s", gone), "it still"))
-	b.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", b.patience())
+	t.busy(func() { look() })
+	t.poll(ctx, look)
+	listed.pageOf(t.ToolName(gone)).Blame()
+	t.Expect(contains(names, t.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", t.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(contains(names, t.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", t.patience()), fmt.Sprintf("no %s", gone), "it still"))
+	t.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", t.patience())
 }
 
-func chk__fresh__invalidate(ctx context.Context, b *Bridge) {
-	if b.invalidate == nil {
+func chk__fresh__invalidate(ctx context.Context, t *T) {
+	if t.invalidate == nil {
 		NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
 	}
-	ask := Request{Method: b.invalidate.Method, Path: b.invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
-	b.As(Agent).MustListAll(ctx)
-	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
+	ask := Request{Method: t.invalidate.Method, Path: t.invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
+	t.As(Agent).MustListAll(ctx)
+	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
 	for _, who := range []Identity{Outsider, Anonymous} {
-		b.For(who, "", func() { b.Expect(b.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
+		t.For(who, "", func() { t.Expect(t.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
 	}
-	b.Expect(b.As(b.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
-	b.Expect(contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
+	t.Expect(t.As(t.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
+	t.Expect(contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
 }
 
-func chk__fresh__singleFlight(ctx context.Context, b *Bridge) {
-	b.As(Agent).List(ctx).MustSucceed()
+func chk__fresh__singleFlight(ctx context.Context, t *T) {
+	t.As(Agent).List(ctx).MustSucceed()
 	for range 3 {
-		who := b.Drupal.NewUser(b.Permissions(Agent)...)
-		caller := b.As(who)
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
-		b.Drupal.Mark()
+		who := t.Drupal.NewUser(t.Permissions(Agent)...)
+		caller := t.As(who)
+		t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Mark()
 		began := time.Now()
 		atOnce(100, func(int) { caller.List(ctx) })
-		asked := len(b.Drupal.DiscoveriesFor(who))
+		asked := len(t.Drupal.DiscoveriesFor(who))
 		most := 1
-		if b.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
-			most += int(time.Since(began) / (b.DiscoveryTTL * 3 / 4))
+		if t.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
+			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
 		}
 		if most > 10 {
 			continue // a bridge that asks once for each of its workers would pass
 		}
-		b.Expect(asked).To(BeNumerically("<=", most), mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
+		t.Expect(asked).To(BeNumerically("<=", most), mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
 		caller.List(ctx).MustSucceed()
 		return
 	}
 	NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
 }
 
-func chk__fresh__staleOnError(ctx context.Context, b *Bridge) {
-	good := b.As(Agent).List(ctx).MustSucceed()
-	b.As(Agent).List(ctx).MustMeet(EqualAnswer(good))
-	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-	b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
-	var stale *Answer
-	b.Await(ctx, func() bool {
-		stale = b.As(Agent).List(ctx)
+func chk__fresh__staleOnError(ctx context.Context, t *T) {
+	good := t.As(Agent).List(ctx).MustSucceed()
+	t.As(Agent).List(ctx).MustMeet(EqualAnswer(good))
+	stranger := t.Drupal.NewUser(t.Permissions(Agent)...)
+	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+	var stale *Response
+	t.Await(ctx, func() bool {
+		stale = t.As(Agent).List(ctx)
 		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
 	})
-	b.Row(Agent, "", "while the site's discovery fails", func() {
-		b.Expect(stale).To(EqualAnswer(good))
-		b.Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Answer) string {
+	t.Row(Agent, "", "while the site's discovery fails", func() {
+		t.Expect(stale).To(EqualAnswer(good))
+		t.Expect(stale).To(Meet("the mark `Warning: 110` or `Age`", func(a *Response) string {
 			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
 				return ""
 			}
 			return "neither"
 		}))
 	})
-	b.Row(stranger, "", "with no good list", func() { b.Expect(b.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
+	t.Row(stranger, "", "with no good list", func() { t.Expect(t.As(stranger).List(ctx)).To(BeRefusedWith(502, 503)) })
 }
 
-func chk__fresh__schemaChange(ctx context.Context, b *Bridge) {
-	b.arrive(ctx)
-	half := b.DiscoveryTTL/2 + time.Millisecond
-	if b.advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
-		b.pass(ctx, 2*half)
-		b.As(Agent).List(ctx)
-		b.pass(ctx, half)
-		b.As(Agent).Describe(ctx, b.ToolName(arrival))
-		b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-		b.pass(ctx, half)
-		b.poll(ctx, func() bool { return b.shows(ctx, Agent, arrivalNew) })
+func chk__fresh__schemaChange(ctx context.Context, t *T) {
+	t.arrive(ctx)
+	half := t.DiscoveryTTL/2 + time.Millisecond
+	if t.advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
+		t.pass(ctx, 2*half)
+		t.As(Agent).List(ctx)
+		t.pass(ctx, half)
+		t.As(Agent).Describe(ctx, t.ToolName(arrival))
+		t.Drupal.mock.SetSite(t.Drupal.with(arrivalNew, ""))
+		t.pass(ctx, half)
+		t.poll(ctx, func() bool { return t.shows(ctx, Agent, arrivalNew) })
 	}
-	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-	if !b.shows(ctx, Agent, arrivalNew) {
-		b.awaitSchema(ctx, arrivalNew)
+	t.Drupal.mock.SetSite(t.Drupal.with(arrivalNew, ""))
+	if !t.shows(ctx, Agent, arrivalNew) {
+		t.awaitSchema(ctx, arrivalNew)
 	}
 
-	b.Expect(b.As(Agent).Describe(ctx, b.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Answer) string {
+	t.Expect(t.As(Agent).Describe(ctx, t.ToolName(arrival))).To(Meet("the schema that list shows", func(a *Response) string {
 		return schemaFault(a.Tool(), arrivalNew)
 	}))
-	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
-	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "new"})).To(HaveResult())
+	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
 }
 
-func chk__fresh__removedTool(ctx context.Context, b *Bridge) {
-	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-	b.awaitSchema(ctx, arrivalOld)
-	b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
-	b.Drupal.mock.SetSite(b.Drupal.with("", arrival))
+func chk__fresh__removedTool(ctx context.Context, t *T) {
+	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
+	t.awaitSchema(ctx, arrivalOld)
+	t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "both"}).MustSucceed()
+	t.Drupal.mock.SetSite(t.Drupal.with("", arrival))
 
-	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
-	b.Await(ctx, func() bool { return !contains(b.As(Agent).ListAll(ctx).Names(), b.ToolName(arrival)) })
-	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
+	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
+	t.Await(ctx, func() bool { return !contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival)) })
+	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
 }
 
-func chk__fresh__version(ctx context.Context, b *Bridge) {
-	first := b.As(Agent).List(ctx).MustSucceed()
+func chk__fresh__version(ctx context.Context, t *T) {
+	first := t.As(Agent).List(ctx).MustSucceed()
 	tag := first.Header.Get("ETag")
-	b.Expect(first).To(HaveETag())
-	b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
-	tools := b.agentTools()
-	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), b.ToolName(m.ID)) })
+	t.Expect(first).To(HaveETag())
+	t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
+	tools := t.agentTools()
+	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), t.ToolName(m.ID)) })
 	if onPage < 0 {
 		NotTestable("the first page holds no tool that the agent may run")
 	}
-	b.Replace(ctx, b.Drupal.with(arrivalOld, tools[onPage].ID)) // a page may have a version of its own
-	b.Await(ctx, func() bool { return b.As(Agent).List(ctx).Header.Get("ETag") != tag })
-	changed := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
-	b.Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
-	b.awaitSchema(ctx, arrivalOld)
-	page, cursor := b.pageOf(ctx, b.ToolName(arrival))
-	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
-	b.awaitSchema(ctx, arrivalNew)
-	changed = b.As(Agent).Send(ctx, Request{Path: ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
-	b.Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+	t.Replace(ctx, t.Drupal.with(arrivalOld, tools[onPage].ID)) // a page may have a version of its own
+	t.Await(ctx, func() bool { return t.As(Agent).List(ctx).Header.Get("ETag") != tag })
+	changed := t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})
+	t.Expect(changed).To(HaveStatus(200), "If-None-Match with the old version after a change")
+	t.awaitSchema(ctx, arrivalOld)
+	page, cursor := t.pageOf(ctx, t.ToolName(arrival))
+	t.Drupal.mock.SetSite(t.Drupal.with(arrivalNew, ""))
+	t.awaitSchema(ctx, arrivalNew)
+	changed = t.As(Agent).Send(ctx, Request{Path: ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
+	t.Expect(changed).NotTo(HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
 }
 
-func chk__fresh__perUserTTL(ctx context.Context, b *Bridge) {
-	one, other := b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), b.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	gained := b.DeniedTool(one, Agent)
-	sees := func(who Identity) bool { return contains(b.As(who).MustListAll(ctx).Names(), gained) }
-	describes := func(who Identity) bool { return b.As(who).Describe(ctx, gained).Status == http.StatusOK }
+func chk__fresh__perUserTTL(ctx context.Context, t *T) {
+	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	gained := t.DeniedTool(one, Agent)
+	sees := func(who Identity) bool { return contains(t.As(who).MustListAll(ctx).Names(), gained) }
+	describes := func(who Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
 	if sees(one) || sees(other) || describes(one) {
 		NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
 	}
-	within := fmt.Sprintf("within %v", b.patience())
+	within := fmt.Sprintf("within %v", t.patience())
 
-	b.Drupal.Permit(one, b.Permissions(Agent)...)
-	b.Expect(b.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+	t.Drupal.Permit(one, t.Permissions(Agent)...)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
 		mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
-	b.Expect(sees(other)).To(BeFalse(), mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
+	t.Expect(sees(other)).To(BeFalse(), mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
 
-	b.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	b.Expect(b.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
 		mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
 }
 
-func chk__fresh__schemaMismatch(ctx context.Context, b *Bridge) {
-	for _, tool := range b.samples(Agent, fixtures.Fail) {
+func chk__fresh__schemaMismatch(ctx context.Context, t *T) {
+	for _, tool := range t.samples(Agent, fixtures.Fail) {
 		if tool.fails().Code == rpcInvalidParams {
-			b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(BeRefused(400, "invalid_params"))
+			t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(BeRefused(400, "invalid_params"))
 		}
 	}
-	b.arrive(ctx)
-	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+	t.arrive(ctx)
+	t.Drupal.mock.SetSite(t.Drupal.with(arrivalNew, ""))
 
-	b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
+	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "old"})).To(BeRefused(400, "invalid_params"))
 	fault := ""
-	b.poll(ctx, func() bool {
-		fault = schemaFault(b.As(Agent).Describe(ctx, b.ToolName(arrival)).Tool(), arrivalNew)
+	t.poll(ctx, func() bool {
+		fault = schemaFault(t.As(Agent).Describe(ctx, t.ToolName(arrival)).Tool(), arrivalNew)
 		return fault == ""
 	})
-	b.Expect(fault).To(BeEmpty(), mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
+	t.Expect(fault).To(BeEmpty(), mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
 }
 
 // Discoveries lists the discovery requests in the journal.
@@ -273,8 +273,8 @@ func (d *Drupal) with(schema, leaving string) *fixtures.Site {
 }
 
 // Permissions are those that an account of the site holds through its roles.
-func (b *Bridge) Permissions(who Identity) []string {
-	site := b.Drupal.Site()
+func (t *T) Permissions(who Identity) []string {
+	site := t.Drupal.Site()
 	user := userOf(site, who)
 	var held []string
 	for _, role := range site.Roles {
@@ -288,32 +288,32 @@ func (b *Bridge) Permissions(who Identity) []string {
 }
 
 // leaving is a tool of the agent's that a check may take from the site.
-func (b *Bridge) leaving() string {
-	tools := b.agentTools()
+func (t *T) leaving() string {
+	tools := t.agentTools()
 	return tools[len(tools)-1].ID
 }
 
 // arrive has the arriving method come to the site as a tool that takes `old`. Where the bridge does not describe it, run
 // it, and refuse it with what it does not take, the check is not testable: other clauses judge that.
-func (b *Bridge) arrive(ctx context.Context) {
-	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-	b.awaitSchema(ctx, arrivalOld)
-	name := b.ToolName(arrival)
-	b.As(Agent).Describe(ctx, name).MustMeet(Meet("the schema that list shows", func(a *Answer) string { return schemaFault(a.Tool(), arrivalOld) }))
-	b.As(Agent).Invoke(ctx, name, Args{arrivalParam: "old"}).MustMeet(HaveResult())
-	b.As(Agent).Invoke(ctx, name, Args{arrivalParam: "new"}).MustMeet(BeRefused(400, "invalid_params"))
+func (t *T) arrive(ctx context.Context) {
+	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
+	t.awaitSchema(ctx, arrivalOld)
+	name := t.ToolName(arrival)
+	t.As(Agent).Describe(ctx, name).MustMeet(Meet("the schema that list shows", func(a *Response) string { return schemaFault(a.Tool(), arrivalOld) }))
+	t.As(Agent).Invoke(ctx, name, Args{arrivalParam: "old"}).MustMeet(HaveResult())
+	t.As(Agent).Invoke(ctx, name, Args{arrivalParam: "new"}).MustMeet(BeRefused(400, "invalid_params"))
 }
 
 // awaitSchema waits until list shows the arriving method with the schema, to the agent and to others.
-func (b *Bridge) awaitSchema(ctx context.Context, schema string, others ...Identity) {
+func (t *T) awaitSchema(ctx context.Context, schema string, others ...Identity) {
 	for _, who := range append([]Identity{Agent}, others...) {
-		b.awaitShown(ctx, "a method that came or changed", func() bool { return b.shows(ctx, who, schema) })
+		t.awaitShown(ctx, "a method that came or changed", func() bool { return t.shows(ctx, who, schema) })
 	}
 }
 
 // shows tells whether list shows a caller the arriving method with the schema.
-func (b *Bridge) shows(ctx context.Context, who Identity, schema string) bool {
-	tool, ok := b.As(who).ListAll(ctx).Find(b.ToolName(arrival))
+func (t *T) shows(ctx context.Context, who Identity, schema string) bool {
+	tool, ok := t.As(who).ListAll(ctx).Find(t.ToolName(arrival))
 	return ok && schemaFault(tool, schema) == ""
 }
 
@@ -328,16 +328,16 @@ func schemaFault(tool Tool, schema string) string {
 }
 
 // expire lets everything cached run out where the run has a clock to move.
-func (b *Bridge) expire() {
-	if b.advance != nil {
-		b.advance(b.DiscoveryTTL + time.Millisecond)
+func (t *T) expire() {
+	if t.advance != nil {
+		t.advance(t.DiscoveryTTL + time.Millisecond)
 	}
 }
 
 // pageOf finds the page of the agent's list that holds a tool, and the query that asks for it.
-func (b *Bridge) pageOf(ctx context.Context, name string) (*Answer, url.Values) {
+func (t *T) pageOf(ctx context.Context, name string) (*Response, url.Values) {
 	var query url.Values
-	for _, page := range b.As(Agent).MustListAll(ctx).Pages {
+	for _, page := range t.As(Agent).MustListAll(ctx).Pages {
 		if contains(page.names(), name) {
 			return page, query
 		}
@@ -349,13 +349,13 @@ func (b *Bridge) pageOf(ctx context.Context, name string) (*Answer, url.Values) 
 
 // busy has the caller ask again and again while the TTL runs out, where the run has a clock to move: what is asked for all
 // the time must run out as well.
-func (b *Bridge) busy(ask func()) {
-	if b.advance == nil {
+func (t *T) busy(ask func()) {
+	if t.advance == nil {
 		return // then the wait for the change does so
 	}
 	ask()
 	for range 5 {
-		b.advance(b.DiscoveryTTL/4 + time.Millisecond)
+		t.advance(t.DiscoveryTTL/4 + time.Millisecond)
 		ask()
 	}
 }
@@ -374,12 +374,12 @@ func atOnce(n int, call func(i int)) {
 
 // BeSuccess matches any 2xx without an error in it.
 func BeSuccess() OmegaMatcher {
-	return judging("a 2xx", (*Answer).Succeeded)
+	return matching("a 2xx", (*Response).Succeeded)
 }
 
 // HaveETag matches an answer that carries a version.
 func HaveETag() OmegaMatcher {
-	return Meet("an ETag", func(a *Answer) string {
+	return Meet("an ETag", func(a *Response) string {
 		if a.Header.Get("ETag") == "" {
 			return "none"
 		}

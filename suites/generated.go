@@ -24,10 +24,10 @@ const defaultCases = 400
 const shrinkings = 60
 
 // dice are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
-func (b *Bridge) dice(purpose string) *rand.Rand {
+func (t *T) dice(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
-	return rand.New(rand.NewPCG(uint64(b.seed), h.Sum64()))
+	return rand.New(rand.NewPCG(uint64(t.seed), h.Sum64()))
 }
 
 // strictTool is a tool that takes arguments made up for its inputSchema.
@@ -51,26 +51,26 @@ type toolCase struct {
 // strictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
 // the twins of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
 // run, and of the first one each time anew, for it shows that the bridge still takes any.
-func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []strictTool {
-	listed := b.As(Agent).MustListAll(ctx)
+func (t *T) strictTools(ctx context.Context, kinds ...fixtures.Kind) []strictTool {
+	listed := t.As(Agent).MustListAll(ctx)
 	var able []strictTool
-	for _, s := range b.samples(Agent, kinds...) {
+	for _, s := range t.samples(Agent, kinds...) {
 		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
-			if made := b.makers.ForArguments(shown.Input()); made != nil {
+			if made := t.makers.ForArguments(shown.Input()); made != nil {
 				able = append(able, strictTool{s, made})
 			}
 		}
 	}
 	var tools []strictTool
-	for _, t := range some(b.dice("strict"), able, b.cases) {
-		key := takenBy{t.Name, t.Maker}
-		taken, asked := b.taken[key]
+	for _, tool := range some(t.dice("strict"), able, t.cases) {
+		key := takenBy{tool.Name, tool.Maker}
+		taken, asked := t.taken[key]
 		if !asked || len(tools) == 0 {
-			taken = t.Taken(func(arguments any) bool { return !b.As(Agent).Invoke(ctx, t.Name, arguments).IsError() })
-			b.taken[key] = taken
+			taken = tool.Taken(func(arguments any) bool { return !t.As(Agent).Invoke(ctx, tool.Name, arguments).IsError() })
+			t.taken[key] = taken
 		}
 		if taken != nil {
-			tools = append(tools, strictTool{t.sample, taken.With(b.dice(t.Name))})
+			tools = append(tools, strictTool{tool.sample, taken.With(t.dice(tool.Name))})
 		}
 	}
 	if len(tools) == 0 {
@@ -81,15 +81,15 @@ func (b *Bridge) strictTools(ctx context.Context, kinds ...fixtures.Kind) []stri
 
 // everyCase gathers what can be told of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
 // all. There are no more than --cases.
-func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []generate.Case, drawn func(strictTool) (generate.Case, bool)) []toolCase {
+func (t *T) everyCase(tools []strictTool, told func(strictTool) []generate.Case, drawn func(strictTool) (generate.Case, bool)) []toolCase {
 	var all []toolCase
-	for _, t := range tools {
-		for _, c := range told(t) {
-			all = append(all, toolCase{t, c})
+	for _, tool := range tools {
+		for _, c := range told(tool) {
+			all = append(all, toolCase{tool, c})
 		}
 	}
-	all = b.fairly(all, b.cases*4/5)
-	for n := range min(b.cases-len(all), b.cases/5) {
+	all = t.fairly(all, t.cases*4/5)
+	for n := range min(t.cases-len(all), t.cases/5) {
 		if c, ok := drawn(tools[n%len(tools)]); ok {
 			all = append(all, toolCase{tools[n%len(tools)], c})
 		}
@@ -98,8 +98,8 @@ func (b *Bridge) everyCase(tools []strictTool, told func(strictTool) []generate.
 }
 
 // brokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
-func (b *Bridge) brokenArguments(ctx context.Context) []toolCase {
-	broken := b.everyCase(b.strictTools(ctx, well...), func(t strictTool) []generate.Case { return t.Broken() }, strictTool.DrawnBroken)
+func (t *T) brokenArguments(ctx context.Context) []toolCase {
+	broken := t.everyCase(t.strictTools(ctx, well...), func(tool strictTool) []generate.Case { return tool.Broken() }, strictTool.DrawnBroken)
 	if len(broken) == 0 {
 		NotTestable("the bridge lists no tool whose inputSchema can be broken")
 	}
@@ -108,12 +108,12 @@ func (b *Bridge) brokenArguments(ctx context.Context) []toolCase {
 
 // fairly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
 // ones, the seed says.
-func (b *Bridge) fairly(all []toolCase, n int) []toolCase {
+func (t *T) fairly(all []toolCase, n int) []toolCase {
 	if len(all) <= n {
 		return all
 	}
 	groups := map[string][]int{}
-	for _, at := range b.dice("pick").Perm(len(all)) {
+	for _, at := range t.dice("pick").Perm(len(all)) {
 		keyword, _, _ := strings.Cut(all[at].What, " ")
 		groups[keyword] = append(groups[keyword], at)
 	}
@@ -136,15 +136,15 @@ func (b *Bridge) fairly(all []toolCase, n int) []toolCase {
 
 // smallest takes the answer to a made-up value. Where it is not as it must be, it puts smaller values of the same kind to
 // the bridge, and gives the answer to the smallest that fails, with a note on the value.
-func (b *Bridge) smallest(c generate.Case, kind func(any) bool, fault func(any) string, a *Answer, put func(any) *Answer, must types.GomegaMatcher) (least *Answer, note string) {
-	holds := func(a *Answer) bool { ok, err := must.Match(a); return ok && err == nil }
-	note = fmt.Sprintf("%s, made up with seed %d", c.What, b.seed)
-	if holds(a) || b.wrong() { // there is a small one to begin with
+func (t *T) smallest(c generate.Case, kind func(any) bool, fault func(any) string, a *Response, put func(any) *Response, must types.GomegaMatcher) (least *Response, note string) {
+	holds := func(a *Response) bool { ok, err := must.Match(a); return ok && err == nil }
+	note = fmt.Sprintf("%s, made up with seed %d", c.What, t.seed)
+	if holds(a) || t.wrong() { // there is a small one to begin with
 		return a, note
 	}
 	value := generate.Smallest(c.Value, shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
 	if why := fault(value); why != "" {
-		note = fmt.Sprintf("%s, made up with seed %d", why, b.seed)
+		note = fmt.Sprintf("%s, made up with seed %d", why, t.seed)
 	}
 	if least = put(value); holds(least) {
 		return a, note // it fails now and then: the first failure counts
@@ -153,10 +153,10 @@ func (b *Bridge) smallest(c generate.Case, kind func(any) bool, fault func(any) 
 }
 
 // putArguments invokes the tool with made-up arguments.
-func (b *Bridge) putArguments(ctx context.Context, tool string) func(any) *Answer {
-	return func(v any) *Answer {
-		b.mark()
-		return b.As(Agent).Invoke(ctx, tool, v)
+func (t *T) putArguments(ctx context.Context, tool string) func(any) *Response {
+	return func(v any) *Response {
+		t.mark()
+		return t.As(Agent).Invoke(ctx, tool, v)
 	}
 }
 
@@ -167,27 +167,27 @@ type resultTool struct {
 }
 
 // resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
-func (b *Bridge) resultTools(ctx context.Context) []resultTool {
-	listed := b.As(Agent).MustListAll(ctx)
+func (t *T) resultTools(ctx context.Context) []resultTool {
+	listed := t.As(Agent).MustListAll(ctx)
 	var tools []resultTool
-	for _, s := range b.samples(Agent, fixtures.Value) {
+	for _, s := range t.samples(Agent, fixtures.Value) {
 		shown, ok := listed.Find(s.Name)
 		schema, isObject := shown["outputSchema"].(map[string]any)
 		if !ok || !isObject || s.Output == nil || !exact.Equal(published(s.Output), schema) {
 			continue // mapping/output-schema judges another one
 		}
-		if made := b.makers.ForResult(schema); made != nil {
-			tools = append(tools, resultTool{s, made.With(b.dice(s.Name))})
+		if made := t.makers.ForResult(schema); made != nil {
+			tools = append(tools, resultTool{s, made.With(t.dice(s.Name))})
 		}
 	}
 	return tools
 }
 
 // putResult has the method give a made-up value, and invokes its tool.
-func (b *Bridge) putResult(ctx context.Context, t resultTool) func(any) *Answer {
-	return func(v any) *Answer {
-		b.Drupal.behave(map[string]any{t.ID: v})
-		return b.As(Agent).Invoke(ctx, t.Name, t.Arguments)
+func (t *T) putResult(ctx context.Context, tool resultTool) func(any) *Response {
+	return func(v any) *Response {
+		t.Drupal.behave(map[string]any{tool.ID: v})
+		return t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	}
 }
 
@@ -249,15 +249,15 @@ type resultCase struct {
 }
 
 // resultCases are the results to be tried, in rounds of at most one for each tool. There are no more than --cases.
-func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
+func (t *T) resultCases(tools []resultTool) [][]resultCase {
 	var rounds [][]resultCase
-	for _, t := range tools {
-		fitting, broken := t.Edges(), t.Broken()
+	for _, tool := range tools {
+		fitting, broken := tool.Edges(), tool.Broken()
 		for range drawnResults {
-			if v, ok := t.Drawn(); ok {
+			if v, ok := tool.Drawn(); ok {
 				fitting = append(fitting, generate.Case{What: "a draw", Value: v})
 			}
-			if c, ok := t.DrawnBroken(); ok {
+			if c, ok := tool.DrawnBroken(); ok {
 				broken = append(broken, c)
 			}
 		}
@@ -265,10 +265,10 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 		var all []resultCase // of both kinds in turn, for the last rounds may be too many
 		for i := range max(len(fitting), len(broken)) {
 			if i < len(broken) {
-				all = append(all, resultCase{t, broken[i], false})
+				all = append(all, resultCase{tool, broken[i], false})
 			}
 			if i < len(fitting) {
-				all = append(all, resultCase{t, fitting[i], true})
+				all = append(all, resultCase{tool, fitting[i], true})
 			}
 		}
 		for i, c := range all {
@@ -278,7 +278,7 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 			rounds[i] = append(rounds[i], c)
 		}
 	}
-	left := b.cases
+	left := t.cases
 	for i, round := range rounds {
 		if left == 0 {
 			return rounds[:i]
@@ -290,12 +290,12 @@ func (b *Bridge) resultCases(tools []resultTool) [][]resultCase {
 }
 
 // together has every tool of a round give its result.
-func (b *Bridge) together(round []resultCase) {
+func (t *T) together(round []resultCase) {
 	values := map[string]any{}
 	for _, c := range round {
 		values[c.ID] = c.Value
 	}
-	b.Drupal.behave(values)
+	t.Drupal.behave(values)
 }
 
 func withoutEmpties(all []generate.Case) []generate.Case {

@@ -29,147 +29,147 @@ var checks__http__http = []Check{
 	{ID: "http/slow-client", Sees: Front, Run: chk__http__slowClient},
 }
 
-func chk__http__methodNotAllowed(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
+func chk__http__methodNotAllowed(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
 	for path, query := range inOrder(map[string]string{ListPath: "", DescribePath: "name=" + url.QueryEscape(known)}) {
-		b.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
+		t.As(Agent).Send(ctx, Request{Path: path, Raw: query}).MustSucceed()
 		for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-			b.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
-				r := b.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
-				b.Expect(r).To(HaveStatus(405))
-				b.Expect(r).To(AllowGET())
+			t.Row(Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
+				r := t.As(Agent).Send(ctx, Request{Method: verb, Path: path, Raw: query})
+				t.Expect(r).To(HaveStatus(405))
+				t.Expect(r).To(AllowGET())
 			})
 		}
 	}
 }
 
-func chk__http__head(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
+func chk__http__head(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
 	for what, ask := range inOrder(map[string]Request{
 		"list":                        {Path: ListPath},
 		"describe":                    {Path: DescribePath, Query: url.Values{"name": {known}}},
 		"describe of an unknown tool": {Path: DescribePath, Query: url.Values{"name": {noSuchTool}}},
 	}) {
-		for _, who := range append([]Identity{Agent}, b.callers(Outsider, Anonymous)...) {
+		for _, who := range append([]Identity{Agent}, t.callers(Outsider, Anonymous)...) {
 			ask.Method, ask.Header = "", nil
-			get, again := b.As(who).Send(ctx, ask), b.As(who).Send(ctx, ask)
+			get, again := t.As(who).Send(ctx, ask), t.As(who).Send(ctx, ask)
 			if what == "list" && who == Agent {
 				get.MustSucceed()
 			}
 			ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
-			wire := b.As(who).Dial(ctx)
+			wire := t.As(who).Dial(ctx)
 			head := wire.Ask(ctx, ask)
 			body, _ := wire.Rest()
 			wire.Close()
-			b.Row(who, "", what, func() {
-				b.Expect(head).To(HaveTheHeadOf(get, again))
-				b.Expect(string(body)).To(BeEmpty(), mismatch(head.Subject(), "no body", exact.Cut(oneLine(string(body)), 100)))
+			t.Row(who, "", what, func() {
+				t.Expect(head).To(HaveTheHeadOf(get, again))
+				t.Expect(string(body)).To(BeEmpty(), mismatch(head.Subject(), "no body", exact.Cut(oneLine(string(body)), 100)))
 			})
 		}
 	}
 }
 
-func chk__http__noSharedCache(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	given := append(b.As(Agent).MustListAll(ctx).Pages, b.As(Agent).Describe(ctx, known).MustSucceed())
-	b.each(given, func(a *Answer) { b.Expect(a).To(KeepFromOthers()) })
-	zipped := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
-	if !b.wrong() {
-		b.Row(Agent, "", "gzip asked for", func() { b.Expect(zipped).To(KeepFromOthers()) })
+func chk__http__noSharedCache(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	given := append(t.As(Agent).MustListAll(ctx).Pages, t.As(Agent).Describe(ctx, known).MustSucceed())
+	t.each(given, func(a *Response) { t.Expect(a).To(KeepFromOthers()) })
+	zipped := t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+	if !t.wrong() {
+		t.Row(Agent, "", "gzip asked for", func() { t.Expect(zipped).To(KeepFromOthers()) })
 	}
-	refused := []*Answer{b.As(Agent).Describe(ctx, noSuchTool)}
-	for _, who := range b.callers(Outsider, Anonymous) {
-		refused = append(refused, b.As(who).List(ctx), b.As(who).Describe(ctx, known))
+	refused := []*Response{t.As(Agent).Describe(ctx, noSuchTool)}
+	for _, who := range t.callers(Outsider, Anonymous) {
+		refused = append(refused, t.As(who).List(ctx), t.As(who).Describe(ctx, known))
 	}
-	if tag := b.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
-		refused = append(refused, b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
+	if tag := t.As(Agent).List(ctx).Header.Get("ETag"); tag != "" {
+		refused = append(refused, t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}}))
 	}
-	b.each(refused, func(r *Answer) { b.Expect(r).NotTo(InviteOthers()) })
+	t.each(refused, func(r *Response) { t.Expect(r).NotTo(InviteOthers()) })
 }
 
-func chk__http__nosniff(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	answers := []*Answer{b.As(Agent).List(ctx).MustSucceed(), b.As(Agent).Describe(ctx, known), b.As(Agent).Describe(ctx, noSuchTool), b.As(Agent).Invoke(ctx, noSuchTool, Args{})}
-	if call, ok := b.harmless(ctx); ok {
-		answers = append(answers, b.make(ctx, call))
+func chk__http__nosniff(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	answers := []*Response{t.As(Agent).List(ctx).MustSucceed(), t.As(Agent).Describe(ctx, known), t.As(Agent).Describe(ctx, noSuchTool), t.As(Agent).Invoke(ctx, noSuchTool, Args{})}
+	if call, ok := t.harmless(ctx); ok {
+		answers = append(answers, t.make(ctx, call))
 	}
-	b.each(answers, func(a *Answer) { b.Expect(a).To(ForbidSniffing()) })
+	t.each(answers, func(a *Response) { t.Expect(a).To(ForbidSniffing()) })
 }
 
-func chk__http__contentNegotiation(ctx context.Context, b *Bridge) {
-	for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {b.KnownTool(ctx)}}}} {
-		plain := b.As(Agent).Send(ctx, ask).MustSucceed()
-		if same, _ := EqualAnswer(plain).Match(b.As(Agent).Send(ctx, ask)); !same {
+func chk__http__contentNegotiation(ctx context.Context, t *T) {
+	for _, ask := range []Request{{Path: ListPath}, {Path: DescribePath, Query: url.Values{"name": {t.KnownTool(ctx)}}}} {
+		plain := t.As(Agent).Send(ctx, ask).MustSucceed()
+		if same, _ := EqualAnswer(plain).Match(t.As(Agent).Send(ctx, ask)); !same {
 			NotTestable("two equal requests get different answers (list/order-stable judges that)")
 		}
 		for what, accept := range inOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
 			ask.Header = http.Header{"Accept": accept}
-			r := b.As(Agent).Send(ctx, ask)
-			b.Row(Agent, "", ask.Path+" with "+what, func() {
+			r := t.As(Agent).Send(ctx, ask)
+			t.Row(Agent, "", ask.Path+" with "+what, func() {
 				given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
 				if what == "a browser's Accept" {
 					if given != usual {
-						b.Expect(r).NotTo(BeHTML())
+						t.Expect(r).NotTo(BeHTML())
 					}
 					return
 				}
-				b.Expect(r).To(EqualAnswer(plain))
-				b.Expect(given).To(Equal(usual), mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
+				t.Expect(r).To(EqualAnswer(plain))
+				t.Expect(given).To(Equal(usual), mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
 			})
 		}
 	}
-	plain := b.As(Agent).List(ctx)
+	plain := t.As(Agent).List(ctx)
 	const large = 8 << 10
 	if len(plain.Body) >= large {
-		b.Row(Agent, "", "gzip asked for", func() {
-			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
+		t.Row(Agent, "", "gzip asked for", func() {
+			t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(DecodeTo(plain.Body))
 		})
 	}
-	b.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
-		unwanted := b.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
-		b.Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), mismatch(unwanted.Subject(), "no gzip", "it"))
+	t.Row(Agent, "", "Accept-Encoding: gzip;q=0", func() {
+		unwanted := t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
+		t.Expect(listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), mismatch(unwanted.Subject(), "no gzip", "it"))
 	})
 }
 
-func chk__http__trailingAndCase(ctx context.Context, b *Bridge) {
-	b.As(Agent).List(ctx).MustSucceed()
+func chk__http__trailingAndCase(ctx context.Context, t *T) {
+	t.As(Agent).List(ctx).MustSucceed()
 	unknown := []string{"/mcp/no-such-path", "/mcp/no/such/path.html"}
-	if !b.Claims("per-tool") { // per-tool/unknown-404 judges those below /mcp/tools/
+	if !t.Claims("per-tool") { // per-tool/unknown-404 judges those below /mcp/tools/
 		unknown = append(unknown, "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path")
 	}
 	for _, path := range unknown {
-		b.Row(Agent, "", path, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: path})
-			b.Expect(r).To(HaveStatus(404))
-			b.Expect(r).To(KeepEnvelope())
-			posted := b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
-			b.Expect(posted).To(BeClientError())
-			b.Expect(posted).To(KeepEnvelope())
+		t.Row(Agent, "", path, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: path})
+			t.Expect(r).To(HaveStatus(404))
+			t.Expect(r).To(KeepEnvelope())
+			posted := t.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
+			t.Expect(posted).To(BeClientError())
+			t.Expect(posted).To(KeepEnvelope())
 		})
 	}
 	for _, path := range []string{ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"} {
-		b.Row(Agent, "", path, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: path})
-			b.Expect(r).To(StayOnTheHost())
+		t.Row(Agent, "", path, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: path})
+			t.Expect(r).To(StayOnTheHost())
 			if r.Status < 300 || r.Status > 399 {
-				b.Expect(r).NotTo(BeHTML())
+				t.Expect(r).NotTo(BeHTML())
 			}
 		})
 	}
 	for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
-		b.Row(Agent, "", path, func() { b.Expect(b.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
+		t.Row(Agent, "", path, func() { t.Expect(t.As(Agent).Send(ctx, Request{Path: path})).To(StayOnTheHost()) })
 	}
 }
 
-func chk__http__keepAliveAfterError(ctx context.Context, b *Bridge) {
-	twin := b.As(Agent).Dial(ctx)
+func chk__http__keepAliveAfterError(ctx context.Context, t *T) {
+	twin := t.As(Agent).Dial(ctx)
 	defer twin.Close()
 	twin.Ask(ctx, Request{Path: ListPath}).MustSucceed()
 	if next := twin.Ask(ctx, Request{Path: ListPath}); next.Err != nil {
 		NotTestable("the connection does not serve a second request after a success either: " + next.Outcome())
 	}
 	for _, c := range afterErrors {
-		wire := b.As(Agent).Dial(ctx)
+		wire := t.As(Agent).Dial(ctx)
 		ask := c.request
 		if c.body != "" {
 			ask.Body, ask.Show = strings.NewReader(c.body), c.body
@@ -179,15 +179,15 @@ func chk__http__keepAliveAfterError(ctx context.Context, b *Bridge) {
 			if slices.Contains(listed(failed, "Connection"), "close") {
 				where += ", which it ended with Connection: close"
 			}
-			b.Row(Agent, "", where, func() { b.Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
+			t.Row(Agent, "", where, func() { t.Expect(wire.Ask(ctx, Request{Path: ListPath})).To(HaveStatus(200)) })
 		}
 		wire.Close()
 	}
 }
 
 // That a slow client is cut off in bounded time is not judged: any bound that a bridge may set is longer than a run.
-func chk__http__slowClient(ctx context.Context, b *Bridge) {
-	usual := b.As(Agent).List(ctx).MustSucceed()
+func chk__http__slowClient(ctx context.Context, t *T) {
+	usual := t.As(Agent).List(ctx).MustSucceed()
 	const clients = 32
 	slow := []string{
 		"GET " + ListPath + " HTTP/1.1\r\nHost: slow.invalid\r\nX-Slow: ",
@@ -195,16 +195,16 @@ func chk__http__slowClient(ctx context.Context, b *Bridge) {
 	}
 	wires := make([]*wire, clients)
 	for i := range wires {
-		wires[i] = b.As(Agent).Dial(ctx)
+		wires[i] = t.As(Agent).Dial(ctx)
 		defer wires[i].Close()
-		b.Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+		t.Expect(wires[i].Write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
 	}
 	limit := 2*time.Second + 10*usual.Took
 	for _, more := range []string{"m", "o"} {
 		for _, w := range wires {
 			_ = w.Write(more) // it may have been cut off by now, which is right
 		}
-		b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
+		t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Fresh: true})).To(ComeWithin(limit), "beside %d clients that send byte by byte", clients)
 	}
 }
 
@@ -227,7 +227,7 @@ var afterErrors = []struct {
 
 // AllowGET matches an answer whose Allow header names GET.
 func AllowGET() OmegaMatcher {
-	return Meet("an Allow header that names GET", func(a *Answer) string {
+	return Meet("an Allow header that names GET", func(a *Response) string {
 		if slices.Contains(listed(a, "Allow"), "get") {
 			return ""
 		}
@@ -240,8 +240,8 @@ var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connectio
 
 // sameButEncoding tells whether the answer to HEAD varies by what GET's does, but for the encoding: RFC 9110 section
 // 9.3.2 lets HEAD leave out what is decided while a body is made, and servers that compress decide it then.
-func sameButEncoding(head, get *Answer) bool {
-	by := func(a *Answer) []string {
+func sameButEncoding(head, get *Response) bool {
+	by := func(a *Response) []string {
 		names := slices.DeleteFunc(listed(a, "Vary"), func(name string) bool { return name == "accept-encoding" })
 		slices.Sort(names)
 		return names
@@ -250,8 +250,8 @@ func sameButEncoding(head, get *Answer) bool {
 }
 
 // HaveTheHeadOf matches the answer to HEAD: the status and the headers of GET, as far as two GETs agree on them.
-func HaveTheHeadOf(get, again *Answer) OmegaMatcher {
-	return Meet(fmt.Sprintf("GET's status %d and headers", get.Status), func(a *Answer) string {
+func HaveTheHeadOf(get, again *Response) OmegaMatcher {
+	return Meet(fmt.Sprintf("GET's status %d and headers", get.Status), func(a *Response) string {
 		if a.Err != nil || a.Status != get.Status {
 			return a.Outcome()
 		}
@@ -276,7 +276,7 @@ func HaveTheHeadOf(get, again *Answer) OmegaMatcher {
 
 // KeepFromOthers matches an answer that no shared cache may give to another caller.
 func KeepFromOthers() OmegaMatcher {
-	return Meet("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(a *Answer) string {
+	return Meet("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(a *Response) string {
 		if forbidsStoring(a) {
 			return ""
 		}
@@ -293,8 +293,8 @@ func KeepFromOthers() OmegaMatcher {
 
 // InviteOthers matches an answer that says a shared cache may give it to anybody.
 func InviteOthers() OmegaMatcher {
-	return &answerMatcher{expected: "to invite shared caches", judge: func(a *Answer) (string, bool) {
-		fault, kept := KeepFromOthers().(*answerMatcher).judge(a)
+	return &responseMatcher{expected: "to invite shared caches", test: func(a *Response) (string, bool) {
+		fault, kept := KeepFromOthers().(*responseMatcher).test(a)
 		return fault, !kept && slices.ContainsFunc(listed(a, "Cache-Control"), func(directive string) bool {
 			name, value, _ := strings.Cut(directive, "=")
 			return name == "public" || (name == "s-maxage" || name == "max-age") && strings.Trim(value, "0") != ""
@@ -304,7 +304,7 @@ func InviteOthers() OmegaMatcher {
 
 // ForbidSniffing matches an answer that no browser may take for another type than it says.
 func ForbidSniffing() OmegaMatcher {
-	return Meet("X-Content-Type-Options: nosniff", func(a *Answer) string {
+	return Meet("X-Content-Type-Options: nosniff", func(a *Response) string {
 		if slices.Contains(listed(a, "X-Content-Type-Options"), "nosniff") {
 			return ""
 		}
@@ -314,7 +314,7 @@ func ForbidSniffing() OmegaMatcher {
 
 // DecodeTo matches an answer in gzip that decodes to the bytes.
 func DecodeTo(plain []byte) OmegaMatcher {
-	return Meet("gzip of the same bytes", func(a *Answer) string {
+	return Meet("gzip of the same bytes", func(a *Response) string {
 		if !slices.Contains(listed(a, "Content-Encoding"), "gzip") {
 			return "Content-Encoding " + quoted(a.Header.Values("Content-Encoding"))
 		}
@@ -322,7 +322,7 @@ func DecodeTo(plain []byte) OmegaMatcher {
 		if err != nil {
 			return "a body that is no gzip: " + err.Error()
 		}
-		decoded, err := io.ReadAll(io.LimitReader(r, maxAnswer))
+		decoded, err := io.ReadAll(io.LimitReader(r, maxResponse))
 		switch {
 		case err != nil:
 			return "a broken gzip stream: " + err.Error()
@@ -335,12 +335,12 @@ func DecodeTo(plain []byte) OmegaMatcher {
 
 // StayOnTheHost matches an answer that does not redirect to another host.
 func StayOnTheHost() OmegaMatcher {
-	return Meet("no redirect to another host", func(a *Answer) string {
+	return Meet("no redirect to another host", func(a *Response) string {
 		location := a.Header.Get("Location")
 		if a.Status < 300 || a.Status > 399 || location == "" {
 			return ""
 		}
-		here, err := url.Parse(a.bridge.url + a.Path)
+		here, err := url.Parse(a.t.url + a.Path)
 		if err != nil {
 			return ""
 		}
@@ -354,7 +354,7 @@ func StayOnTheHost() OmegaMatcher {
 
 // ComeWithin matches an answer of 200 that took no longer than the limit.
 func ComeWithin(limit time.Duration) OmegaMatcher {
-	return Meet(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(a *Answer) string {
+	return Meet(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(a *Response) string {
 		if a.Status == http.StatusOK && a.Took <= limit {
 			return ""
 		}

@@ -26,142 +26,142 @@ var checks__invoke__invoke = []Check{
 	{ID: "invoke/output-matches-schema", Sees: Site, Generated: true, Run: chk__invoke__outputMatchesSchema},
 }
 
-func chk__invoke__answersResult(ctx context.Context, b *Bridge) {
-	for _, tool := range b.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
+func chk__invoke__answersResult(ctx context.Context, t *T) {
+	for _, tool := range t.samples(Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
 		if len(tool.Arguments) > 0 {
-			b.For(Agent, tool.Name, func() {
-				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				b.Expect(r).To(HaveResult())
-				b.Expect(r).To(BeJSON())
+			t.For(Agent, tool.Name, func() {
+				r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(HaveResult())
+				t.Expect(r).To(BeJSON())
 			})
 		}
 	}
-	for _, tool := range b.plain() {
-		b.For(Agent, tool.Name, func() {
-			if r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
-				b.Expect(r).To(HoldInResult(tool.Behaviour.Value))
-				b.Expect(r).To(BeJSON())
+	for _, tool := range t.plain() {
+		t.For(Agent, tool.Name, func() {
+			if r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
+				t.Expect(r).To(HoldInResult(tool.Behaviour.Value))
+				t.Expect(r).To(BeJSON())
 			}
 		})
 	}
 }
 
-func chk__invoke__argumentsForwarded(ctx context.Context, b *Bridge) {
-	listed := b.As(Agent).MustListAll(ctx)
+func chk__invoke__argumentsForwarded(ctx context.Context, t *T) {
+	listed := t.As(Agent).MustListAll(ctx)
 	judged := 0
 	for _, c := range forwarded {
-		tool, parameter, ok := b.takerOf(listed, c.value)
+		tool, parameter, ok := t.takerOf(listed, c.value)
 		if !ok {
 			continue
 		}
 		judged++
-		b.Row(Agent, tool.Name, c.what, func() {
+		t.Row(Agent, tool.Name, c.what, func() {
 			sent := map[string]any{parameter: json.RawMessage(c.value)}
-			b.Drupal.Mark()
-			r := b.As(Agent).Invoke(ctx, tool.Name, sent)
-			b.Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
+			t.Drupal.Mark()
+			r := t.As(Agent).Invoke(ctx, tool.Name, sent)
+			t.Expect(r).To(HaveForwarded(tool.ID, encode(sent)))
 		})
 	}
 	if judged == 0 {
 		NotTestable("the bridge lists no tool that gives back any argument")
 	}
-	for _, tool := range b.samples(Agent, fixtures.Echo) {
+	for _, tool := range t.samples(Agent, fixtures.Echo) {
 		if _, shown := listed.Find(tool.Name); shown && tool.hasDefault() {
-			b.For(Agent, tool.Name, func() {
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				b.Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
+			t.For(Agent, tool.Name, func() {
+				t.Drupal.Mark()
+				r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(HaveForwarded(tool.ID, encode(tool.Arguments)), "a parameter with a default left out")
 			})
 		}
 	}
-	for _, tool := range b.samples(Agent, fixtures.Value) {
+	for _, tool := range t.samples(Agent, fixtures.Value) {
 		if len(tool.Params) == 0 {
-			b.For(Agent, tool.Name, func() {
-				b.Drupal.Mark()
-				r := b.As(Agent).Invoke(ctx, tool.Name, Args{})
+			t.For(Agent, tool.Name, func() {
+				t.Drupal.Mark()
+				r := t.As(Agent).Invoke(ctx, tool.Name, Args{})
 				if !r.IsError() { // invoke/empty-arguments judges that
-					b.Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+					t.Expect(r).To(HaveForwarded(tool.ID, []byte("{}")), "no arguments")
 				}
 			})
 			break
 		}
 	}
-	takers := b.strictTools(ctx, fixtures.Echo)
-	for _, t := range takers {
-		if c, ok := t.Emptied(); ok {
-			b.For(Agent, t.Name, func() { b.Expect(b.putArguments(ctx, t.Name)(c.Value)).To(HaveForwardedTo(t.ID), c.What) })
+	takers := t.strictTools(ctx, fixtures.Echo)
+	for _, entry := range takers {
+		if c, ok := entry.Emptied(); ok {
+			t.For(Agent, entry.Name, func() { t.Expect(t.putArguments(ctx, entry.Name)(c.Value)).To(HaveForwardedTo(entry.ID), c.What) })
 		}
 	}
-	for _, c := range b.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
-		b.For(Agent, c.Name, func() {
-			put := b.putArguments(ctx, c.Name)
-			r, note := b.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
-			b.Expect(r).To(HaveForwardedTo(c.ID), note)
+	for _, c := range t.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
+		t.For(Agent, c.Name, func() {
+			put := t.putArguments(ctx, c.Name)
+			r, note := t.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
+			t.Expect(r).To(HaveForwardedTo(c.ID), note)
 		})
 	}
 }
 
-func chk__invoke__resultExact(ctx context.Context, b *Bridge) {
-	b.mustGiveResults(ctx)
-	for _, tool := range b.mustFind(Agent, fixtures.Value) {
+func chk__invoke__resultExact(ctx context.Context, t *T) {
+	t.mustGiveResults(ctx)
+	for _, tool := range t.mustFind(Agent, fixtures.Value) {
 		if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
 			continue // invoke/null-result and invoke/output-matches-schema judge the first two
 		}
-		b.For(Agent, tool.Name, func() {
-			b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
+		t.For(Agent, tool.Name, func() {
+			t.Expect(t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult(string(tool.Behaviour.Value)))
 		})
 	}
 }
 
-func chk__invoke__nullResult(ctx context.Context, b *Bridge) {
-	if b.Drupal.Site().NullFails {
-		NotTestable("on the site " + b.Drupal.Site().Name + " a method that gives null fails")
+func chk__invoke__nullResult(ctx context.Context, t *T) {
+	if t.Drupal.Site().NullFails {
+		NotTestable("on the site " + t.Drupal.Site().Name + " a method that gives null fails")
 	}
-	b.mustGiveResults(ctx)
+	t.mustGiveResults(ctx)
 	judged := 0
-	for _, tool := range b.samples(Agent, fixtures.Value) {
+	for _, tool := range t.samples(Agent, fixtures.Value) {
 		if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
 			judged++
-			b.For(Agent, tool.Name, func() {
-				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
+			t.For(Agent, tool.Name, func() {
+				t.Expect(t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(GiveResult("null"))
 			})
 		}
 	}
 	if judged == 0 {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that gives null")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool that gives null")
 	}
 }
 
-func chk__invoke__emptyArguments(ctx context.Context, b *Bridge) {
-	if b.Drupal == nil {
-		call := b.mustRun(ctx)
+func chk__invoke__emptyArguments(ctx context.Context, t *T) {
+	if t.Drupal == nil {
+		call := t.mustRun(ctx)
 		if call.Arguments != nil && string(call.Arguments) != "{}" {
 			NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
 		}
-		b.Expect(b.make(ctx, call)).To(BeSuccess())
+		t.Expect(t.make(ctx, call)).To(BeSuccess())
 		return
 	}
 	judged := 0
-	for _, tool := range b.samples(Agent, well...) {
+	for _, tool := range t.samples(Agent, well...) {
 		if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !isPlain(tool.Behaviour.Value) {
 			continue
 		}
 		judged++
-		b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
+		t.For(Agent, tool.Name, func() { t.Expect(t.As(Agent).Invoke(ctx, tool.Name, Args{})).To(BeSuccess()) })
 	}
 	if judged == 0 {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool without required parameters")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool without required parameters")
 	}
 }
 
-func chk__invoke__outputMatchesSchema(ctx context.Context, b *Bridge) {
-	b.mustGiveResults(ctx)
-	broken := b.failing()[0]
-	if r := b.As(Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
+func chk__invoke__outputMatchesSchema(ctx context.Context, t *T) {
+	t.mustGiveResults(ctx)
+	broken := t.failing()[0]
+	if r := t.As(Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
 		NotTestable("a method that fails is not answered with 500 execution_error either (invoke/execution-error-500 judges that)")
 	}
 	judged := 0
-	for _, tool := range b.samples(Agent, fixtures.Value) {
+	for _, tool := range t.samples(Agent, fixtures.Value) {
 		value := tool.Behaviour.Value
 		if fits(tool.Output, value) {
 			continue
@@ -171,22 +171,22 @@ func chk__invoke__outputMatchesSchema(ctx context.Context, b *Bridge) {
 		if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
 			must = GiveEmpty()
 		}
-		b.For(Agent, tool.Name, func() { b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
+		t.For(Agent, tool.Name, func() { t.Expect(t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
 	}
 	if judged == 0 {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool whose result breaks its output schema")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool whose result breaks its output schema")
 	}
-	b.Drupal.restoring()
-	for _, round := range b.resultCases(b.resultTools(ctx)) {
-		b.together(round)
+	t.Drupal.restoring()
+	for _, round := range t.resultCases(t.resultTools(ctx)) {
+		t.together(round)
 		for _, c := range round {
 			kind, must := c.Fits, HaveResult()
 			if !c.fits {
 				kind, must = c.Breaks, BeRefused(500, "execution_error")
 			}
-			b.For(Agent, c.Name, func() {
-				r, note := b.smallest(c.Case, kind, c.Fault, b.As(Agent).Invoke(ctx, c.Name, c.Arguments), b.putResult(ctx, c.resultTool), must)
-				b.Expect(r).To(must, note)
+			t.For(Agent, c.Name, func() {
+				r, note := t.smallest(c.Case, kind, c.Fault, t.As(Agent).Invoke(ctx, c.Name, c.Arguments), t.putResult(ctx, c.resultTool), must)
+				t.Expect(r).To(must, note)
 			})
 		}
 	}
@@ -194,7 +194,7 @@ func chk__invoke__outputMatchesSchema(ctx context.Context, b *Bridge) {
 
 // GiveEmpty matches an invoke answer with PHP's [] where an object is declared, as it came or as what it stands for.
 func GiveEmpty() OmegaMatcher {
-	return Meet("200 with the result [] or {}", func(a *Answer) string {
+	return Meet("200 with the result [] or {}", func(a *Response) string {
 		result, there := a.Member("result")
 		if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
 			return ""
@@ -237,9 +237,9 @@ var forwarded = []struct{ what, value string }{
 
 // takerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
 // parameters.
-func (b *Bridge) takerOf(listed Listing, value string) (tool sample, parameter string, ok bool) {
+func (t *T) takerOf(listed Listing, value string) (tool sample, parameter string, ok bool) {
 	v := must(exact.Parse([]byte(value)))
-	for _, s := range b.samples(Agent, fixtures.Echo) {
+	for _, s := range t.samples(Agent, fixtures.Echo) {
 		shown, listed := listed.Find(s.Name)
 		if !listed || len(s.Arguments) > 0 {
 			continue
@@ -266,19 +266,19 @@ func (s sample) hasDefault() bool {
 }
 
 // plain lists the agent's tools whose result is a text in which nothing can get lost.
-func (b *Bridge) plain() []sample {
-	plain := slices.DeleteFunc(b.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
+func (t *T) plain() []sample {
+	plain := slices.DeleteFunc(t.samples(Agent, fixtures.Value), func(s sample) bool { return !isPlain(s.Behaviour.Value) })
 	if len(plain) == 0 {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool with a plain text as its result")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool with a plain text as its result")
 	}
 	return plain
 }
 
 // mustGiveResults is the twin of all that looks into results: a plain one comes back, in whatever form.
-func (b *Bridge) mustGiveResults(ctx context.Context) {
-	tool := b.plain()[0]
+func (t *T) mustGiveResults(ctx context.Context) {
+	tool := t.plain()[0]
 	judge := HoldInResult(tool.Behaviour.Value)
-	r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	if ok, err := judge.Match(r); err != nil || !ok {
 		NotTestable("a plain result does not come back (invoke/answers-result judges that): " + judge.FailureMessage(r))
 	}
@@ -287,7 +287,7 @@ func (b *Bridge) mustGiveResults(ctx context.Context) {
 // HoldInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
 func HoldInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(must(exact.Parse(text)))
-	return Meet("200 with `result`, and "+string(text)+" in it", func(a *Answer) string {
+	return Meet("200 with `result`, and "+string(text)+" in it", func(a *Response) string {
 		result, there := a.Member("result")
 		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(texts(result), func(s string) bool { return strings.Contains(s, want) }) {
 			return a.Outcome()
@@ -362,13 +362,13 @@ func isPlain(value fixtures.Raw) bool {
 
 // HaveForwardedTo matches an invoke whose arguments reached the method as HaveForwarded says, whatever they were.
 func HaveForwardedTo(method string) OmegaMatcher {
-	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string {
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *Response) string {
 		return forwardFault(a, method, must(exact.Parse(sentArguments(a))))
 	})
 }
 
 // sentArguments are those in the body of an invoke.
-func sentArguments(a *Answer) []byte {
+func sentArguments(a *Response) []byte {
 	var body struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
@@ -381,12 +381,12 @@ func sentArguments(a *Answer) []byte {
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(method string, sent []byte) OmegaMatcher {
 	want := must(exact.Parse(sent))
-	return Meet("the arguments to reach "+method+" as they were sent", func(a *Answer) string { return forwardFault(a, method, want) })
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *Response) string { return forwardFault(a, method, want) })
 }
 
 // forwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
-func forwardFault(a *Answer, method string, want any) string {
-	calls := a.bridge.Drupal.Calls(method)
+func forwardFault(a *Response, method string, want any) string {
+	calls := a.t.Drupal.Calls(method)
 	if len(calls) == 0 {
 		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
 	}

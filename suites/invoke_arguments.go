@@ -21,25 +21,25 @@ var checks__invoke__invoke_arguments = []Check{
 	{ID: "invoke/invalid-arguments-named", Sees: Site, Run: chk__invoke__invalidArgumentsNamed},
 }
 
-func chk__invoke__invalidArguments400(ctx context.Context, b *Bridge) {
-	for _, c := range b.brokenArguments(ctx) {
+func chk__invoke__invalidArguments400(ctx context.Context, t *T) {
+	for _, c := range t.brokenArguments(ctx) {
 		refusal := BeRefused(400, "invalid_params")
 		if len(c.Value.(map[string]any)) == 0 {
 			refusal = HaveStatus(400) // invoke/empty-arguments judges the code for {}
 		}
 		kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
-		b.For(Agent, c.Name, func() {
-			put := b.putArguments(ctx, c.Name)
-			r, note := b.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
-			b.Expect(r).To(refusal, note)
-			b.Expect(r).To(HaveRunNothing(), note)
+		t.For(Agent, c.Name, func() {
+			put := t.putArguments(ctx, c.Name)
+			r, note := t.smallest(c.Case, kind, c.Fault, put(c.Value), put, refusal)
+			t.Expect(r).To(refusal, note)
+			t.Expect(r).To(HaveRunNothing(), note)
 		})
 	}
 }
 
-func chk__invoke__invalidArgumentsNamed(ctx context.Context, b *Bridge) {
+func chk__invoke__invalidArgumentsNamed(ctx context.Context, t *T) {
 	var single, several []toolCase
-	for _, tool := range b.strictTools(ctx, well...) {
+	for _, tool := range t.strictTools(ctx, well...) {
 		wrong := tool.wrongTypes()
 		for _, c := range wrong {
 			single = append(single, toolCase{tool, c})
@@ -49,9 +49,9 @@ func chk__invoke__invalidArgumentsNamed(ctx context.Context, b *Bridge) {
 		}
 	}
 	judged := 0
-	for _, c := range slices.Concat(b.fairly(single, b.cases*4/5), b.fairly(several, b.cases/5)) {
-		b.For(Agent, c.Name, func() {
-			r := b.As(Agent).Invoke(ctx, c.Name, c.Value)
+	for _, c := range slices.Concat(t.fairly(single, t.cases*4/5), t.fairly(several, t.cases/5)) {
+		t.For(Agent, c.Name, func() {
+			r := t.As(Agent).Invoke(ctx, c.Name, c.Value)
 			if r.Status != 400 {
 				return // invoke/invalid-arguments-400 judges that
 			}
@@ -60,7 +60,7 @@ func chk__invoke__invalidArgumentsNamed(ctx context.Context, b *Bridge) {
 			if c.What == severalAtOnce {
 				told = NameAll(c.wrongNames())
 			}
-			b.Expect(r).To(told, c.What)
+			t.Expect(r).To(told, c.What)
 		})
 	}
 	if judged == 0 {
@@ -103,7 +103,7 @@ func (t strictTool) wrongNames() []string {
 // NameParameter matches a refusal whose error.data says which parameter was wrong, what was expected and what was
 // received: as an object of these members, or a list of such.
 func NameParameter(name string) OmegaMatcher {
-	return Meet(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *Answer) string {
+	return Meet(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *Response) string {
 		for _, detail := range details(a.ErrorData()) {
 			said, _ := detail["parameter"].(string)
 			_, expected := detail["expected"]
@@ -137,7 +137,7 @@ func details(data any) []map[string]any {
 
 // NameAll matches a refusal whose error.data names every one of the parameters.
 func NameAll(names []string) OmegaMatcher {
-	return Meet(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *Answer) string {
+	return Meet(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *Response) string {
 		said := texts(a.ErrorData())
 		for _, name := range names {
 			if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, name) }) {

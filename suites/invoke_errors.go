@@ -35,122 +35,122 @@ var checks__invoke__invoke_errors = []Check{
 	{ID: "invoke/no-trace-leak", Sees: Site, Run: chk__invoke__noTraceLeak},
 }
 
-func chk__invoke__hidden404(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
-	if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
+func chk__invoke__hidden404(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
+	if r := t.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
 		NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
 	}
 
-	for _, hidden := range b.HiddenMethods() {
-		b.For(Agent, hidden, func() {
-			b.Drupal.Mark()
-			r := b.As(Agent).Invoke(ctx, hidden, Args{})
-			b.Expect(r).To(BeUnknown(b.As(Agent).invoking(Args{}), ctx, hidden))
-			b.Expect(r).To(HaveRunNothing())
+	for _, hidden := range t.HiddenMethods() {
+		t.For(Agent, hidden, func() {
+			t.Drupal.Mark()
+			r := t.As(Agent).Invoke(ctx, hidden, Args{})
+			t.Expect(r).To(BeUnknown(t.As(Agent).invoking(Args{}), ctx, hidden))
+			t.Expect(r).To(HaveRunNothing())
 		})
 	}
 }
 
-func chk__invoke__denied(ctx context.Context, b *Bridge) {
-	denied := b.DeniedTool(Discoverer, Agent)
-	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+func chk__invoke__denied(ctx context.Context, t *T) {
+	denied := t.DeniedTool(Discoverer, Agent)
+	t.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
 
-	b.For(Discoverer, denied, func() {
-		b.Drupal.Mark()
-		r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-		b.Expect(r).To(BeRefusedWith(403, 404))
-		b.Expect(r).To(HaveRunNothing())
+	t.For(Discoverer, denied, func() {
+		t.Drupal.Mark()
+		r := t.As(Discoverer).Invoke(ctx, denied, Args{})
+		t.Expect(r).To(BeRefusedWith(403, 404))
+		t.Expect(r).To(HaveRunNothing())
 	})
 
-	who := b.Drupal.NewUser(b.Permissions(Agent)...)
-	b.As(who).List(ctx)
-	b.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
-	b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	b.Row(who, denied, "after the permission went", func() {
-		b.Drupal.Mark()
-		r := b.As(who).Invoke(ctx, denied, Args{})
-		b.Expect(r).To(BeRefusedWith(403, 404))
-		b.Expect(r).To(HaveRunNothing())
+	who := t.Drupal.NewUser(t.Permissions(Agent)...)
+	t.As(who).List(ctx)
+	t.As(who).Invoke(ctx, denied, Args{}).MustSucceed()
+	t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Row(who, denied, "after the permission went", func() {
+		t.Drupal.Mark()
+		r := t.As(who).Invoke(ctx, denied, Args{})
+		t.Expect(r).To(BeRefusedWith(403, 404))
+		t.Expect(r).To(HaveRunNothing())
 	})
 }
 
-func chk__invoke__deniedClear(ctx context.Context, b *Bridge) {
-	denied := b.DeniedTool(Discoverer, Agent)
-	b.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-	if !contains(b.As(Discoverer).MustListAll(ctx).Names(), denied) {
+func chk__invoke__deniedClear(ctx context.Context, t *T) {
+	denied := t.DeniedTool(Discoverer, Agent)
+	t.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
+	if !contains(t.As(Discoverer).MustListAll(ctx).Names(), denied) {
 		NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
 	}
 
-	r := b.As(Discoverer).Invoke(ctx, denied, Args{})
-	b.Expect(r).To(BeRefused(403, "access_denied"))
-	b.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+	r := t.As(Discoverer).Invoke(ctx, denied, Args{})
+	t.Expect(r).To(BeRefused(403, "access_denied"))
+	t.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
 }
 
-func chk__invoke__executionError500(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+func chk__invoke__executionError500(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
 
-	for _, tool := range b.failing() {
-		b.For(Agent, tool.Name, func() {
-			r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			b.Expect(r).To(BeRefused(500, "execution_error"))
-			b.Expect(r).To(SayInMessage(tool.fails().Message))
+	for _, tool := range t.failing() {
+		t.For(Agent, tool.Name, func() {
+			r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			t.Expect(r).To(BeRefused(500, "execution_error"))
+			t.Expect(r).To(SayInMessage(tool.fails().Message))
 		})
 	}
 }
 
-func chk__invoke__errorDataKept(ctx context.Context, b *Bridge) {
+func chk__invoke__errorDataKept(ctx context.Context, t *T) {
 	judged := 0
-	for _, tool := range b.failing() {
-		r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	for _, tool := range t.failing() {
+		r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
 		if r.Status != http.StatusInternalServerError {
 			continue // invoke/execution-error-500 judges that
 		}
 		judged++
-		b.For(Agent, tool.Name, func() { b.Expect(r).To(KeepErrorData(tool.fails())) })
+		t.For(Agent, tool.Name, func() { t.Expect(r).To(KeepErrorData(tool.fails())) })
 	}
 	if judged == 0 {
 		NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
 	}
 }
 
-func chk__invoke__semanticInvalid400(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+func chk__invoke__semanticInvalid400(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
 	judged := 0
-	for _, tool := range b.samples(Agent, fixtures.Fail) {
+	for _, tool := range t.samples(Agent, fixtures.Fail) {
 		if tool.fails().Code == rpcInvalidParams {
 			judged++
-			b.For(Agent, tool.Name, func() {
-				b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
+			t.For(Agent, tool.Name, func() {
+				t.Expect(t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(BeRefused(400, "invalid_params"))
 			})
 		}
 	}
 	if judged == 0 {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that answers -32602 itself")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool that answers -32602 itself")
 	}
 }
 
-func chk__invoke__noTraceLeak(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustSucceed()
+func chk__invoke__noTraceLeak(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustSucceed()
 	judged := 0
-	for _, tool := range b.samples(Agent, fixtures.Throw, fixtures.Fail) {
+	for _, tool := range t.samples(Agent, fixtures.Throw, fixtures.Fail) {
 		planted := canaries(tool.Method)
 		if len(planted) == 0 {
 			continue
 		}
-		r := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		r := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)
 		if !r.IsError() {
 			continue // invoke/execution-error-500 judges that
 		}
 		judged++
-		b.For(Agent, tool.Name, func() {
-			b.Expect(r).NotTo(HoldAny(planted))
-			if b.Claims("mcp") {
-				if told := b.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
-					b.Expect(told).NotTo(HoldAny(planted), "over MCP")
+		t.For(Agent, tool.Name, func() {
+			t.Expect(r).NotTo(HoldAny(planted))
+			if t.Claims("mcp") {
+				if told := t.As(Agent).callByMCP(ctx, tool.Name, tool.Arguments); told != nil {
+					t.Expect(told).NotTo(HoldAny(planted), "over MCP")
 				}
 			}
 		})
-		b.For(Admin, tool.Name, func() { b.Expect(b.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
+		t.For(Admin, tool.Name, func() { t.Expect(t.As(Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
 	}
 	if judged == 0 {
 		NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
@@ -158,8 +158,8 @@ func chk__invoke__noTraceLeak(ctx context.Context, b *Bridge) {
 }
 
 // invoking gives the function that invokes a tool by name with the arguments.
-func (c Client) invoking(arguments any) func(ctx context.Context, name string) *Answer {
-	return func(ctx context.Context, name string) *Answer { return c.Invoke(ctx, name, arguments) }
+func (c Client) invoking(arguments any) func(ctx context.Context, name string) *Response {
+	return func(ctx context.Context, name string) *Response { return c.Invoke(ctx, name, arguments) }
 }
 
 // fails is the JSON-RPC error with which the method fails: its own, or what Drupal makes of an exception.
@@ -171,8 +171,8 @@ func (s sample) fails() fixtures.RPCError {
 }
 
 // failing lists the agent's tools that fail with a code that says nothing but that they failed.
-func (b *Bridge) failing() []sample {
-	return slices.DeleteFunc(b.mustFind(Agent, fixtures.Fail, fixtures.Throw), func(s sample) bool {
+func (t *T) failing() []sample {
+	return slices.DeleteFunc(t.mustFind(Agent, fixtures.Fail, fixtures.Throw), func(s sample) bool {
 		switch s.fails().Code {
 		case rpcDenied, rpcMethodNotFound, rpcInvalidParams:
 			return true
@@ -189,7 +189,7 @@ func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
 	if e.Data != nil && !withheld {
 		expected += " and jsonrpc_data " + exact.Cut(string(e.Data), 100)
 	}
-	return Meet(expected, func(a *Answer) string {
+	return Meet(expected, func(a *Response) string {
 		data, _ := a.ErrorData().(map[string]any)
 		if exact.Diff(json.Number(strconv.Itoa(e.Code)), data["jsonrpc_code"]) != "" {
 			return "error.data " + exact.Short(a.ErrorData())
@@ -230,7 +230,7 @@ func canaries(m *fixtures.Method) []string {
 
 // HoldAny matches an answer that holds one of the words, as they stand or as JSON escapes them, in a header or its body.
 func HoldAny(words []string) OmegaMatcher {
-	return &answerMatcher{expected: "to hold what the site said to itself", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "to hold what the site said to itself", test: func(a *Response) (string, bool) {
 		for _, word := range words {
 			if HoldsText(a, word) {
 				return fmt.Sprintf("%q in it: %s", word, a.Outcome()), true
@@ -241,7 +241,7 @@ func HoldAny(words []string) OmegaMatcher {
 }
 
 // anything is the body as JSON, nil where it is none.
-func (a *Answer) anything() any {
+func (a *Response) anything() any {
 	v, err := a.JSON()
 	if err != nil {
 		return nil
@@ -251,7 +251,7 @@ func (a *Answer) anything() any {
 
 // SpeakOf matches a refusal whose message has one of the words in it, in any case.
 func SpeakOf(words ...string) OmegaMatcher {
-	return judging("a message with one of "+strings.Join(words, ", "), func(a *Answer) bool {
+	return matching("a message with one of "+strings.Join(words, ", "), func(a *Response) bool {
 		message := strings.ToLower(a.Message())
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 	})

@@ -18,55 +18,55 @@ var checks__invoke__invoke_once = []Check{
 	{ID: "invoke/not-cached", Sees: Site, Run: chk__invoke__notCached, WithoutSite: runsAllowedAgain},
 }
 
-func chk__invoke__runsOnce(ctx context.Context, b *Bridge) {
-	tool := b.mustFind(Agent, fixtures.Count)[0]
-	b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-	for _, s := range b.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
-		b.For(Agent, s.Name, func() {
-			b.Drupal.Mark()
-			b.Expect(b.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
+func chk__invoke__runsOnce(ctx context.Context, t *T) {
+	tool := t.mustFind(Agent, fixtures.Count)[0]
+	t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+	for _, s := range t.samples(Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
+		t.For(Agent, s.Name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(Agent).Invoke(ctx, s.Name, s.Arguments)).To(HaveRun(s.ID, 1))
 		})
 	}
 	meet := func(tool sample, f siteFailure) {
 		f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
-		b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
-			defer b.Drupal.Arm(f.fault)()
-			b.Drupal.Mark()
-			b.Expect(b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
+		t.Row(Agent, tool.Name, "the site gives "+f.name, func() {
+			defer t.Drupal.Arm(f.fault)()
+			t.Drupal.Mark()
+			t.Expect(t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
 		})
-		b.recovered(ctx, b.mustRun(ctx))
+		t.recovered(ctx, t.mustRun(ctx))
 	}
 	for _, f := range afterTheRun {
 		meet(tool, f)
 	}
-	for _, other := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+	for _, other := range t.readOnlyFirst(t.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
 		for _, f := range afterTheRun[:4] {
 			meet(other, f)
 		}
 	}
-	if b.UpstreamTimeout == 0 {
+	if t.UpstreamTimeout == 0 {
 		return // nobody knows how long a bridge waits for a site that hangs
 	}
 	meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
 }
 
-func chk__invoke__notCached(ctx context.Context, b *Bridge) {
-	for _, tool := range b.readOnlyFirst(b.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
-		b.For(Agent, tool.Name, func() {
-			b.Drupal.Mark()
-			first := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-			second := b.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-			b.Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
-			b.Expect(first).To(ForbidStoring())
-			b.Expect(second).To(ForbidStoring())
+func chk__invoke__notCached(ctx context.Context, t *T) {
+	for _, tool := range t.readOnlyFirst(t.mustFind(Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+		t.For(Agent, tool.Name, func() {
+			t.Drupal.Mark()
+			first := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			second := t.As(Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			t.Expect(second).To(HaveRun(tool.ID, 2), "two equal invokes")
+			t.Expect(first).To(ForbidStoring())
+			t.Expect(second).To(ForbidStoring())
 		})
 	}
-	failing := b.failing()[0]
-	b.For(Agent, failing.Name, func() {
-		b.Drupal.Mark()
-		b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-		again := b.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
-		b.Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
+	failing := t.failing()[0]
+	t.For(Agent, failing.Name, func() {
+		t.Drupal.Mark()
+		t.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		again := t.As(Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		t.Expect(again).To(HaveRun(failing.ID, 2), "two equal invokes that fail")
 	})
 }
 
@@ -86,7 +86,7 @@ var afterTheRun = []siteFailure{
 
 // readOnlyFirst is one tool of each sort that a bridge might be tempted to treat apart: one that says it only reads, one
 // that says it is idempotent, one that says nothing.
-func (b *Bridge) readOnlyFirst(tools []sample) []sample {
+func (t *T) readOnlyFirst(tools []sample) []sample {
 	sorts := []func(s sample) bool{
 		func(s sample) bool { return strings.Contains(string(s.MCP.Annotations), `"readOnlyHint":true`) },
 		func(s sample) bool { return strings.Contains(string(s.MCP.Annotations), `"idempotentHint":true`) },
@@ -109,7 +109,7 @@ func (b *Bridge) readOnlyFirst(tools []sample) []sample {
 
 // ForbidStoring matches an answer whose Cache-Control keeps caches from giving it to others.
 func ForbidStoring() OmegaMatcher {
-	return Meet("Cache-Control with no-store, no-cache or private", func(a *Answer) string {
+	return Meet("Cache-Control with no-store, no-cache or private", func(a *Response) string {
 		if forbidsStoring(a) {
 			return ""
 		}
@@ -117,7 +117,7 @@ func ForbidStoring() OmegaMatcher {
 	})
 }
 
-func forbidsStoring(a *Answer) bool {
+func forbidsStoring(a *Response) bool {
 	for _, directive := range listed(a, "Cache-Control") {
 		name, _, _ := strings.Cut(directive, "=")
 		switch name {
@@ -129,7 +129,7 @@ func forbidsStoring(a *Answer) bool {
 }
 
 // listed are the members of a header that is a list, in lower case.
-func listed(a *Answer, header string) []string {
+func listed(a *Response, header string) []string {
 	var members []string
 	for _, value := range a.Header.Values(header) {
 		for member := range strings.SplitSeq(value, ",") {

@@ -26,82 +26,82 @@ var checks__invoke__invoke_shape = []Check{
 	{ID: "invoke/duplicate-members", Sees: Front, Run: chk__invoke__duplicateMembers},
 }
 
-func chk__invoke__malformedJSON(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__malformedJSON(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 
 	for _, c := range malformedBodies {
-		b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
+		t.Row(Agent, "", c.what, func() { t.Expect(t.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json")) })
 	}
 }
 
-func chk__invoke__bodyNotObject(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__bodyNotObject(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 
 	for _, c := range notObjects {
-		b.Row(Agent, "", c.what, func() {
-			b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
+		t.Row(Agent, "", c.what, func() {
+			t.Expect(t.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "invalid_json", "missing_parameter"))
 		})
 	}
 }
 
-func chk__invoke__missingName(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__missingName(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 
 	for _, c := range notNames {
-		b.Row(Agent, "", c.what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
+		t.Row(Agent, "", c.what, func() { t.Expect(t.As(Agent).InvokeBody(ctx, []byte(c.body))).To(BeRefused(400, "missing_parameter")) })
 	}
-	b.Row(Agent, "", "an empty name", func() {
-		empty := b.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-		b.Expect(empty).To(judging("400 missing_parameter, or 404", func(a *Answer) bool {
+	t.Row(Agent, "", "an empty name", func() {
+		empty := t.As(Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
+		t.Expect(empty).To(matching("400 missing_parameter, or 404", func(a *Response) bool {
 			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
 		}))
 	})
 }
 
-func chk__invoke__missingArguments(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
+func chk__invoke__missingArguments(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
 
 	for _, c := range notArguments {
 		body := strings.ReplaceAll(c.body, `"TOOL"`, string(encode(call.Tool)))
-		b.Row(call.Identity, "", c.what, func() {
-			b.Expect(b.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
+		t.Row(call.Identity, "", c.what, func() {
+			t.Expect(t.As(call.Identity).InvokeBody(ctx, []byte(body))).To(BeRefused(400, "missing_parameter", "invalid_params"))
 		})
 	}
 }
 
-func chk__invoke__unknown404(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__unknown404(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 
-	b.For(Agent, noSuchTool, func() { b.Expect(b.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
-	call, ok := b.harmless(ctx)
+	t.For(Agent, noSuchTool, func() { t.Expect(t.As(Agent).Invoke(ctx, noSuchTool, Args{})).To(BeRefused(404, "tool_not_found")) })
+	call, ok := t.harmless(ctx)
 	if !ok {
 		return // a name close to that of an existing tool may run it
 	}
-	listed := b.As(Agent).MustListAll(ctx).Names()
+	listed := t.As(Agent).MustListAll(ctx).Names()
 	for what, name := range inOrder(otherSpellings(call.Tool)) {
 		if !contains(listed, name) {
-			b.Row(call.Identity, "", what, func() {
-				b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+			t.Row(call.Identity, "", what, func() {
+				t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})
 		}
 	}
 	for what, name := range inOrder(uncleanSpellings(call.Tool)) {
-		b.Row(call.Identity, "", what, func() { b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
+		t.Row(call.Identity, "", what, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
 	}
 	for _, name := range oddNames {
 		if !contains(listed, name) {
-			b.For(call.Identity, name, func() {
-				b.Expect(b.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
+			t.For(call.Identity, name, func() {
+				t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})
 		}
 	}
 }
 
-func chk__invoke__postOnly(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__postOnly(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 	name := noSuchTool
-	if call, ok := b.harmless(ctx); ok {
+	if call, ok := t.harmless(ctx); ok {
 		name = call.Tool
 	}
 	for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
@@ -111,23 +111,23 @@ func chk__invoke__postOnly(ctx context.Context, b *Bridge) {
 			"with a body":    {Body: strings.NewReader(body), Show: body},
 		}) {
 			r.Method, r.Path = verb, InvokePath
-			b.Row(Agent, "", verb+" "+what, func() {
-				b.mark()
-				answer := b.As(Agent).Send(ctx, r)
-				b.Expect(answer).To(HaveStatus(405))
-				b.Expect(answer).To(HaveRunNothing())
+			t.Row(Agent, "", verb+" "+what, func() {
+				t.mark()
+				answer := t.As(Agent).Send(ctx, r)
+				t.Expect(answer).To(HaveStatus(405))
+				t.Expect(answer).To(HaveRunNothing())
 			})
 		}
 	}
 }
 
-func chk__invoke__largeBody(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
-	agent := b.As(Agent)
+func chk__invoke__largeBody(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
+	agent := t.As(Agent)
 	const mega = 1 << 20
 
-	tool, parameter := b.broadTool(ctx)
-	large := func() *Answer {
+	tool, parameter := t.broadTool(ctx)
+	large := func() *Response {
 		return agent.Invoke(ctx, tool, Args{parameter: [][]string{{strings.Repeat("x", mega)}}})
 	}
 	r := large()
@@ -136,29 +136,29 @@ func chk__invoke__largeBody(ctx context.Context, b *Bridge) {
 			r = large()
 		}
 	}
-	b.Row(Agent, "", "1 MiB of arguments", func() { b.Expect(r).To(BeTakenOrTooLarge(tool)) })
-	b.mustTakeInvokes(ctx)
+	t.Row(Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(BeTakenOrTooLarge(tool)) })
+	t.mustTakeInvokes(ctx)
 
-	b.Row(Agent, "", "64 MiB", func() {
-		b.Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
-		b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
+	t.Row(Agent, "", "64 MiB", func() {
+		t.Expect(agent.sendHuge(ctx)).To(BeTurnedAwayForSize())
+		t.Expect(t.servesOn(ctx)).To(BeNone(), "the next request")
 	})
-	b.mustTakeInvokes(ctx)
+	t.mustTakeInvokes(ctx)
 
 	const deep = 10_000
 	nested := `{"name":` + string(encode(tool)) + `,"arguments":{` + string(encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
-	b.Row(Agent, "", "arguments nested 10,000 deep", func() {
-		b.Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+	t.Row(Agent, "", "arguments nested 10,000 deep", func() {
+		t.Expect(agent.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
 			To(BeClientError())
-		b.Expect(b.servesOn(ctx)).To(BeNone(), "the next request")
+		t.Expect(t.servesOn(ctx)).To(BeNone(), "the next request")
 	})
 }
 
-func chk__invoke__duplicateMembers(ctx context.Context, b *Bridge) {
-	b.mustTakeInvokes(ctx)
+func chk__invoke__duplicateMembers(ctx context.Context, t *T) {
+	t.mustTakeInvokes(ctx)
 
 	name := string(encode(noSuchTool))
-	if call, ok := b.harmless(ctx); ok {
+	if call, ok := t.harmless(ctx); ok {
 		name = string(encode(call.Tool))
 	}
 	for what, body := range inOrder(map[string]string{
@@ -166,19 +166,19 @@ func chk__invoke__duplicateMembers(ctx context.Context, b *Bridge) {
 		"one escaped":   `{"name":"` + noSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
 		"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 	}) {
-		b.Row(Agent, "", what, func() { b.Expect(b.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
+		t.Row(Agent, "", what, func() { t.Expect(t.As(Agent).InvokeBody(ctx, []byte(body))).To(HaveStatus(400)) })
 	}
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `{"a":2}`)
+	tool, parameter, ok := t.takerOf(t.As(Agent).MustListAll(ctx), `{"a":2}`)
 	if !ok {
 		return
 	}
 	within := `{"name":` + string(encode(tool.Name)) + `,"arguments":{` + string(encode(parameter)) + `:{DUPLICATE"a":2}}}`
-	b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
-	b.Row(Agent, "", "two members of an argument", func() {
-		b.Expect(b.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
+	t.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
+	t.Row(Agent, "", "two members of an argument", func() {
+		t.Expect(t.As(Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(HaveStatus(400))
 	})
 }
 
@@ -248,7 +248,7 @@ var notArguments = []wrongBody{
 }
 
 // sendHuge invokes no tool with 64 MiB of arguments, on a connection of its own.
-func (c Client) sendHuge(ctx context.Context) *Answer {
+func (c Client) sendHuge(ctx context.Context) *Response {
 	head, tail := `{"name":"`+noSuchTool+`","arguments":{"x":"`, `"}}`
 	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, 64<<20), strings.NewReader(tail))
 	return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: body, Show: head + "… (64 MiB)", Fresh: true})
@@ -266,9 +266,9 @@ func (letters) Read(p []byte) (int, error) {
 
 // broadTool is a tool that may be run and a parameter of it that takes any value; where there is none, a tool that does
 // not exist.
-func (b *Bridge) broadTool(ctx context.Context) (name, parameter string) {
-	if b.Drupal != nil {
-		if tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), `[["x"]]`); ok {
+func (t *T) broadTool(ctx context.Context) (name, parameter string) {
+	if t.Drupal != nil {
+		if tool, parameter, ok := t.takerOf(t.As(Agent).MustListAll(ctx), `[["x"]]`); ok {
 			return tool.Name, parameter
 		}
 	}
@@ -277,7 +277,7 @@ func (b *Bridge) broadTool(ctx context.Context) (name, parameter string) {
 
 // BeTakenOrTooLarge matches the answer to a large invoke: it works (a tool that is not there is told so), or 413.
 func BeTakenOrTooLarge(tool string) OmegaMatcher {
-	return judging("a success or 413", func(a *Answer) bool {
+	return matching("a success or 413", func(a *Response) bool {
 		return a.Status == http.StatusRequestEntityTooLarge || a.Status != 0 && !a.IsError() ||
 			tool == noSuchTool && a.Status == http.StatusNotFound
 	})
@@ -285,7 +285,7 @@ func BeTakenOrTooLarge(tool string) OmegaMatcher {
 
 // BeTurnedAwayForSize matches the answer to a body that is far too large: 413, 400, or a connection that was closed.
 func BeTurnedAwayForSize() OmegaMatcher {
-	return judging("413, 400 or a closed connection", func(a *Answer) bool {
+	return matching("413, 400 or a closed connection", func(a *Response) bool {
 		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusBadRequest ||
 			a.Status == 0 && !errors.Is(a.Err, errTimeout)
 	})

@@ -27,68 +27,68 @@ var checks__list__list = []Check{
 	{ID: "list/only-marked-methods", Sees: Site, Run: chk__list__onlyMarkedMethods},
 }
 
-func chk__list__answersJSON(ctx context.Context, b *Bridge) {
-	list := b.As(Agent).ListAll(ctx)
+func chk__list__answersJSON(ctx context.Context, t *T) {
+	list := t.As(Agent).ListAll(ctx)
 	first := list.Pages[0]
-	if b.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
+	if t.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
 		NotTestable("the bridge refuses the agent: give the credentials of a caller who may discover tools")
 	}
-	b.For(Agent, "", func() { b.Expect(first).To(HaveStatus(200)) })
-	b.eachCaller(append(list.Pages, b.pagesOfOthers(ctx)...), func(page *Answer) {
+	t.For(Agent, "", func() { t.Expect(first).To(HaveStatus(200)) })
+	t.eachCaller(append(list.Pages, t.pagesOfOthers(ctx)...), func(page *Response) {
 		if page.Status >= 200 && page.Status <= 299 {
-			b.Expect(page).To(HaveStatus(200))
-			b.Expect(page).To(BeJSON())
+			t.Expect(page).To(HaveStatus(200))
+			t.Expect(page).To(BeJSON())
 		}
 	})
 }
 
-func chk__list__hasToolsArray(ctx context.Context, b *Bridge) {
-	b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveToolsArray()) })
+func chk__list__hasToolsArray(ctx context.Context, t *T) {
+	t.eachCaller(append(t.pages(ctx), t.pagesWithoutTools(ctx)...), func(page *Response) { t.Expect(page).To(HaveToolsArray()) })
 }
 
-func chk__list__nextCursorType(ctx context.Context, b *Bridge) {
-	b.eachCaller(append(b.pages(ctx), b.pagesWithoutTools(ctx)...), func(page *Answer) { b.Expect(page).To(HaveACursorOrNone()) })
-	if b.Drupal == nil || b.DiscoveryTTL == 0 {
+func chk__list__nextCursorType(ctx context.Context, t *T) {
+	t.eachCaller(append(t.pages(ctx), t.pagesWithoutTools(ctx)...), func(page *Response) { t.Expect(page).To(HaveACursorOrNone()) })
+	if t.Drupal == nil || t.DiscoveryTTL == 0 {
 		return
 	}
-	b.Replace(ctx, b.Drupal.Site())
+	t.Replace(ctx, t.Drupal.Site())
 	for tools := range 2 { // a list that ends on its first page
-		page := b.shortest(ctx, manyMethods("content.few.", tools))
-		b.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { b.Expect(page).To(HaveACursorOrNone()) })
+		page := t.shortest(ctx, manyMethods("content.few.", tools))
+		t.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { t.Expect(page).To(HaveACursorOrNone()) })
 	}
 }
 
-func chk__list__toolRequiredMembers(ctx context.Context, b *Bridge) {
-	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
+func chk__list__toolRequiredMembers(ctx context.Context, t *T) {
+	t.everyTool(ctx, func(_ Listing, page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 	})
-	b.eachCaller(b.pages(ctx), func(page *Answer) { b.Expect(page).To(HoldObjectsAlone()) })
+	t.eachCaller(t.pages(ctx), func(page *Response) { t.Expect(page).To(HoldObjectsAlone()) })
 }
 
-func chk__list__toolOptionalMembers(ctx context.Context, b *Bridge) {
-	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "`title` to be a non-empty string or absent", func(t Tool) string {
-			if title, ok := t["title"].(string); absent(t, "title") || ok && title != "" {
+func chk__list__toolOptionalMembers(ctx context.Context, t *T) {
+	t.everyTool(ctx, func(_ Listing, page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "`title` to be a non-empty string or absent", func(tool Tool) string {
+			if title, ok := tool["title"].(string); absent(tool, "title") || ok && title != "" {
 				return ""
 			}
-			return memberOf(t, "title")
+			return memberOf(tool, "title")
 		}))
 		for _, name := range []string{"outputSchema", "annotations"} {
-			b.Expect(page).To(HoldTool(t, "`"+name+"` to be an object or absent", func(t Tool) string {
-				if _, ok := t[name].(map[string]any); ok || absent(t, name) {
+			t.Expect(page).To(HoldTool(tool, "`"+name+"` to be an object or absent", func(tool Tool) string {
+				if _, ok := tool[name].(map[string]any); ok || absent(tool, name) {
 					return ""
 				}
-				return memberOf(t, name)
+				return memberOf(tool, name)
 			}))
 		}
-		b.Expect(page).To(HoldTool(t, "neither title nor annotations where the method has none", b.inventedMember))
+		t.Expect(page).To(HoldTool(tool, "neither title nor annotations where the method has none", t.inventedMember))
 	})
 }
 
-func chk__list__descriptionNotEmpty(ctx context.Context, b *Bridge) {
-	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "a `description` with something in it", func(t Tool) string {
-			if t["description"] == "" {
+func chk__list__descriptionNotEmpty(ctx context.Context, t *T) {
+	t.everyTool(ctx, func(_ Listing, page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "a `description` with something in it", func(tool Tool) string {
+			if tool["description"] == "" {
 				return `""`
 			}
 			return ""
@@ -96,28 +96,28 @@ func chk__list__descriptionNotEmpty(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__list__namesUnique(ctx context.Context, b *Bridge) {
-	for _, list := range append([]Listing{b.allTools(ctx, b.As(Agent))}, b.listsOfOthers(ctx)...) {
-		b.eachTool(list, func(_ *Answer, t Tool) { b.Expect(list).To(HaveOnce(t.Name())) })
+func chk__list__namesUnique(ctx context.Context, t *T) {
+	for _, list := range append([]Listing{t.allTools(ctx, t.As(Agent))}, t.listsOfOthers(ctx)...) {
+		t.eachTool(list, func(_ *Response, tool Tool) { t.Expect(list).To(HaveOnce(tool.Name())) })
 	}
 }
 
-func chk__list__orderStable(ctx context.Context, b *Bridge) {
-	first := b.allTools(ctx, b.As(Agent))
-	b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed twice")
-	b.expire()
-	b.Expect(b.allTools(ctx, b.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
+func chk__list__orderStable(ctx context.Context, t *T) {
+	first := t.allTools(ctx, t.As(Agent))
+	t.Expect(t.allTools(ctx, t.As(Agent))).To(ListSame(first), "listed twice")
+	t.expire()
+	t.Expect(t.allTools(ctx, t.As(Agent))).To(ListSame(first), "listed again after all caches ran out")
 
-	who := b.agents(ctx)
-	change := b.changer(ctx, who)
-	wrong := b.walk(who.sequence(b.dice("list/order-stable")), func() func(step) *mismade {
+	who := t.agents(ctx)
+	change := t.changer(ctx, who)
+	wrong := t.walk(who.sequence(t.dice("list/order-stable")), func() func(step) *mismade {
 		before := map[Identity]Listing{}
 		return func(s step) *mismade {
 			if s.does != listing {
-				b.goOn(ctx, s, who, change, before)
+				t.goOn(ctx, s, who, change, before)
 				return nil
 			}
-			now := b.As(s.who).MustListAll(ctx)
+			now := t.As(s.who).MustListAll(ctx)
 			last, seen := before[s.who]
 			before[s.who] = now
 			if !seen {
@@ -127,42 +127,42 @@ func chk__list__orderStable(ctx context.Context, b *Bridge) {
 		}
 	})
 	if wrong != nil {
-		b.Expect(wrong.actual).To(wrong.must, wrong.trail)
+		t.Expect(wrong.actual).To(wrong.must, wrong.trail)
 	}
 }
 
-func chk__list__pagesCoverAllOnce(ctx context.Context, b *Bridge) {
-	list := b.newcomer().ListAll(ctx)
+func chk__list__pagesCoverAllOnce(ctx context.Context, t *T) {
+	list := t.newcomer().ListAll(ctx)
 	if list.Pages[0].Status != http.StatusOK {
 		Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
 	}
 	mustBeReadable(list)
-	if b.Drupal == nil && len(list.Tools()) == 0 {
+	if t.Drupal == nil && len(list.Tools()) == 0 {
 		NotTestable("the agent sees no tool: it needs one")
 	}
-	b.eachCovered(list, b.mustShow(Agent))
-	for _, list := range b.listsOfOthers(ctx) {
+	t.eachCovered(list, t.mustShow(Agent))
+	for _, list := range t.listsOfOthers(ctx) {
 		mustBeReadable(list)
-		b.eachCovered(list, b.mustShow(list.Pages[0].Who))
+		t.eachCovered(list, t.mustShow(list.Pages[0].Who))
 	}
 }
 
-func chk__list__unknownQueryIgnored(ctx context.Context, b *Bridge) {
+func chk__list__unknownQueryIgnored(ctx context.Context, t *T) {
 	const unknown = "bridgecheck_unknown=1&x%5B%5D=%20"
-	list := b.steadyList(ctx)
+	list := t.steadyList(ctx)
 	for i, page := range list.Pages[:min(len(list.Pages), 2)] {
-		b.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
-			b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
+		t.Row(Agent, "", fmt.Sprintf("page %d", i+1), func() {
+			t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
 		})
 	}
 }
 
-func chk__list__onlyMarkedMethods(ctx context.Context, b *Bridge) {
+func chk__list__onlyMarkedMethods(ctx context.Context, t *T) {
 	marked := 0
 	for _, who := range []Identity{Agent, Admin} {
-		b.eachTool(b.allTools(ctx, b.As(who)), func(page *Answer, t Tool) {
-			b.Expect(page).To(HoldTool(t, "the McpTool attribute", func(t Tool) string {
-				switch m := b.methodOf(t.Name()); {
+		t.eachTool(t.allTools(ctx, t.As(who)), func(page *Response, tool Tool) {
+			t.Expect(page).To(HoldTool(tool, "the McpTool attribute", func(tool Tool) string {
+				switch m := t.methodOf(tool.Name()); {
 				case m == nil: // mapping/name-is-id judges that
 				case m.MCP == nil:
 					return "none on the site's method"
@@ -180,59 +180,59 @@ func chk__list__onlyMarkedMethods(ctx context.Context, b *Bridge) {
 
 // pages are the pages that came with 200 and an object as body, the agent's first; without any of his, the check is not
 // testable.
-func (b *Bridge) pages(ctx context.Context) []*Answer {
-	list := b.As(Agent).ListAll(ctx)
+func (t *T) pages(ctx context.Context) []*Response {
+	list := t.As(Agent).ListAll(ctx)
 	pages := readable(list.Pages)
 	if len(pages) == 0 {
 		Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
 	}
-	return append(pages, readable(b.pagesOfOthers(ctx))...)
+	return append(pages, readable(t.pagesOfOthers(ctx))...)
 }
 
 // eachCaller judges the pages of each caller apart from those of others.
-func (b *Bridge) eachCaller(pages []*Answer, judge func(page *Answer)) {
+func (t *T) eachCaller(pages []*Response, judge func(page *Response)) {
 	for _, page := range pages {
-		b.For(page.Who, "", func() { judge(page) })
+		t.For(page.Who, "", func() { judge(page) })
 	}
 }
 
 // shortest is the first page of a caller whom the bridge has never seen, over a site of these methods alone: as soon as
 // the page holds no more, else what the bridge shows in the end. Replace must have seen to it that the old site comes
 // back.
-func (b *Bridge) shortest(ctx context.Context, methods []fixtures.Method) (page *Answer) {
-	site := b.Drupal.Site().Clone()
+func (t *T) shortest(ctx context.Context, methods []fixtures.Method) (page *Response) {
+	site := t.Drupal.Site().Clone()
 	site.Methods = methods
-	b.Drupal.mock.SetSite(site)
-	caller := b.newcomer()
-	b.Await(ctx, func() bool {
+	t.Drupal.mock.SetSite(site)
+	caller := t.newcomer()
+	t.Await(ctx, func() bool {
 		page = caller.List(ctx)
 		return len(page.Tools()) <= len(methods)
 	})
 	return page
 }
 
-func readable(pages []*Answer) []*Answer {
-	return slices.DeleteFunc(slices.Clone(pages), func(p *Answer) bool { return p.Status != http.StatusOK || p.Object() == nil })
+func readable(pages []*Response) []*Response {
+	return slices.DeleteFunc(slices.Clone(pages), func(p *Response) bool { return p.Status != http.StatusOK || p.Object() == nil })
 }
 
 // listsOfOthers are the lists of callers of the mock's site who see more and fewer tools than the agent, where they may
 // list at all.
-func (b *Bridge) listsOfOthers(ctx context.Context) []Listing {
-	if b.Drupal == nil {
+func (t *T) listsOfOthers(ctx context.Context) []Listing {
+	if t.Drupal == nil {
 		return nil
 	}
 	var lists []Listing
 	for _, who := range []Identity{Discoverer, Admin} {
-		if list := b.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
+		if list := t.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
 			lists = append(lists, list)
 		}
 	}
 	return lists
 }
 
-func (b *Bridge) pagesOfOthers(ctx context.Context) []*Answer {
-	var pages []*Answer
-	for _, list := range b.listsOfOthers(ctx) {
+func (t *T) pagesOfOthers(ctx context.Context) []*Response {
+	var pages []*Response
+	for _, list := range t.listsOfOthers(ctx) {
 		pages = append(pages, list.Pages...)
 	}
 	return pages
@@ -240,20 +240,20 @@ func (b *Bridge) pagesOfOthers(ctx context.Context) []*Answer {
 
 // pagesWithoutTools are pages that should be empty, as far as the bridge gives any: behind the end, and of a caller who
 // may not use JSON-RPC.
-func (b *Bridge) pagesWithoutTools(ctx context.Context) []*Answer {
-	var asked []*Answer
-	if b.Claims("cursor-base64-offset") {
-		asked = append(asked, b.As(Agent).List(ctx, offsetCursor(1_000_000)))
+func (t *T) pagesWithoutTools(ctx context.Context) []*Response {
+	var asked []*Response
+	if t.Claims("cursor-base64-offset") {
+		asked = append(asked, t.As(Agent).List(ctx, offsetCursor(1_000_000)))
 	}
-	if b.Drupal != nil {
-		asked = append(asked, b.As(b.Drupal.NewUser(fixtures.DiscoverTools)).List(ctx))
+	if t.Drupal != nil {
+		asked = append(asked, t.As(t.Drupal.NewUser(fixtures.DiscoverTools)).List(ctx))
 	}
 	return readable(asked)
 }
 
 // allTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check
 // is not testable: other clauses judge that.
-func (b *Bridge) allTools(ctx context.Context, caller Client) Listing {
+func (t *T) allTools(ctx context.Context, caller Client) Listing {
 	list := caller.MustListAll(ctx)
 	mustBeReadable(list)
 	if len(list.Tools()) == 0 {
@@ -277,19 +277,19 @@ func mustBeReadable(list Listing) {
 // steadyList lists all the agent's tools for checks of pages and cursors. Where the list changes from time to time,
 // loses or doubles tools, or shows some that the agent must not see, the check is not testable: other clauses judge
 // that.
-func (b *Bridge) steadyList(ctx context.Context) Listing {
-	list := b.allTools(ctx, b.As(Agent))
-	if d := otherNames(list.Names(), b.allTools(ctx, b.As(Agent)).Names()); d != "" {
+func (t *T) steadyList(ctx context.Context) Listing {
+	list := t.allTools(ctx, t.As(Agent))
+	if d := otherNames(list.Names(), t.allTools(ctx, t.As(Agent)).Names()); d != "" {
 		NotTestable("the list is another one each time (list/order-stable judges that): " + d)
 	}
-	cover := Cover(b, b.mustShow(Agent))
+	cover := Cover(t, t.mustShow(Agent))
 	if ok, _ := cover.Match(list); !ok {
 		NotTestable("the list is not whole (list/pages-cover-all-once judges that): " + cover.FailureMessage(list))
 	}
-	if b.Drupal != nil && b.Claims("exposure-attribute") {
-		visible := b.Visible(Agent)
+	if t.Drupal != nil && t.Claims("exposure-attribute") {
+		visible := t.Visible(Agent)
 		for _, name := range list.Names() {
-			if !contains(visible, name) && !b.collides(name) {
+			if !contains(visible, name) && !t.collides(name) {
 				NotTestable(fmt.Sprintf("the list shows %q, which the agent must not see or by another name (the areas access and mapping judge that)", name))
 			}
 		}
@@ -298,22 +298,22 @@ func (b *Bridge) steadyList(ctx context.Context) Listing {
 }
 
 // newcomer is a caller like the agent whom the bridge has never seen; without a site to make one on, the agent.
-func (b *Bridge) newcomer() Client {
-	if b.Drupal == nil {
-		return b.As(Agent)
+func (t *T) newcomer() Client {
+	if t.Drupal == nil {
+		return t.As(Agent)
 	}
-	return b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+	return t.As(t.Drupal.NewUser(t.Permissions(Agent)...))
 }
 
 // mustShow are the methods that the caller must find in the list. Not among them are those that a bridge may leave out
 // or whose name the contract does not foretell. Without a site, or with exposure by patterns, nobody knows any.
-func (b *Bridge) mustShow(who Identity) []*fixtures.Method {
-	if b.Drupal == nil || !b.Claims("exposure-attribute") {
+func (t *T) mustShow(who Identity) []*fixtures.Method {
+	if t.Drupal == nil || !t.Claims("exposure-attribute") {
 		return nil
 	}
 	var methods []*fixtures.Method
-	for _, name := range b.Visible(who) {
-		if m := b.methodOf(name); m != nil && !m.ByPosition && translatable(b, m) {
+	for _, name := range t.Visible(who) {
+		if m := t.methodOf(name); m != nil && !m.ByPosition && translatable(t, m) {
 			methods = append(methods, m)
 		}
 	}
@@ -321,12 +321,12 @@ func (b *Bridge) mustShow(who Identity) []*fixtures.Method {
 }
 
 // translatable tells whether the bridge has to understand the method's schemas.
-func translatable(b *Bridge, m *fixtures.Method) bool {
+func translatable(t *T, m *fixtures.Method) bool {
 	if m.Unchecked {
 		return false
 	}
 	for _, p := range m.Params {
-		if p.Drupal != nil && !b.Claims("drupal-types") {
+		if p.Drupal != nil && !t.Claims("drupal-types") {
 			return false
 		}
 	}
@@ -334,15 +334,15 @@ func translatable(b *Bridge, m *fixtures.Method) bool {
 }
 
 // methodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
-func (b *Bridge) methodOf(name string) *fixtures.Method {
-	site := b.Drupal.Site()
-	if !b.Claims("naming-underscore") {
+func (t *T) methodOf(name string) *fixtures.Method {
+	site := t.Drupal.Site()
+	if !t.Claims("naming-underscore") {
 		m, _ := site.Method(name)
 		return m
 	}
 	var found *fixtures.Method
 	for i := range site.Methods {
-		if b.ToolName(site.Methods[i].ID) == name {
+		if t.ToolName(site.Methods[i].ID) == name {
 			if found != nil {
 				return nil
 			}
@@ -354,7 +354,7 @@ func (b *Bridge) methodOf(name string) *fixtures.Method {
 
 // HoldObjectsAlone matches a page whose tools are all objects.
 func HoldObjectsAlone() OmegaMatcher {
-	return Meet("every tool to be an object", func(a *Answer) string {
+	return Meet("every tool to be an object", func(a *Response) string {
 		list, _ := a.Object()["tools"].([]any)
 		for i, item := range list {
 			if _, ok := item.(map[string]any); !ok {
@@ -379,19 +379,19 @@ func requiredMemberFault(t Tool) string {
 }
 
 // inventedMember finds a title or annotations on a tool whose method has none. Only the site can tell.
-func (b *Bridge) inventedMember(t Tool) string {
-	if b.Drupal == nil || !b.Claims("exposure-attribute") {
+func (t *T) inventedMember(tool Tool) string {
+	if t.Drupal == nil || !t.Claims("exposure-attribute") {
 		return ""
 	}
-	m := b.methodOf(t.Name())
+	m := t.methodOf(tool.Name())
 	if m == nil || m.MCP == nil || m.Unchecked {
 		return ""
 	}
-	if m.MCP.Title == "" && !absent(t, "title") {
-		return memberOf(t, "title")
+	if m.MCP.Title == "" && !absent(tool, "title") {
+		return memberOf(tool, "title")
 	}
-	if annotations, _ := t["annotations"].(map[string]any); m.MCP.Annotations == nil && len(annotations) > 0 {
-		return memberOf(t, "annotations")
+	if annotations, _ := tool["annotations"].(map[string]any); m.MCP.Annotations == nil && len(annotations) > 0 {
+		return memberOf(tool, "annotations")
 	}
 	return ""
 }

@@ -26,25 +26,25 @@ var checks__list__list_cursor = []Check{
 	{ID: "list/cursor-other-caller", Sees: Site, Run: chk__list__cursorOtherCaller},
 }
 
-func chk__list__cursorBase64Offset(ctx context.Context, b *Bridge) {
-	caller, list := b.severalPages(ctx)
+func chk__list__cursorBase64Offset(ctx context.Context, t *T) {
+	caller, list := t.severalPages(ctx)
 	offset := 0
 	for i, page := range list.Pages[:len(list.Pages)-1] {
 		offset += len(page.Tools())
-		b.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { b.Expect(page).To(HaveCursor(offsetCursor(offset))) })
+		t.Row(caller.who, "", fmt.Sprintf("page %d", i+1), func() { t.Expect(page).To(HaveCursor(offsetCursor(offset))) })
 		if bare := strings.TrimRight(page.NextCursor(), "="); bare != page.NextCursor() {
-			b.Row(caller.who, "", "without padding", func() { b.Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
+			t.Row(caller.who, "", "without padding", func() { t.Expect(caller.List(ctx, bare)).To(ShowPage(list.Pages[i+1])) })
 		}
 	}
 }
 
-func chk__list__cursorOpaqueRoundtrip(ctx context.Context, b *Bridge) {
-	caller := b.newcomer()
+func chk__list__cursorOpaqueRoundtrip(ctx context.Context, t *T) {
+	caller := t.newcomer()
 	if steadyPage(ctx, caller).NextCursor() == "" {
-		caller, _ = b.severalPages(ctx)
+		caller, _ = t.severalPages(ctx)
 	}
 	cursor := steadyPage(ctx, caller).NextCursor()
-	var second *Answer
+	var second *Response
 	for _, sent := range []struct {
 		how   string
 		query string
@@ -62,75 +62,75 @@ func chk__list__cursorOpaqueRoundtrip(ctx context.Context, b *Bridge) {
 		r := caller.Send(ctx, Request{Path: ListPath, Raw: "cursor=" + sent.query, Fresh: sent.fresh})
 		if second == nil { // what the others are held against
 			second = r
-			b.Expect(r).To(BeTools(), sent.how)
+			t.Expect(r).To(BeTools(), sent.how)
 		}
-		b.Row(caller.who, "", sent.how, func() { b.Expect(r).To(ShowPage(second)) })
+		t.Row(caller.who, "", sent.how, func() { t.Expect(r).To(ShowPage(second)) })
 	}
 }
 
-func chk__list__cursorPastEnd(ctx context.Context, b *Bridge) {
-	total := len(b.steadyList(ctx).Tools())
-	for _, offset := range []int{total, total + 1, total + b.PageSize, 1_000_000} {
-		b.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
-			b.Expect(b.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
+func chk__list__cursorPastEnd(ctx context.Context, t *T) {
+	total := len(t.steadyList(ctx).Tools())
+	for _, offset := range []int{total, total + 1, total + t.PageSize, 1_000_000} {
+		t.Row(Agent, "", fmt.Sprintf("offset %d of %d", offset, total), func() {
+			t.Expect(t.As(Agent).List(ctx, offsetCursor(offset))).To(BeBehindTheEnd())
 		})
 	}
 }
 
-func chk__list__cursorMalformed(ctx context.Context, b *Bridge) {
-	list := b.steadyList(ctx)
+func chk__list__cursorMalformed(ctx context.Context, t *T) {
+	list := t.steadyList(ctx)
 	for _, c := range badCursors {
-		b.Row(Agent, "", c.what, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
-			b.Expect(r).To(BeHarmless(c, list))
+		t.Row(Agent, "", c.what, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+			t.Expect(r).To(BeHarmless(c, list))
 			if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
-				b.Expect(b.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
+				t.Expect(t.As(Agent).List(ctx, r.NextCursor())).To(GoOnFrom(list, r))
 			}
 		})
 	}
 }
 
-func chk__list__cursorMalformed400(ctx context.Context, b *Bridge) {
-	list := b.steadyList(ctx)
+func chk__list__cursorMalformed400(ctx context.Context, t *T) {
+	list := t.steadyList(ctx)
 	for _, c := range badCursors {
 		if !c.unmistakable && !(c.text && hasOffsets(list)) {
 			continue
 		}
-		b.Row(Agent, "", c.what, func() {
-			r := b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
+		t.Row(Agent, "", c.what, func() {
+			r := t.As(Agent).Send(ctx, Request{Path: ListPath, Raw: c.query})
 			if harmless, _ := BeHarmless(c, list).Match(r); harmless { // else list/cursor-malformed fails
-				b.Expect(r).To(BeRefused(400, "invalid_cursor"))
+				t.Expect(r).To(BeRefused(400, "invalid_cursor"))
 			}
 		})
 	}
 }
 
-func chk__list__cursorEmpty(ctx context.Context, b *Bridge) {
-	list := b.steadyList(ctx)
-	b.Expect(b.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
+func chk__list__cursorEmpty(ctx context.Context, t *T) {
+	list := t.steadyList(ctx)
+	t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Raw: "cursor="})).To(ShowPage(list.Pages[0]))
 }
 
-func chk__list__cursorOtherCaller(ctx context.Context, b *Bridge) {
-	b.steadyList(ctx)
-	agent, discoverer, admin := b.As(Agent), b.As(Discoverer), b.As(Admin)
-	judged := b.lendCursors(ctx, discoverer, agent) + b.lendCursors(ctx, discoverer, admin) + b.lendCursors(ctx, agent, admin) + b.lendCursors(ctx, admin, agent)
+func chk__list__cursorOtherCaller(ctx context.Context, t *T) {
+	t.steadyList(ctx)
+	agent, discoverer, admin := t.As(Agent), t.As(Discoverer), t.As(Admin)
+	judged := t.lendCursors(ctx, discoverer, agent) + t.lendCursors(ctx, discoverer, admin) + t.lendCursors(ctx, agent, admin) + t.lendCursors(ctx, admin, agent)
 	if judged > 0 {
 		return
 	}
-	few := b.serve(ctx, visibleAmongHidden(b.PageSize+1))
-	many := b.As(b.Drupal.NewUser(append(b.Permissions(Agent), fixtures.AdministerSite)...))
-	if b.lendCursors(ctx, few, many)+b.lendCursors(ctx, many, few) == 0 {
+	few := t.serve(ctx, visibleAmongHidden(t.PageSize+1))
+	many := t.As(t.Drupal.NewUser(append(t.Permissions(Agent), fixtures.AdministerSite)...))
+	if t.lendCursors(ctx, few, many)+t.lendCursors(ctx, many, few) == 0 {
 		NotTestable("no caller gets a cursor: the site has fewer tools than a page holds")
 	}
 }
 
 // lendCursors judges what the sender gets for each of the owner's cursors, and tells how many there were.
-func (b *Bridge) lendCursors(ctx context.Context, sender, owner Client) (judged int) {
+func (t *T) lendCursors(ctx context.Context, sender, owner Client) (judged int) {
 	own := sender.MustListAll(ctx)
 	for _, page := range owner.MustListAll(ctx).Pages {
 		if page.NextCursor() != "" {
 			judged++
-			b.Row(sender.who, "", "the cursor of "+owner.who.String(), func() { b.Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own)) })
+			t.Row(sender.who, "", "the cursor of "+owner.who.String(), func() { t.Expect(sender.List(ctx, page.NextCursor())).To(ShowNoneBut(own)) })
 		}
 	}
 	return judged
@@ -207,7 +207,7 @@ func (c badCursor) mayStartAt(offset int, list Listing) bool {
 // BeHarmless matches an answer to a malformed cursor: 400 with the envelope, a page that may start there, or an empty
 // last one.
 func BeHarmless(c badCursor, list Listing) OmegaMatcher {
-	return Meet("400 with the envelope, the first page, the page of a leading number, or an empty last page", func(a *Answer) string {
+	return Meet("400 with the envelope, the first page, the page of a leading number, or an empty last page", func(a *Response) string {
 		tools := a.Tools()
 		switch {
 		case a.Status == http.StatusBadRequest && a.Code() != "" && a.Message() != "":
@@ -233,8 +233,8 @@ func BeHarmless(c badCursor, list Listing) OmegaMatcher {
 }
 
 // GoOnFrom matches the page after another one: it starts with the tool that follows.
-func GoOnFrom(list Listing, before *Answer) OmegaMatcher {
-	return Meet("the tools after those of "+before.Subject(), func(a *Answer) string {
+func GoOnFrom(list Listing, before *Response) OmegaMatcher {
+	return Meet("the tools after those of "+before.Subject(), func(a *Response) string {
 		names, shown := list.Names(), before.Tools()
 		next := len(shown)
 		if len(shown) > 0 {
@@ -266,7 +266,7 @@ func isRun(names []string, offset int, tools []Tool) bool {
 
 // HaveCursor matches a page with this cursor.
 func HaveCursor(cursor string) OmegaMatcher {
-	return Meet(fmt.Sprintf("the cursor %q", cursor), func(a *Answer) string {
+	return Meet(fmt.Sprintf("the cursor %q", cursor), func(a *Response) string {
 		if a.NextCursor() == cursor {
 			return ""
 		}
@@ -276,7 +276,7 @@ func HaveCursor(cursor string) OmegaMatcher {
 
 // BeBehindTheEnd matches an answer to a cursor beyond the last tool.
 func BeBehindTheEnd() OmegaMatcher {
-	return Meet("200 with an empty `tools` array and no cursor, or 400", func(a *Answer) string {
+	return Meet("200 with an empty `tools` array and no cursor, or 400", func(a *Response) string {
 		_, ok := a.Member("tools") // list/has-tools-array judges its form
 		if a.Status == http.StatusBadRequest || a.Status == http.StatusOK && ok && len(a.Tools()) == 0 && a.NextCursor() == "" {
 			return ""
@@ -287,7 +287,7 @@ func BeBehindTheEnd() OmegaMatcher {
 
 // ShowNoneBut matches an answer of tools that are all in the listing, or 400.
 func ShowNoneBut(own Listing) OmegaMatcher {
-	return Meet("tools of the sender's own, or 400", func(a *Answer) string {
+	return Meet("tools of the sender's own, or 400", func(a *Response) string {
 		switch a.Status {
 		case http.StatusBadRequest:
 			return ""
@@ -301,12 +301,12 @@ func ShowNoneBut(own Listing) OmegaMatcher {
 
 // steadyPage is the caller's first page. Where it cannot be read, or is another one each time, the check is not
 // testable.
-func steadyPage(ctx context.Context, caller Client) *Answer {
+func steadyPage(ctx context.Context, caller Client) *Response {
 	page := caller.List(ctx)
 	if page.Status != http.StatusOK {
 		NotTestable("there is no list of tools (list/answers-json judges that): " + page.Outcome())
 	}
-	mustBeReadable(Listing{Pages: []*Answer{page}})
+	mustBeReadable(Listing{Pages: []*Response{page}})
 	if d := otherNames(namesOn(page), namesOn(caller.List(ctx))); d != "" {
 		NotTestable("the list is another one each time (list/order-stable judges that): " + d)
 	}
@@ -315,16 +315,16 @@ func steadyPage(ctx context.Context, caller Client) *Answer {
 
 // severalPages is a caller whose tools fill more than a page, with all of them: the agent, where the mock's site has
 // too few tools on a larger one.
-func (b *Bridge) severalPages(ctx context.Context) (Client, Listing) {
-	list := b.steadyList(ctx)
+func (t *T) severalPages(ctx context.Context) (Client, Listing) {
+	list := t.steadyList(ctx)
 	if len(list.Pages) > 1 {
-		return b.As(Agent), list
+		return t.As(Agent), list
 	}
-	if b.Drupal == nil || len(b.mustShow(Agent)) > b.PageSize {
+	if t.Drupal == nil || len(t.mustShow(Agent)) > t.PageSize {
 		NotTestable(fmt.Sprintf("all %d tools of the agent came on one page: it needs two", len(list.Tools())))
 	}
-	caller := b.serve(ctx, manyMethods("content.more.", 2*b.PageSize+1))
-	list = b.allTools(ctx, caller)
+	caller := t.serve(ctx, manyMethods("content.more.", 2*t.PageSize+1))
+	list = t.allTools(ctx, caller)
 	if len(list.Pages) < 2 {
 		NotTestable(fmt.Sprintf("%d tools came on one page: it needs two", len(list.Tools())))
 	}

@@ -24,126 +24,126 @@ var checks__list__list_site = []Check{
 	{ID: "list/change-between-pages", Sees: Site, Run: chk__list__changeBetweenPages},
 }
 
-func chk__list__pageSize(ctx context.Context, b *Bridge) {
-	list := b.steadyList(ctx)
-	if len(list.Tools()) <= b.PageSize {
-		list = b.allTools(ctx, b.serve(ctx, manyMethods("content.sized.", 2*b.PageSize+1)))
+func chk__list__pageSize(ctx context.Context, t *T) {
+	list := t.steadyList(ctx)
+	if len(list.Tools()) <= t.PageSize {
+		list = t.allTools(ctx, t.serve(ctx, manyMethods("content.sized.", 2*t.PageSize+1)))
 	}
 	for i, page := range list.Pages {
-		b.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
-			b.Expect(page).To(HoldAtMost(b.PageSize))
+		t.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
+			t.Expect(page).To(HoldAtMost(t.PageSize))
 			if i < len(list.Pages)-1 {
-				b.Expect(page).To(BeFull(b.PageSize))
+				t.Expect(page).To(BeFull(t.PageSize))
 			}
 		})
 	}
 }
 
-func chk__list__pageBoundaryExact(ctx context.Context, b *Bridge) {
-	n := b.PageSize
-	if list := b.steadyList(ctx); len(list.Pages) > 1 {
+func chk__list__pageBoundaryExact(ctx context.Context, t *T) {
+	n := t.PageSize
+	if list := t.steadyList(ctx); len(list.Pages) > 1 {
 		n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
 	}
-	b.Replace(ctx, b.Drupal.Site())
+	t.Replace(ctx, t.Drupal.Site())
 	for what, pages := range inOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
 		tools := 0
 		for _, size := range pages {
 			tools += size
 		}
-		caller := b.present(ctx, manyMethods("content."+what+".", tools))
-		b.Row(caller.who, "", what, func() { b.Expect(b.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
+		caller := t.present(ctx, manyMethods("content."+what+".", tools))
+		t.Row(caller.who, "", what, func() { t.Expect(t.allTools(ctx, caller)).To(HavePagesOf(pages...)) })
 	}
 }
 
-func chk__list__emptySite(ctx context.Context, b *Bridge) {
-	b.steadyList(ctx)
+func chk__list__emptySite(ctx context.Context, t *T) {
+	t.steadyList(ctx)
 
-	b.Replace(ctx, b.Drupal.Site())
-	caller := b.present(ctx, nil)
-	b.Row(caller.who, "", "on a site without a method", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
-	if !b.Claims("exposure-attribute") && !b.Claims("exposure-patterns") {
+	t.Replace(ctx, t.Drupal.Site())
+	caller := t.present(ctx, nil)
+	t.Row(caller.who, "", "on a site without a method", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
+	if !t.Claims("exposure-attribute") && !t.Claims("exposure-patterns") {
 		return // every method is a tool
 	}
 	hidden := manyMethods("system.hidden.", 2)
 	hidden[0].MCP, hidden[1].MCP = nil, nil
-	caller = b.present(ctx, hidden)
-	b.Row(caller.who, "", "on a site without a tool", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
+	caller = t.present(ctx, hidden)
+	t.Row(caller.who, "", "on a site without a tool", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
 
 	// That one of two tools went shows to the same caller; so does it that the last one went.
 	two := manyMethods("content.last.", 2)
-	caller = b.present(ctx, append(two, hidden...))
+	caller = t.present(ctx, append(two, hidden...))
 	for _, left := range [][]fixtures.Method{two[1:], nil} {
-		site := b.Drupal.Site().Clone()
+		site := t.Drupal.Site().Clone()
 		site.Methods = append(left, hidden...)
-		b.Drupal.mock.SetSite(site)
-		shown := b.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
+		t.Drupal.mock.SetSite(site)
+		shown := t.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
 		if len(left) > 0 && !shown {
 			NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
 		}
 	}
-	b.Row(caller.who, "", "after the last tool went", func() { b.Expect(caller.List(ctx)).To(BeNoTools()) })
+	t.Row(caller.who, "", "after the last tool went", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
 }
 
-func chk__list__cursorNoLeak(ctx context.Context, b *Bridge) {
+func chk__list__cursorNoLeak(ctx context.Context, t *T) {
 	for _, who := range []Identity{Agent, Discoverer} {
-		list := b.As(who).MustListAll(ctx)
-		hidden := b.hiddenFrom(list)
-		b.eachCaller(list.Pages, func(page *Answer) { b.Expect(page).To(GiveAwayNone(hidden)) })
+		list := t.As(who).MustListAll(ctx)
+		hidden := t.hiddenFrom(list)
+		t.eachCaller(list.Pages, func(page *Response) { t.Expect(page).To(GiveAwayNone(hidden)) })
 	}
-	caller := b.serve(ctx, visibleAmongHidden(2*b.PageSize+1))
-	list := b.allTools(ctx, caller)
+	caller := t.serve(ctx, visibleAmongHidden(2*t.PageSize+1))
+	list := t.allTools(ctx, caller)
 	if len(list.Pages) < 2 {
 		NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
 	}
-	hidden := b.hiddenFrom(list)
-	b.Row(caller.who, "", "hidden tools between the visible ones", func() {
+	hidden := t.hiddenFrom(list)
+	t.Row(caller.who, "", "hidden tools between the visible ones", func() {
 		for _, page := range list.Pages {
-			b.Expect(page).To(GiveAwayNone(hidden))
+			t.Expect(page).To(GiveAwayNone(hidden))
 		}
 	})
 }
 
-func chk__list__changeBetweenPages(ctx context.Context, b *Bridge) {
-	b.steadyList(ctx)
-	caller := b.serve(ctx, manyMethods("content.changing.", 2*b.PageSize+1))
+func chk__list__changeBetweenPages(ctx context.Context, t *T) {
+	t.steadyList(ctx)
+	caller := t.serve(ctx, manyMethods("content.changing.", 2*t.PageSize+1))
 	first := caller.List(ctx).MustSucceed()
 	if first.NextCursor() == "" {
 		NotTestable("all tools came on one page: it needs two")
 	}
-	observer := b.newcomer()
+	observer := t.newcomer()
 	observer.List(ctx) // after the caller, so that what it remembers is no older
 	removed := first.Tools()[0].Name()
-	site := b.Drupal.Site().Clone()
-	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return b.ToolName(m.ID) == removed })
-	b.Drupal.mock.SetSite(site)
-	if !b.Await(ctx, func() bool { return !showsAny(observer.List(ctx), []string{removed}) }) {
+	site := t.Drupal.Site().Clone()
+	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return t.ToolName(m.ID) == removed })
+	t.Drupal.mock.SetSite(site)
+	if !t.Await(ctx, func() bool { return !showsAny(observer.List(ctx), []string{removed}) }) {
 		NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
 	}
 
 	rest := caller.follow(ctx, first)
-	b.Expect(rest).To(KeepWhatStayed(b.Visible(caller.who)))
+	t.Expect(rest).To(KeepWhatStayed(t.Visible(caller.who)))
 }
 
 // serve puts these methods in place of the site's for the rest of the running check: see present.
-func (b *Bridge) serve(ctx context.Context, methods []fixtures.Method) Client {
-	b.Replace(ctx, b.Drupal.Site())
-	return b.present(ctx, methods)
+func (t *T) serve(ctx context.Context, methods []fixtures.Method) Client {
+	t.Replace(ctx, t.Drupal.Site())
+	return t.present(ctx, methods)
 }
 
 // present puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer
 // shows the old ones, and gives a caller whom it has never seen, with the agent's permissions. Replace must have seen
 // to it that the old site comes back.
-func (b *Bridge) present(ctx context.Context, methods []fixtures.Method) Client {
-	caller := b.newcomer()
-	old := b.Visible(caller.who)
-	site := b.Drupal.Site().ClonePeople()
+func (t *T) present(ctx context.Context, methods []fixtures.Method) Client {
+	caller := t.newcomer()
+	old := t.Visible(caller.who)
+	site := t.Drupal.Site().ClonePeople()
 	site.Methods = methods
-	b.Drupal.mock.SetSite(site)
-	b.awaitShown(ctx, "that methods went", func() bool { return !showsAny(caller.List(ctx), old) })
+	t.Drupal.mock.SetSite(site)
+	t.awaitShown(ctx, "that methods went", func() bool { return !showsAny(caller.List(ctx), old) })
 	return caller
 }
 
-func showsAny(page *Answer, names []string) bool {
+func showsAny(page *Response, names []string) bool {
 	return slices.ContainsFunc(page.Tools(), func(t Tool) bool { return contains(names, t.Name()) })
 }
 
@@ -174,8 +174,8 @@ func visibleAmongHidden(n int) []fixtures.Method {
 }
 
 // follow lists the pages behind the first one, which is the first of the listing.
-func (c Client) follow(ctx context.Context, first *Answer) Listing {
-	list := Listing{Pages: []*Answer{first}}
+func (c Client) follow(ctx context.Context, first *Response) Listing {
+	list := Listing{Pages: []*Response{first}}
 	for cursor := first.NextCursor(); cursor != "" && len(list.Pages) < maxPages; cursor = list.Last().NextCursor() {
 		list.Pages = append(list.Pages, c.List(ctx, cursor))
 	}
@@ -207,12 +207,12 @@ func KeepWhatStayed(names []string) OmegaMatcher {
 }
 
 // hiddenFrom lists the ids of the site's methods that are not in a caller's list.
-func (b *Bridge) hiddenFrom(list Listing) []string {
+func (t *T) hiddenFrom(list Listing) []string {
 	var hidden []string
 	shown := list.Names()
-	site := b.Drupal.Site()
+	site := t.Drupal.Site()
 	for i := range site.Methods {
-		if id := site.Methods[i].ID; !contains(shown, b.ToolName(id)) && !b.collides(b.ToolName(id)) {
+		if id := site.Methods[i].ID; !contains(shown, t.ToolName(id)) && !t.collides(t.ToolName(id)) {
 			hidden = append(hidden, id)
 		}
 	}
@@ -222,7 +222,7 @@ func (b *Bridge) hiddenFrom(list Listing) []string {
 // GiveAwayNone matches a page whose cursor holds none of the names, in clear or encoded. A name that is part of one of
 // the page's own tools' does not count.
 func GiveAwayNone(hidden []string) OmegaMatcher {
-	return Meet("a cursor that gives away no hidden name", func(a *Answer) string {
+	return Meet("a cursor that gives away no hidden name", func(a *Response) string {
 		const tooShort = 5 // bytes that a random text may hold by chance
 		for _, text := range decodings(a.NextCursor(), 3) {
 			for _, tool := range a.Tools() {

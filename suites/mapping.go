@@ -35,66 +35,66 @@ var checks__mapping__mapping = []Check{
 	{ID: "mapping/language", Sees: Site, Run: chk__mapping__language},
 }
 
-func chk__mapping__nameIsID(ctx context.Context, b *Bridge) {
-	list := b.allTools(ctx, b.As(Agent))
-	b.eachTool(list, func(page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "the id of its method as `name`", func(t Tool) string {
-			if _, ok := b.Drupal.Site().Method(t.Name()); !ok && t.Name() != "" {
+func chk__mapping__nameIsID(ctx context.Context, t *T) {
+	list := t.allTools(ctx, t.As(Agent))
+	t.eachTool(list, func(page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "the id of its method as `name`", func(tool Tool) string {
+			if _, ok := t.Drupal.Site().Method(tool.Name()); !ok && tool.Name() != "" {
 				return "no such id"
 			}
 			return ""
 		}))
 	})
-	for _, m := range b.mustShow(Agent) {
-		b.For(Agent, m.ID, func() { b.Expect(list).To(NameRight(b, m)) })
+	for _, m := range t.mustShow(Agent) {
+		t.For(Agent, m.ID, func() { t.Expect(list).To(NameRight(t, m)) })
 	}
 }
 
-func chk__mapping__nameUnderscored(ctx context.Context, b *Bridge) {
-	list := b.allTools(ctx, b.As(Agent))
-	b.eachTool(list, func(page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", b.underscoreFault))
+func chk__mapping__nameUnderscored(ctx context.Context, t *T) {
+	list := t.allTools(ctx, t.As(Agent))
+	t.eachTool(list, func(page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", t.underscoreFault))
 	})
-	b.expire()
-	b.Expect(b.allTools(ctx, b.As(Agent))).To(HaveNamesOf(list))
-	b.eachTool(list, func(_ *Answer, t Tool) {
-		b.Expect(b.As(Agent).Describe(ctx, t.Name())).To(BeTheTool(t.Name()), "the listed name")
+	t.expire()
+	t.Expect(t.allTools(ctx, t.As(Agent))).To(HaveNamesOf(list))
+	t.eachTool(list, func(_ *Response, tool Tool) {
+		t.Expect(t.As(Agent).Describe(ctx, tool.Name())).To(BeTheTool(tool.Name()), "the listed name")
 	})
-	known := b.KnownTool(ctx)
-	b.For(Agent, known, func() { b.Expect(b.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
+	known := t.KnownTool(ctx)
+	t.For(Agent, known, func() { t.Expect(t.As(Agent).Invoke(ctx, known, Args{})).To(HaveResult(), "the listed name") })
 	colliding := map[string]*fixtures.Method{}
-	for _, m := range b.colliding() {
-		if name := b.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
+	for _, m := range t.colliding() {
+		if name := t.nameOf(list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
 			colliding[name] = m
-			b.For(Agent, name, func() {
-				b.Expect(list).To(HaveOnce(name))
-				b.Drupal.Mark()
-				b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
+			t.For(Agent, name, func() {
+				t.Expect(list).To(HaveOnce(name))
+				t.Drupal.Mark()
+				t.Expect(t.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1))
 			})
 		}
 	}
-	if len(colliding) < 2 || b.DiscoveryTTL == 0 {
+	if len(colliding) < 2 || t.DiscoveryTTL == 0 {
 		return // nobody knows when the bridge would show another order
 	}
-	gone := b.leaving()
-	other := b.Drupal.with("", gone)
+	gone := t.leaving()
+	other := t.Drupal.with("", gone)
 	slices.Reverse(other.Methods)
-	b.Replace(ctx, other)
-	if !b.Await(ctx, func() bool { names := b.listed(ctx); return len(names) > 0 && !contains(names, b.ToolName(gone)) }) {
+	t.Replace(ctx, other)
+	if !t.Await(ctx, func() bool { names := t.listed(ctx); return len(names) > 0 && !contains(names, t.ToolName(gone)) }) {
 		return // fresh/ttl-expiry judges that
 	}
 	for name, m := range inOrder(colliding) {
-		b.For(Agent, name, func() {
-			b.Drupal.Mark()
-			b.Expect(b.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
+		t.For(Agent, name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(Agent).Invoke(ctx, name, Args{})).To(HaveRun(m.ID, 1), "once the site gives its methods in another order")
 		})
 	}
 }
 
-func chk__mapping__namePortable(ctx context.Context, b *Bridge) {
-	b.eachTool(b.allTools(ctx, b.As(Agent)), func(page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(t Tool) string {
-			if portableName.MatchString(t.Name()) || t.Name() == "" || b.isID(t.Name()) {
+func chk__mapping__namePortable(ctx context.Context, t *T) {
+	t.eachTool(t.allTools(ctx, t.As(Agent)), func(page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(tool Tool) string {
+			if portableName.MatchString(tool.Name()) || tool.Name() == "" || t.isID(tool.Name()) {
 				return ""
 			}
 			return "another"
@@ -102,47 +102,47 @@ func chk__mapping__namePortable(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__descriptionIsUsage(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, t Tool) string {
-		if m.Usage == "" || t["description"] == nil || t["description"] == m.Usage {
+func chk__mapping__descriptionIsUsage(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "its usage as `description`", func(m *fixtures.Method, tool Tool) string {
+		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
 			return ""
 		}
-		return memberOf(t, "description") + fmt.Sprintf(" in place of %q", m.Usage)
+		return memberOf(tool, "description") + fmt.Sprintf(" in place of %q", m.Usage)
 	})
 }
 
-func chk__mapping__titleFromAttribute(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "its McpTool title as `title`", func(m *fixtures.Method, t Tool) string {
-		if m.MCP == nil || m.MCP.Title == "" || t["title"] == m.MCP.Title {
+func chk__mapping__titleFromAttribute(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "its McpTool title as `title`", func(m *fixtures.Method, tool Tool) string {
+		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
 			return ""
 		}
-		return memberOf(t, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
+		return memberOf(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
 	})
 }
 
-func chk__mapping__annotationsFromAttribute(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, t Tool) string {
+func chk__mapping__annotationsFromAttribute(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool Tool) string {
 		if m.MCP == nil || m.MCP.Annotations == nil {
 			return "" // list/tool-optional-members judges that
 		}
 		want, _ := published(m.MCP.Annotations).(map[string]any)
-		got, _ := t["annotations"].(map[string]any)
+		got, _ := tool["annotations"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			v, there := got[name]
 			if !there {
-				return fmt.Sprintf("no %q in %s", name, memberOf(t, "annotations"))
+				return fmt.Sprintf("no %q in %s", name, memberOf(tool, "annotations"))
 			}
 			if d := exact.Diff(want[name], v); d != "" {
 				return fmt.Sprintf("another %q: %s", name, d)
 			}
 		}
-		return b.strangeNote(want, got)
+		return t.strangeNote(want, got)
 	})
 }
 
-func chk__mapping__outputSchema(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, t Tool) string {
-		got, there := t["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
+func chk__mapping__outputSchema(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool Tool) string {
+		got, there := tool["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
 		want := published(m.Output)
 		switch {
 		case m.Output != nil && len(texts(want)) == 0: // {} is no schema to PHP
@@ -150,7 +150,7 @@ func chk__mapping__outputSchema(ctx context.Context, b *Bridge) {
 		case m.Output == nil && !there:
 			return ""
 		case m.Output == nil || !there:
-			return memberOf(t, "outputSchema")
+			return memberOf(tool, "outputSchema")
 		}
 		if d := jsonschema.Difference(want, got, ""); d != "" {
 			return "another: " + d
@@ -159,17 +159,17 @@ func chk__mapping__outputSchema(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__inputObject(ctx context.Context, b *Bridge) {
-	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, "an object schema as `inputSchema`", func(t Tool) string {
-			schema := t.Input()
+func chk__mapping__inputObject(ctx context.Context, t *T) {
+	t.everyTool(ctx, func(_ Listing, page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, "an object schema as `inputSchema`", func(tool Tool) string {
+			schema := tool.Input()
 			if schema == nil {
 				return "" // list/tool-required-members judges that
 			}
 			if schema["type"] != "object" {
 				return "the type " + exact.Short(schema["type"])
 			}
-			if properties, there := schema["properties"]; there && t.properties() == nil {
+			if properties, there := schema["properties"]; there && tool.properties() == nil {
 				return "the properties " + exact.Short(properties)
 			}
 			return ""
@@ -177,13 +177,13 @@ func chk__mapping__inputObject(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__noParamsObject(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, t Tool) string {
+func chk__mapping__noParamsObject(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, tool Tool) string {
 		if m.ByPosition {
 			return ""
 		}
 		for _, member := range []string{"inputSchema", "outputSchema"} {
-			if f := listAsProperties(t[member], member); f != "" {
+			if f := listAsProperties(tool[member], member); f != "" {
 				return f
 			}
 		}
@@ -191,25 +191,25 @@ func chk__mapping__noParamsObject(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__propertiesComplete(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "one property for every parameter, with its schema", func(m *fixtures.Method, t Tool) string {
-		if m.ByPosition || t.Input() == nil {
+func chk__mapping__propertiesComplete(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "one property for every parameter, with its schema", func(m *fixtures.Method, tool Tool) string {
+		if m.ByPosition || tool.Input() == nil {
 			return ""
 		}
 		declared := map[string]bool{}
 		for _, p := range m.Params {
 			declared[p.Name] = true
-			if _, there := t.property(p.Name); !there {
+			if _, there := tool.property(p.Name); !there {
 				return fmt.Sprintf("no property %q", p.Name)
 			}
 			if p.Factory != "" || p.Drupal != nil {
 				continue // mapping/factory-params and the area translate judge those
 			}
-			if f := t.propertyFault(p); f != "" {
+			if f := tool.propertyFault(p); f != "" {
 				return f
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(t.properties())) {
+		for _, name := range slices.Sorted(maps.Keys(tool.properties())) {
 			if !declared[name] {
 				return fmt.Sprintf("the property %q, which is no parameter", name)
 			}
@@ -218,10 +218,10 @@ func chk__mapping__propertiesComplete(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__paramDescription(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "each parameter's description as that of its property", func(m *fixtures.Method, t Tool) string {
+func chk__mapping__paramDescription(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "each parameter's description as that of its property", func(m *fixtures.Method, tool Tool) string {
 		for _, p := range m.Params {
-			property, there := t.property(p.Name)
+			property, there := tool.property(p.Name)
 			if m.ByPosition || !there {
 				continue
 			}
@@ -240,9 +240,9 @@ func chk__mapping__paramDescription(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__requiredExact(ctx context.Context, b *Bridge) {
-	b.eachMethod(ctx, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, t Tool) string {
-		if m.ByPosition || t.Input() == nil {
+func chk__mapping__requiredExact(ctx context.Context, t *T) {
+	t.eachMethod(ctx, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, tool Tool) string {
+		if m.ByPosition || tool.Input() == nil {
 			return ""
 		}
 		var want []any
@@ -251,7 +251,7 @@ func chk__mapping__requiredExact(ctx context.Context, b *Bridge) {
 				want = append(want, p.Name)
 			}
 		}
-		got, there := t.Input()["required"]
+		got, there := tool.Input()["required"]
 		names, isList := got.([]any)
 		if !there && len(want) == 0 || isList && len(want) > 0 && len(names) == len(want) && sameNames(want, names) {
 			return ""
@@ -260,18 +260,18 @@ func chk__mapping__requiredExact(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__factoryParams(ctx context.Context, b *Bridge) {
+func chk__mapping__factoryParams(ctx context.Context, t *T) {
 	judged := 0
-	b.eachMethod(ctx, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, t Tool) string {
+	t.eachMethod(ctx, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, tool Tool) string {
 		for _, p := range m.Params {
 			if p.Factory == "" || m.ByPosition {
 				continue
 			}
 			judged++
-			if f := t.propertyFault(p); f != "" {
+			if f := tool.propertyFault(p); f != "" {
 				return f
 			}
-			property, _ := t.property(p.Name)
+			property, _ := tool.property(p.Name)
 			for _, text := range texts(property) {
 				if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
 					return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
@@ -285,17 +285,17 @@ func chk__mapping__factoryParams(ctx context.Context, b *Bridge) {
 	}
 }
 
-func chk__mapping__byPosition(ctx context.Context, b *Bridge) {
-	site := b.Drupal.Site()
+func chk__mapping__byPosition(ctx context.Context, t *T) {
+	site := t.Drupal.Site()
 	if !slices.ContainsFunc(site.VisibleTo(userOf(site, Agent)), func(id string) bool { m, _ := site.Method(id); return m.ByPosition }) {
 		NotTestable("the site " + site.Name + " has no tool with parameters by position")
 	}
-	b.eachMethod(ctx, "an object schema for parameters by position", func(m *fixtures.Method, t Tool) string {
+	t.eachMethod(ctx, "an object schema for parameters by position", func(m *fixtures.Method, tool Tool) string {
 		if !m.ByPosition {
 			return ""
 		}
-		schema := t.Input() // its type is mapping/input-object's to judge
-		if properties, there := schema["properties"]; there && t.properties() == nil {
+		schema := tool.Input() // its type is mapping/input-object's to judge
+		if properties, there := schema["properties"]; there && tool.properties() == nil {
 			return "the properties " + exact.Short(properties)
 		}
 		required, _ := schema["required"].([]any)
@@ -306,16 +306,16 @@ func chk__mapping__byPosition(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mapping__language(ctx context.Context, b *Bridge) {
-	who := b.newcomer()
+func chk__mapping__language(ctx context.Context, t *T) {
+	who := t.newcomer()
 	for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
-		b.Drupal.Mark()
+		t.Drupal.Mark()
 		r := who.Send(ctx, Request{Path: ListPath, Header: http.Header{"Accept-Language": {language}}})
 		r.MustSucceed()
-		b.Row(who.who, "", language, func() {
-			b.Expect(r).To(Meet("the site to be asked in the language "+language, func(*Answer) string {
+		t.Row(who.who, "", language, func() {
+			t.Expect(r).To(Meet("the site to be asked in the language "+language, func(*Response) string {
 				asked := []string{}
-				for _, entry := range b.Drupal.Discoveries() {
+				for _, entry := range t.Drupal.Discoveries() {
 					asked = append(asked, entry.Header.Get("Accept-Language"))
 				}
 				switch {
@@ -332,7 +332,7 @@ func chk__mapping__language(ctx context.Context, b *Bridge) {
 
 // strangeNote says which of a tool's annotations is another method's: a list, an object or a number that stands under the
 // same name there, and not in the tool's own attribute. Others a bridge may have added itself. "" where none is.
-func (b *Bridge) strangeNote(own, got map[string]any) string {
+func (t *T) strangeNote(own, got map[string]any) string {
 	for name, v := range inOrder(got) {
 		switch v.(type) {
 		case nil, string, bool:
@@ -341,7 +341,7 @@ func (b *Bridge) strangeNote(own, got map[string]any) string {
 		if _, has := own[name]; has {
 			continue
 		}
-		for _, other := range b.Drupal.Site().Methods {
+		for _, other := range t.Drupal.Site().Methods {
 			if other.MCP == nil || other.MCP.Annotations == nil {
 				continue
 			}
@@ -357,16 +357,16 @@ func (b *Bridge) strangeNote(own, got map[string]any) string {
 // eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
 // mapping/name-is-id, those that share a name to list/names-unique, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
 // translate; where nothing is left, the check is not testable.
-func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, t Tool) string) {
+func (t *T) eachMethod(ctx context.Context, expected string, fault func(m *fixtures.Method, tool Tool) string) {
 	judged := 0
-	b.everyTool(ctx, func(list Listing, page *Answer, t Tool) {
-		b.Expect(page).To(HoldTool(t, expected, func(t Tool) string {
-			m := b.methodOf(t.Name())
-			if m == nil || !translatable(b, m) || !list.Once(t.Name()) {
+	t.everyTool(ctx, func(list Listing, page *Response, tool Tool) {
+		t.Expect(page).To(HoldTool(tool, expected, func(tool Tool) string {
+			m := t.methodOf(tool.Name())
+			if m == nil || !translatable(t, m) || !list.Once(tool.Name()) {
 				return ""
 			}
 			judged++
-			return fault(m, t)
+			return fault(m, tool)
 		}))
 	})
 	if judged == 0 {
@@ -376,14 +376,14 @@ func (b *Bridge) eachMethod(ctx context.Context, expected string, fault func(m *
 
 // everyTool judges every tool that the agent sees, and those that only others of the mock's site see, each apart: it
 // stands on a page of a list.
-func (b *Bridge) everyTool(ctx context.Context, judge func(list Listing, page *Answer, t Tool)) {
-	own := b.allTools(ctx, b.As(Agent))
-	b.eachTool(own, func(page *Answer, t Tool) { judge(own, page, t) })
+func (t *T) everyTool(ctx context.Context, judge func(list Listing, page *Response, tool Tool)) {
+	own := t.allTools(ctx, t.As(Agent))
+	t.eachTool(own, func(page *Response, tool Tool) { judge(own, page, tool) })
 	shown := own.Names()
-	for _, list := range b.listsOfOthers(ctx) {
-		b.eachTool(list, func(page *Answer, t Tool) {
-			if !contains(shown, t.Name()) {
-				judge(list, page, t)
+	for _, list := range t.listsOfOthers(ctx) {
+		t.eachTool(list, func(page *Response, tool Tool) {
+			if !contains(shown, tool.Name()) {
+				judge(list, page, tool)
 			}
 		})
 	}
@@ -393,26 +393,26 @@ func (b *Bridge) everyTool(ctx context.Context, judge func(list Listing, page *A
 var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // isID tells whether a name is a method's id, so that it could not be another. Without the site the claim counts.
-func (b *Bridge) isID(name string) bool {
-	if !b.Claims("naming-id") {
+func (t *T) isID(name string) bool {
+	if !t.Claims("naming-id") {
 		return false
 	}
-	if b.Drupal == nil {
+	if t.Drupal == nil {
 		return true
 	}
-	_, ok := b.Drupal.Site().Method(name)
+	_, ok := t.Drupal.Site().Method(name)
 	return ok
 }
 
 // underscoreFault says what is wrong with a tool's name under naming-underscore.
-func (b *Bridge) underscoreFault(t Tool) string {
-	site := b.Drupal.Site()
+func (t *T) underscoreFault(tool Tool) string {
+	site := t.Drupal.Site()
 	for i := range site.Methods {
-		if b.ToolName(site.Methods[i].ID) == t.Name() {
+		if t.ToolName(site.Methods[i].ID) == tool.Name() {
 			return ""
 		}
 	}
-	if b.collides(t.Name()) && portableName.MatchString(t.Name()) && !strings.Contains(t.Name(), ".") {
+	if t.collides(tool.Name()) && portableName.MatchString(tool.Name()) && !strings.Contains(tool.Name(), ".") {
 		return ""
 	}
 	return "another"
@@ -420,20 +420,20 @@ func (b *Bridge) underscoreFault(t Tool) string {
 
 // collides tells whether a name can be that of one of several methods whose underscored ids are the same: how they are
 // told apart is the bridge's affair, as long as the common part stays.
-func (b *Bridge) collides(name string) bool {
-	return b.Claims("naming-underscore") && slices.ContainsFunc(b.colliding(), func(m *fixtures.Method) bool { return strings.Contains(name, b.ToolName(m.ID)) })
+func (t *T) collides(name string) bool {
+	return t.Claims("naming-underscore") && slices.ContainsFunc(t.colliding(), func(m *fixtures.Method) bool { return strings.Contains(name, t.ToolName(m.ID)) })
 }
 
 // colliding lists the agent's methods that share their underscored id with another.
-func (b *Bridge) colliding() []*fixtures.Method {
-	site := b.Drupal.Site()
+func (t *T) colliding() []*fixtures.Method {
+	site := t.Drupal.Site()
 	count := map[string]int{}
 	for i := range site.Methods {
-		count[b.ToolName(site.Methods[i].ID)]++
+		count[t.ToolName(site.Methods[i].ID)]++
 	}
 	var found []*fixtures.Method
 	for _, id := range site.VisibleTo(userOf(site, Agent)) {
-		if m, _ := site.Method(id); count[b.ToolName(id)] > 1 {
+		if m, _ := site.Method(id); count[t.ToolName(id)] > 1 {
 			found = append(found, m)
 		}
 	}
@@ -441,18 +441,18 @@ func (b *Bridge) colliding() []*fixtures.Method {
 }
 
 // nameOf finds the name under which a method is listed by its usage; "" where none or several tools or methods have it.
-func (b *Bridge) nameOf(list Listing, m *fixtures.Method) string {
+func (t *T) nameOf(list Listing, m *fixtures.Method) string {
 	alike := 0
-	methods := b.Drupal.Site().Methods
+	methods := t.Drupal.Site().Methods
 	for i := range methods {
 		if methods[i].Usage == m.Usage {
 			alike++
 		}
 	}
 	var names []string
-	for _, t := range list.Tools() {
-		if t["description"] == m.Usage {
-			names = append(names, t.Name())
+	for _, tool := range list.Tools() {
+		if tool["description"] == m.Usage {
+			names = append(names, tool.Name())
 		}
 	}
 	if m.Usage == "" || alike > 1 || len(names) != 1 {
@@ -462,9 +462,9 @@ func (b *Bridge) nameOf(list Listing, m *fixtures.Method) string {
 }
 
 // NameRight matches a listing in which the tool that describes itself as the method does bears the method's id.
-func NameRight(b *Bridge, m *fixtures.Method) OmegaMatcher {
+func NameRight(t *T, m *fixtures.Method) OmegaMatcher {
 	return &listingMatcher{expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), judge: func(l Listing) string {
-		if name := b.nameOf(l, m); name != "" && name != m.ID {
+		if name := t.nameOf(l, m); name != "" && name != m.ID {
 			return fmt.Sprintf("%q", name)
 		}
 		return ""

@@ -12,33 +12,33 @@ import (
 )
 
 // answerMatcher judges one Answer. Where it fails it gives a Finding in the words of the contract.
-type answerMatcher struct {
+type responseMatcher struct {
 	about    string // what of the answer is judged; "": all
 	expected string
-	judge    func(a *Answer) (got string, ok bool)
+	test    func(a *Response) (got string, ok bool)
 	got      string
 }
 
-func (m *answerMatcher) Match(actual any) (bool, error) {
-	a, ok := actual.(*Answer)
+func (m *responseMatcher) Match(actual any) (bool, error) {
+	a, ok := actual.(*Response)
 	if !ok {
 		return false, fmt.Errorf("an answer of the bridge is needed, not a %T", actual)
 	}
-	got, ok := m.judge(a)
+	got, ok := m.test(a)
 	m.got = got
 	return ok, nil
 }
 
-func (m *answerMatcher) FailureMessage(actual any) string { return m.Finding(actual, false).String() }
+func (m *responseMatcher) FailureMessage(actual any) string { return m.Finding(actual, false).String() }
 
-func (m *answerMatcher) NegatedFailureMessage(actual any) string {
+func (m *responseMatcher) NegatedFailureMessage(actual any) string {
 	return m.Finding(actual, true).String()
 }
 
 // Finding is asked for when the expectation fails: then the answer is the one to blame.
-func (m *answerMatcher) Finding(actual any, matched bool) Finding {
-	a := actual.(*Answer)
-	a.blame()
+func (m *responseMatcher) Finding(actual any, matched bool) Finding {
+	a := actual.(*Response)
+	a.Blame()
 	expected, got := m.expected, m.got
 	if matched {
 		expected = "not " + expected
@@ -50,8 +50,8 @@ func (m *answerMatcher) Finding(actual any, matched bool) Finding {
 }
 
 // judging builds a matcher from what is expected and a judgement that says what came instead.
-func judging(expected string, ok func(a *Answer) bool) types.GomegaMatcher {
-	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
+func matching(expected string, ok func(a *Response) bool) types.GomegaMatcher {
+	return &responseMatcher{expected: expected, test: func(a *Response) (string, bool) {
 		if ok(a) {
 			return "", true
 		}
@@ -61,8 +61,8 @@ func judging(expected string, ok func(a *Answer) bool) types.GomegaMatcher {
 
 // Meet builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
 // answer ("" when it is right).
-func Meet(expected string, fault func(a *Answer) string) types.GomegaMatcher {
-	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
+func Meet(expected string, fault func(a *Response) string) types.GomegaMatcher {
+	return &responseMatcher{expected: expected, test: func(a *Response) (string, bool) {
 		f := fault(a)
 		return f, f == ""
 	}}
@@ -74,7 +74,7 @@ func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	if len(codes) > 0 {
 		expected += " " + strings.Join(codes, " or ")
 	}
-	return judging(expected, func(a *Answer) bool {
+	return matching(expected, func(a *Response) bool {
 		return a.Status == status && (len(codes) == 0 || slices.Contains(codes, a.Code()))
 	})
 }
@@ -89,12 +89,12 @@ func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	if last := len(words) - 1; last > 1 {
 		expected = strings.Join(words[:last], ", ") + " or " + words[last]
 	}
-	return judging(expected, func(a *Answer) bool { return slices.Contains(statuses, a.Status) })
+	return matching(expected, func(a *Response) bool { return slices.Contains(statuses, a.Status) })
 }
 
 // BeClientError matches any 4xx.
 func BeClientError() types.GomegaMatcher {
-	return judging("a 4xx", func(a *Answer) bool { return a.Status >= 400 && a.Status < 500 })
+	return matching("a 4xx", func(a *Response) bool { return a.Status >= 400 && a.Status < 500 })
 }
 
 // HaveStatus matches an answer of exactly the status.
@@ -102,7 +102,7 @@ func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
 
 // BeTools matches a list answer: 200 with a tools array.
 func BeTools() types.GomegaMatcher {
-	return judging("200 with a `tools` array", func(a *Answer) bool {
+	return matching("200 with a `tools` array", func(a *Response) bool {
 		_, ok := a.Object()["tools"].([]any)
 		return a.Status == http.StatusOK && ok
 	})
@@ -110,7 +110,7 @@ func BeTools() types.GomegaMatcher {
 
 // BeTheTool matches a describe answer: 200 with the tool of that name.
 func BeTheTool(name string) types.GomegaMatcher {
-	return judging(fmt.Sprintf("200 with the tool %q", name), func(a *Answer) bool {
+	return matching(fmt.Sprintf("200 with the tool %q", name), func(a *Response) bool {
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
 	})
@@ -118,7 +118,7 @@ func BeTheTool(name string) types.GomegaMatcher {
 
 // HaveResult matches an invoke answer: 200 with a `result` member.
 func HaveResult() types.GomegaMatcher {
-	return judging("200 with a `result`", func(a *Answer) bool {
+	return matching("200 with a `result`", func(a *Response) bool {
 		_, ok := a.Member("result")
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && ok
@@ -131,7 +131,7 @@ func GiveResult(want string) types.GomegaMatcher {
 	if err != nil {
 		panic(fmt.Sprintf("a check expects a result that is no JSON: %v", err))
 	}
-	return &answerMatcher{expected: "200 with the result " + exact.Short(expected), judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "200 with the result " + exact.Short(expected), test: func(a *Response) (string, bool) {
 		got, ok := a.Member("result")
 		if a.Status != http.StatusOK || !ok {
 			return a.Outcome(), false
@@ -146,16 +146,16 @@ func GiveResult(want string) types.GomegaMatcher {
 // MustSucceed is for the twin of a refusal: the smallest request that has to succeed, so that a bridge that refuses
 // everything does not pass. Where the twin itself fails, nothing can be said of the refusal: the check is not testable,
 // and the clause that judges the twin fails.
-func (a *Answer) MustSucceed() *Answer {
+func (a *Response) MustSucceed() *Response {
 	if !a.Succeeded() {
-		a.blame()
+		a.Blame()
 		Untestable("its twin, which must succeed, failed: ", mismatch(a.Subject(), "a success", a.Outcome()))
 	}
 	return a
 }
 
 // MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
-func (a *Answer) MustMeet(want types.GomegaMatcher) *Answer {
+func (a *Response) MustMeet(want types.GomegaMatcher) *Response {
 	if wrong := faultOf(a, want); wrong != nil {
 		Untestable("its twin failed: ", wrong.must.(finder).Finding(a, false))
 	}

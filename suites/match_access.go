@@ -15,12 +15,12 @@ import (
 
 // BeRefusal matches a 4xx or 5xx.
 func BeRefusal() types.GomegaMatcher {
-	return judging("a refusal", func(a *Answer) bool { return a.Status >= 400 })
+	return matching("a refusal", func(a *Response) bool { return a.Status >= 400 })
 }
 
 // ChallengeIf401 matches an answer that is no 401, or one that tells how to sign in.
 func ChallengeIf401() types.GomegaMatcher {
-	return Meet("a 401 to carry WWW-Authenticate", func(a *Answer) string {
+	return Meet("a 401 to carry WWW-Authenticate", func(a *Response) string {
 		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != "" {
 			return ""
 		}
@@ -30,7 +30,7 @@ func ChallengeIf401() types.GomegaMatcher {
 
 // NameAnyTool matches an answer in which one of the names stands, in a header or in the body.
 func NameAnyTool(names []string) types.GomegaMatcher {
-	return &answerMatcher{expected: "to name a tool", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "to name a tool", test: func(a *Response) (string, bool) {
 		for _, name := range names {
 			if len(name) > 5 && HoldsText(a, name) {
 				return fmt.Sprintf("%q in it: %s", name, a.Outcome()), true
@@ -42,11 +42,11 @@ func NameAnyTool(names []string) types.GomegaMatcher {
 
 // eachShown judges every tool that the caller must see or does see: none may be missing, and no other may be there. A
 // method with parameters by position may be left out; names that collide when underscored are not judged.
-func (b *Bridge) eachShown(who Identity, list Listing) {
+func (t *T) eachShown(who Identity, list Listing) {
 	got := list.Names()
-	wrong := b.shownFaults(who, got)
-	for _, name := range union(b.Visible(who), got) {
-		b.For(who, name, func() { b.Expect(list).To(BeExactFor(who, wrong[name])) })
+	wrong := t.shownFaults(who, got)
+	for _, name := range union(t.Visible(who), got) {
+		t.For(who, name, func() { t.Expect(list).To(BeExactFor(who, wrong[name])) })
 	}
 }
 
@@ -61,8 +61,8 @@ func union(one, two []string) []string {
 }
 
 // shownFault is the first of shownFaults; "" when there is none.
-func (b *Bridge) shownFault(who Identity, got []string) string {
-	wrong := b.shownFaults(who, got)
+func (t *T) shownFault(who Identity, got []string) string {
+	wrong := t.shownFaults(who, got)
 	if len(wrong) == 0 {
 		return ""
 	}
@@ -70,8 +70,8 @@ func (b *Bridge) shownFault(who Identity, got []string) string {
 }
 
 // shownFaults says of each name that is missing or too many among those that the caller is shown what is wrong.
-func (b *Bridge) shownFaults(who Identity, got []string) map[string]string {
-	want := b.Visible(who)
+func (t *T) shownFaults(who Identity, got []string) map[string]string {
+	want := t.Visible(who)
 	wrong := map[string]string{}
 	loose := map[string]bool{}
 	for i, name := range want {
@@ -79,9 +79,9 @@ func (b *Bridge) shownFaults(who Identity, got []string) map[string]string {
 			loose[name] = true
 		}
 	}
-	for _, m := range b.Drupal.Site().Methods {
+	for _, m := range t.Drupal.Site().Methods {
 		if m.ByPosition || m.Unchecked {
-			loose[b.ToolName(m.ID)] = true
+			loose[t.ToolName(m.ID)] = true
 		}
 	}
 	for _, name := range want {
@@ -132,7 +132,7 @@ func (m *listingMatcher) NegatedFailureMessage(actual any) string {
 
 func (m *listingMatcher) Finding(actual any, matched bool) Finding {
 	l := actual.(Listing)
-	l.Last().blame()
+	l.Last().Blame()
 	expected, got := m.expected, m.got
 	if matched {
 		expected, got = "not "+expected, "them"
@@ -141,8 +141,8 @@ func (m *listingMatcher) Finding(actual any, matched bool) Finding {
 }
 
 // BeTurnedAway matches the answer to credentials that are none: 401 or 403, or exactly what an anonymous caller got.
-func BeTurnedAway(anonymous *Answer) types.GomegaMatcher {
-	return Meet("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(a *Answer) string {
+func BeTurnedAway(anonymous *Response) types.GomegaMatcher {
+	return Meet("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(a *Response) string {
 		if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden {
 			return ""
 		}
@@ -153,7 +153,7 @@ func BeTurnedAway(anonymous *Answer) types.GomegaMatcher {
 	})
 }
 
-func sameBody(a, b *Answer) bool {
+func sameBody(a, b *Response) bool {
 	x, errX := a.JSON()
 	y, errY := b.JSON()
 	if errX != nil || errY != nil {
@@ -163,7 +163,7 @@ func sameBody(a, b *Answer) bool {
 }
 
 // HoldsText tells whether a text stands in an answer's headers or body, as it is or as JSON escapes it.
-func HoldsText(a *Answer, text string) bool {
+func HoldsText(a *Response, text string) bool {
 	if strings.Contains(string(a.Body), text) {
 		return true
 	}
@@ -177,8 +177,8 @@ func HoldsText(a *Answer, text string) bool {
 
 // BeLikeUnknown matches an answer that cannot be told from those that two names of nobody get: in status, code, headers
 // and shape. What differs between those two is free. ask sends the request for a name.
-func BeLikeUnknown(ask func(ctx context.Context, name string) *Answer, ctx context.Context, name string) types.GomegaMatcher {
-	return Meet("the answer that an unknown name gets", func(a *Answer) string {
+func BeLikeUnknown(ask func(ctx context.Context, name string) *Response, ctx context.Context, name string) types.GomegaMatcher {
+	return Meet("the answer that an unknown name gets", func(a *Response) string {
 		first, second := nobody(name, 'q'), nobody(name, 'z')
 		one, two := ask(ctx, first), ask(ctx, second)
 		if a.Status != one.Status || a.Code() != one.Code() {

@@ -10,14 +10,14 @@ import (
 )
 
 // answered is an answer as a bridge might give it.
-func answered(t *testing.T, status int, body string, header ...string) *Answer {
+func answered(t *testing.T, status int, body string, header ...string) *Response {
 	t.Helper()
 	contract, err := contract.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Answer{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
-		bridge: &Bridge{Environment: &Environment{contract: contract}}}
+	a := &Response{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
+		t: &T{Environment: &Environment{contract: contract}}}
 	for i := 0; i+1 < len(header); i += 2 {
 		a.Header[header[i]] = []string{header[i+1]}
 	}
@@ -28,7 +28,7 @@ func TestMatchersOfRefusalsAndHeaders(t *testing.T) {
 	const refused = `{"error":{"code":"tool_not_found","message":"There is no tool named x."}}`
 	for name, c := range map[string]struct {
 		matcher types.GomegaMatcher
-		answer  *Answer
+		answer  *Response
 		matches bool
 	}{
 		"the envelope":                        {KeepEnvelope(), answered(t, 404, refused), true},

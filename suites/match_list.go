@@ -21,9 +21,9 @@ func ListSame(other Listing) types.GomegaMatcher {
 }
 
 // Cover matches a listing that ends, holds no tool twice, and lacks none of the methods.
-func Cover(b *Bridge, methods []*fixtures.Method) types.GomegaMatcher {
+func Cover(t *T, methods []*fixtures.Method) types.GomegaMatcher {
 	return coverWith(func(l Listing) string {
-		wrong := b.coverFaults(l, methods)
+		wrong := t.coverFaults(l, methods)
 		for _, fault := range inOrder(wrong) {
 			if len(wrong) > 1 {
 				fault += fmt.Sprintf(" and %d more", len(wrong)-1)
@@ -39,21 +39,21 @@ func coverWith(fault func(Listing) string) types.GomegaMatcher {
 }
 
 // eachCovered is Cover with every tool judged apart, where the list comes to an end.
-func (b *Bridge) eachCovered(list Listing, methods []*fixtures.Method) {
-	who, wrong := list.Pages[0].Who, b.coverFaults(list, methods)
+func (t *T) eachCovered(list Listing, methods []*fixtures.Method) {
+	who, wrong := list.Pages[0].Who, t.coverFaults(list, methods)
 	names := []string{""}
 	for _, m := range methods {
-		names = append(names, b.ToolName(m.ID))
+		names = append(names, t.ToolName(m.ID))
 	}
 	for _, name := range union(names, list.Names()) {
-		b.For(who, name, func() { b.Expect(list).To(coverWith(func(Listing) string { return wrong[name] })) })
+		t.For(who, name, func() { t.Expect(list).To(coverWith(func(Listing) string { return wrong[name] })) })
 	}
 }
 
 // coverFaults says of each name that is missing or stands twice what is wrong, and of "" why the list has no end. Tools
 // that share a name, or whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge
 // those.
-func (b *Bridge) coverFaults(l Listing, methods []*fixtures.Method) map[string]string {
+func (t *T) coverFaults(l Listing, methods []*fixtures.Method) map[string]string {
 	if !l.Fault.none() {
 		return map[string]string{"": l.Fault.Actual}
 	}
@@ -64,15 +64,15 @@ func (b *Bridge) coverFaults(l Listing, methods []*fixtures.Method) map[string]s
 	shown := map[string]bool{}
 	misnamed := 0
 	for _, name := range l.Names() {
-		if shown[name] || b.Drupal != nil && b.methodOf(name) == nil {
+		if shown[name] || t.Drupal != nil && t.methodOf(name) == nil {
 			misnamed++
 		}
 		shown[name] = true
 	}
-	missing := slices.DeleteFunc(slices.Clone(methods), func(m *fixtures.Method) bool { return shown[b.ToolName(m.ID)] })
+	missing := slices.DeleteFunc(slices.Clone(methods), func(m *fixtures.Method) bool { return shown[t.ToolName(m.ID)] })
 	for _, m := range missing {
 		if len(missing) > misnamed {
-			wrong[b.ToolName(m.ID)] = fmt.Sprintf("no %q", b.ToolName(m.ID))
+			wrong[t.ToolName(m.ID)] = fmt.Sprintf("no %q", t.ToolName(m.ID))
 		}
 	}
 	return wrong
@@ -112,7 +112,7 @@ func HavePagesOf(sizes ...int) types.GomegaMatcher {
 
 // HaveToolsArray matches a page whose `tools` is an array, empty or not.
 func HaveToolsArray() types.GomegaMatcher {
-	return Meet("`tools` to be an array", func(a *Answer) string {
+	return Meet("`tools` to be an array", func(a *Response) string {
 		tools, ok := a.Member("tools")
 		if !ok {
 			return "no `tools`"
@@ -126,7 +126,7 @@ func HaveToolsArray() types.GomegaMatcher {
 
 // HaveACursorOrNone matches a page whose `nextCursor` has one of the forms that a page may end with.
 func HaveACursorOrNone() types.GomegaMatcher {
-	return Meet("`nextCursor` to be a non-empty string, null or absent", func(a *Answer) string {
+	return Meet("`nextCursor` to be a non-empty string, null or absent", func(a *Response) string {
 		cursor, ok := a.Member("nextCursor")
 		if text, isText := cursor.(string); !ok || cursor == nil || isText && text != "" {
 			return ""
@@ -137,7 +137,7 @@ func HaveACursorOrNone() types.GomegaMatcher {
 
 // HoldTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
 func HoldTool(t Tool, expected string, fault func(t Tool) string) types.GomegaMatcher {
-	return &answerMatcher{about: fmt.Sprintf("the tool %q", t.Name()), expected: expected, judge: func(*Answer) (string, bool) {
+	return &responseMatcher{about: fmt.Sprintf("the tool %q", t.Name()), expected: expected, test: func(*Response) (string, bool) {
 		f := fault(t)
 		return f, f == ""
 	}}
@@ -145,7 +145,7 @@ func HoldTool(t Tool, expected string, fault func(t Tool) string) types.GomegaMa
 
 // HoldAtMost matches a page of no more than n tools.
 func HoldAtMost(n int) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("at most %d tools", n), func(a *Answer) string {
+	return Meet(fmt.Sprintf("at most %d tools", n), func(a *Response) string {
 		if got := len(a.Tools()); got > n {
 			return fmt.Sprint(got)
 		}
@@ -155,7 +155,7 @@ func HoldAtMost(n int) types.GomegaMatcher {
 
 // BeFull matches a page of exactly n tools.
 func BeFull(n int) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("%d tools, for another page follows", n), func(a *Answer) string {
+	return Meet(fmt.Sprintf("%d tools, for another page follows", n), func(a *Response) string {
 		if got := len(a.Tools()); got != n {
 			return fmt.Sprint(got)
 		}
@@ -165,7 +165,7 @@ func BeFull(n int) types.GomegaMatcher {
 
 // BeNoTools matches 200 with an empty tools array and no cursor.
 func BeNoTools() types.GomegaMatcher {
-	return Meet("200 with an empty `tools` array and no cursor", func(a *Answer) string {
+	return Meet("200 with an empty `tools` array and no cursor", func(a *Response) string {
 		if tools, ok := a.Object()["tools"].([]any); a.Status != http.StatusOK || !ok || len(tools) > 0 || a.NextCursor() != "" {
 			return a.Outcome()
 		}
@@ -174,8 +174,8 @@ func BeNoTools() types.GomegaMatcher {
 }
 
 // ShowPage matches 200 with the same tools in the same order as another page.
-func ShowPage(page *Answer) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *Answer) string {
+func ShowPage(page *Response) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *Response) string {
 		if a.Status != http.StatusOK {
 			return a.Outcome()
 		}
@@ -183,7 +183,7 @@ func ShowPage(page *Answer) types.GomegaMatcher {
 	})
 }
 
-func namesOn(page *Answer) []string { return Listing{Pages: []*Answer{page}}.Names() }
+func namesOn(page *Response) []string { return Listing{Pages: []*Response{page}}.Names() }
 
 // otherNames says where two lists of names differ; "" when they are equal.
 func otherNames(want, got []string) string {

@@ -11,11 +11,11 @@ import (
 // HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run
 // there is nothing to see, and it matches.
 func HaveRunNothing() types.GomegaMatcher {
-	return Meet("no method to run on the site", func(a *Answer) string {
-		if a.bridge.Upstream == nil {
+	return Meet("no method to run on the site", func(a *Response) string {
+		if a.t.Upstream == nil {
 			return ""
 		}
-		if runs := a.bridge.Upstream.Runs(); len(runs) > 0 {
+		if runs := a.t.Upstream.Runs(); len(runs) > 0 {
 			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), fewOf(methodsOf(runs)))
 		}
 		return ""
@@ -24,8 +24,8 @@ func HaveRunNothing() types.GomegaMatcher {
 
 // HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
 func HaveRun(method string, times int) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("%s to run %s", method, often(times)), func(a *Answer) string {
-		if n := len(a.bridge.Upstream.Runs(method)); n != times {
+	return Meet(fmt.Sprintf("%s to run %s", method, often(times)), func(a *Response) string {
+		if n := len(a.t.Upstream.Runs(method)); n != times {
 			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), often(n))
 		}
 		return ""
@@ -35,8 +35,8 @@ func HaveRun(method string, times int) types.GomegaMatcher {
 // HaveReachedOnce matches an answer during which, since the last Mark, exactly one call of the method reached the site,
 // whatever became of it there.
 func HaveReachedOnce(method string) types.GomegaMatcher {
-	return Meet("one call of "+method+" to reach the site", func(a *Answer) string {
-		if n := len(a.bridge.Upstream.Calls(method)); n != 1 {
+	return Meet("one call of "+method+" to reach the site", func(a *Response) string {
+		if n := len(a.t.Upstream.Calls(method)); n != 1 {
 			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, often(n))
 		}
 		return ""
@@ -46,8 +46,8 @@ func HaveReachedOnce(method string) types.GomegaMatcher {
 // CallNothing matches an answer during which, since the last Mark, no call of the methods reached the site; without any,
 // no call at all.
 func CallNothing(methods ...string) types.GomegaMatcher {
-	return Meet("no call to the site", func(a *Answer) string {
-		if calls := a.bridge.Upstream.Calls(methods...); len(calls) > 0 {
+	return Meet("no call to the site", func(a *Response) string {
+		if calls := a.t.Upstream.Calls(methods...); len(calls) > 0 {
 			return fmt.Sprintf("%s, and a call of %s", a.Outcome(), fewOf(methodsOf(calls)))
 		}
 		return ""

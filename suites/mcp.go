@@ -32,15 +32,15 @@ var checks__mcp__mcp = []Check{
 	{ID: "mcp/empty-map", Sees: Site, Run: chk__mcp__emptyMap},
 }
 
-func chk__mcp__initialize(ctx context.Context, b *Bridge) {
-	offered := b.sessionRevisions(ctx)
-	b.Expect(offered).NotTo(BeEmpty(), mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
+func chk__mcp__initialize(ctx context.Context, t *T) {
+	offered := t.sessionRevisions(ctx)
+	t.Expect(offered).NotTo(BeEmpty(), mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
 	for _, revision := range offered {
-		b.Row(Agent, "", string(revision), func() { b.opensWell(ctx, revision) })
+		t.Row(Agent, "", string(revision), func() { t.opensWell(ctx, revision) })
 	}
-	unknown := b.As(Agent).MCP(ctx, "1999-01-01")
-	b.Row(Agent, "", "a version that nobody knows", func() {
-		b.Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Answer) string {
+	unknown := t.As(Agent).MCP(ctx, "1999-01-01")
+	t.Row(Agent, "", "a version that nobody knows", func() {
+		t.Expect(unknown.Opened).To(Meet("another version in the answer, or an error", func(a *Response) string {
 			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 				return a.rpcOutcome()
 			}
@@ -49,101 +49,101 @@ func chk__mcp__initialize(ctx context.Context, b *Bridge) {
 	})
 }
 
-func chk__mcp__toolsList(ctx context.Context, b *Bridge) {
-	for _, revision := range b.revisions(ctx) {
-		for _, who := range b.callers(Agent, Discoverer) {
-			b.For(who, "", func() { b.listsByMCP(ctx, revision, who) })
+func chk__mcp__toolsList(ctx context.Context, t *T) {
+	for _, revision := range t.revisions(ctx) {
+		for _, who := range t.callers(Agent, Discoverer) {
+			t.For(who, "", func() { t.listsByMCP(ctx, revision, who) })
 		}
-		for _, who := range b.callers(Outsider, NoRPC, Anonymous) {
-			b.For(who, "", func() { b.notShown(ctx, revision, who) })
+		for _, who := range t.callers(Outsider, NoRPC, Anonymous) {
+			t.For(who, "", func() { t.notShown(ctx, revision, who) })
 		}
 	}
 }
 
-func chk__mcp__invalidCursor(ctx context.Context, b *Bridge) {
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
-		b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-		b.Row(Agent, "", "in "+string(revision), func() { b.Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
+func chk__mcp__invalidCursor(ctx context.Context, t *T) {
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		t.Row(Agent, "", "in "+string(revision), func() { t.Expect(s.ListTools(ctx, "!no-cursor!")).To(BeProtocolError("-32602")) })
 	}
 }
 
-func chk__mcp__unknownTool(ctx context.Context, b *Bridge) {
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
-		if b.Drupal != nil {
-			denied := b.DeniedTool(Discoverer, Agent)
-			known := b.otherTool(denied)
-			b.Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
+func chk__mcp__unknownTool(ctx context.Context, t *T) {
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
+		if t.Drupal != nil {
+			denied := t.DeniedTool(Discoverer, Agent)
+			known := t.otherTool(denied)
+			t.Expect(s.CallTool(ctx, known, Args{})).To(BeToolResult())
 			refuses := func(s *Session, name, what string) {
-				b.For(s.Client.who, name, func() {
-					b.Drupal.Mark()
+				t.For(s.Client.who, name, func() {
+					t.Drupal.Mark()
 					r := s.CallTool(ctx, name, Args{})
-					b.Expect(r).To(BeProtocolError("-32602"), what)
-					b.Expect(r).To(HaveRun(name, 0), what)
+					t.Expect(r).To(BeProtocolError("-32602"), what)
+					t.Expect(r).To(HaveRun(name, 0), what)
 				})
 			}
-			if loud := strings.ToUpper(known); !contains(b.Visible(Agent), loud) {
+			if loud := strings.ToUpper(known); !contains(t.Visible(Agent), loud) {
 				refuses(s, loud, "a tool's name in another case")
 			}
-			refuses(s, b.HiddenMethods()[0], "a method that is no tool")
-			refuses(b.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
-			b.deniedSince(ctx, revision, denied)
+			refuses(s, t.HiddenMethods()[0], "a method that is no tool")
+			refuses(t.As(Discoverer).MustMCP(ctx, revision), denied, "a tool that the caller may not run")
+			t.deniedSince(ctx, revision, denied)
 		} else {
 			s.MustListTools(ctx)
 		}
-		b.For(Agent, noSuchTool, func() {
+		t.For(Agent, noSuchTool, func() {
 			nobodys := s.CallTool(ctx, noSuchTool, Args{})
-			b.Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
-			b.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+			t.Expect(nobodys).To(BeProtocolError("-32602"), "a tool that nobody has")
+			t.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
 		})
 	}
 }
 
-func chk__mcp__invalidArguments(ctx context.Context, b *Bridge) {
-	if b.Drupal == nil {
+func chk__mcp__invalidArguments(ctx context.Context, t *T) {
+	if t.Drupal == nil {
 		NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
 	}
-	echo := b.echoTool()
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
-		b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
-		r := s.CallTool(ctx, b.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
+	echo := t.echoTool()
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
+		t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.arguments("twin"))).To(BeToolResult())
+		r := s.CallTool(ctx, t.ToolName(echo.ID), echo.arguments(map[string]any{"no": "string"}))
 		if revision == MCP2025June && r.RPCCode() == "-32602" {
 			continue
 		}
-		b.Row(Agent, b.ToolName(echo.ID), "in "+string(revision), func() { b.Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
+		t.Row(Agent, t.ToolName(echo.ID), "in "+string(revision), func() { t.Expect(r).To(BeToolError(echo.param), "arguments that break the inputSchema") })
 	}
 }
 
-func chk__mcp__executionError(ctx context.Context, b *Bridge) {
-	failing := b.failingTool()
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
-		b.Expect(s.CallTool(ctx, b.KnownTool(ctx), Args{})).To(BeToolResult())
-		b.Row(Agent, b.ToolName(failing.ID), "in "+string(revision), func() {
-			failed := s.CallTool(ctx, b.ToolName(failing.ID), Args{})
-			b.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
-			b.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+func chk__mcp__executionError(ctx context.Context, t *T) {
+	failing := t.failingTool()
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
+		t.Expect(s.CallTool(ctx, t.KnownTool(ctx), Args{})).To(BeToolResult())
+		t.Row(Agent, t.ToolName(failing.ID), "in "+string(revision), func() {
+			failed := s.CallTool(ctx, t.ToolName(failing.ID), Args{})
+			t.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
 		})
 	}
 }
 
-func chk__mcp__structuredContent(ctx context.Context, b *Bridge) {
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
+func chk__mcp__structuredContent(ctx context.Context, t *T) {
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
 		l := s.MustListTools(ctx)
 		judged := 0
-		for _, m := range b.agentTools() {
-			tool, listed := l.find(b.ToolName(m.ID))
+		for _, m := range t.agentTools() {
+			tool, listed := l.find(t.ToolName(m.ID))
 			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(parsed(string(m.Behaviour.Value))) {
 				continue
 			}
 			judged++
-			b.For(Agent, tool.Name(), func() {
-				called := s.CallTool(ctx, b.ToolName(m.ID), Args{})
-				b.Expect(called).To(GiveStructured(m, tool, revision))
-				b.Expect(called).To(BeValid(revision, mcpschema.CallTool))
+			t.For(Agent, tool.Name(), func() {
+				called := s.CallTool(ctx, t.ToolName(m.ID), Args{})
+				t.Expect(called).To(GiveStructured(m, tool, revision))
+				t.Expect(called).To(BeValid(revision, mcpschema.CallTool))
 			})
 		}
 		if judged == 0 {
@@ -152,29 +152,29 @@ func chk__mcp__structuredContent(ctx context.Context, b *Bridge) {
 	}
 }
 
-func chk__mcp__clientTolerance(ctx context.Context, b *Bridge) {
-	for _, revision := range b.revisions(ctx) {
-		for _, t := range b.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
-			b.For(Agent, t.Name(), func() {
-				for _, fault := range []string{clientFault(t, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(t))} {
-					b.Expect(fault).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", t.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
+func chk__mcp__clientTolerance(ctx context.Context, t *T) {
+	for _, revision := range t.revisions(ctx) {
+		for _, tool := range t.As(Agent).MustMCP(ctx, revision).MustListTools(ctx).Tools {
+			t.For(Agent, tool.Name(), func() {
+				for _, fault := range []string{clientFault(tool, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(tool))} {
+					t.Expect(fault).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
 				}
 			})
 		}
 	}
 }
 
-func chk__mcp__emptyMap(ctx context.Context, b *Bridge) {
+func chk__mcp__emptyMap(ctx context.Context, t *T) {
 	judged := 0
-	for _, revision := range b.revisions(ctx) {
-		s := b.As(Agent).MustMCP(ctx, revision)
-		for _, m := range b.agentTools() {
+	for _, revision := range t.revisions(ctx) {
+		s := t.As(Agent).MustMCP(ctx, revision)
+		for _, m := range t.agentTools() {
 			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
 				continue
 			}
 			judged++
-			b.For(Agent, b.ToolName(m.ID), func() {
-				b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Answer) string {
+			t.For(Agent, t.ToolName(m.ID), func() {
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), Args{})).To(Meet("structuredContent {}", func(a *Response) string {
 					if r := a.toolResult(); !r.has || !exact.Equal(r.structured, map[string]any{}) {
 						return a.rpcOutcome()
 					}
@@ -189,16 +189,16 @@ func chk__mcp__emptyMap(ctx context.Context, b *Bridge) {
 }
 
 // opensWell holds a session's opening, and the form of what comes after it, to a revision.
-func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
-	s := b.As(Agent).MCP(ctx, revision)
-	b.Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
-	if b.Claims("mcp-list-changed") && !s.declaresListChanged() {
-		b.Expect(s.offersStream(ctx)).To(BeFalse(), mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
+func (t *T) opensWell(ctx context.Context, revision Revision) {
+	s := t.As(Agent).MCP(ctx, revision)
+	t.Expect(s.Opened).To(Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	if t.Claims("mcp-list-changed") && !s.declaresListChanged() {
+		t.Expect(s.offersStream(ctx)).To(BeFalse(), mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
 	}
-	b.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
+	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
-	b.Expect(s.ListTools(ctx, "")).To(HaveTools())
-	b.Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Answer) string {
+	t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+	t.Expect(s.Call(ctx, "ping", nil)).To(Meet("an empty result to ping", func(a *Response) string {
 		if a.RPCResult() == nil {
 			return a.rpcOutcome()
 		}
@@ -206,46 +206,46 @@ func (b *Bridge) opensWell(ctx context.Context, revision Revision) {
 	}))
 	nobodys := map[string]any{"name": noSuchTool, "arguments": Args{}}
 	for _, id := range ids {
-		b.Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
-		b.Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
+		t.Expect(s.send(ctx, s.message(id, "tools/list", map[string]any{}), s.headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+		t.Expect(s.send(ctx, s.message(id, "tools/call", nobodys), s.headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
 	}
 	for _, o := range optional {
 		answer := s.Call(ctx, o.method, map[string]any{})
 		if _, has := declared[o.capability]; !has {
-			b.Expect(answer).To(BeProtocolError("-32601"), "%s is not declared", o.capability)
+			t.Expect(answer).To(BeProtocolError("-32601"), "%s is not declared", o.capability)
 		} else if o.needed {
-			b.Expect(answer).NotTo(BeProtocolError("-32601"), "%s is declared", o.capability)
+			t.Expect(answer).NotTo(BeProtocolError("-32601"), "%s is declared", o.capability)
 		}
 	}
 }
 
 // listsByMCP holds what tools/list pages to against what the caller must see.
-func (b *Bridge) listsByMCP(ctx context.Context, revision Revision, who Identity) {
-	l := b.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
-	b.Expect(l.Fault).To(BeNone(), "tools/list in %s as %s", revision, who)
+func (t *T) listsByMCP(ctx context.Context, revision Revision, who Identity) {
+	l := t.As(who).MustMCP(ctx, revision).ListAllTools(ctx)
+	t.Expect(l.Fault).To(BeNone(), "tools/list in %s as %s", revision, who)
 	for _, page := range l.Pages {
 		if !revision.stateless() { // mcp/stateless-2026 judges those
-			b.Expect(page).To(BeValid(revision, mcpschema.ListTools))
+			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
-		b.Expect(page).To(Meet("`_meta` with keys as the specification forms them", func(a *Answer) string { return metaKeyFault(a.RPCResult()) }))
+		t.Expect(page).To(Meet("`_meta` with keys as the specification forms them", func(a *Response) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
-	b.Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Answer) string {
+	t.Expect(last).To(Meet("no `nextCursor` on the last page", func(a *Response) string {
 		if cursor, there := a.RPCResult()["nextCursor"]; there {
 			return "nextCursor " + exact.Short(cursor)
 		}
 		return ""
 	}))
 	switch {
-	case b.Claims("tools"):
-		own := b.As(who).MustListAll(ctx).Names()
-		last.blame()
-		b.Expect(l.names()).To(ConsistOf(own), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", ListPath), otherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.names())))))
-	case b.Drupal != nil:
-		last.blame()
-		b.Expect(b.shownFault(who, l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
+	case t.Claims("tools"):
+		own := t.As(who).MustListAll(ctx).Names()
+		last.Blame()
+		t.Expect(l.names()).To(ConsistOf(own), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", ListPath), otherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.names())))))
+	case t.Drupal != nil:
+		last.Blame()
+		t.Expect(t.shownFault(who, l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
 	}
-	b.Expect(repeated(l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(l.names())))))
+	t.Expect(repeated(l.names())).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(l.names())))))
 }
 
 // metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
@@ -282,29 +282,29 @@ var optional = []struct {
 
 // deniedSince holds the call of a tool whose permission has just been taken, and which the bridge may think is still the
 // caller's, to that of one that never was.
-func (b *Bridge) deniedSince(ctx context.Context, revision Revision, tool string) {
-	who := b.Drupal.NewUser(b.Permissions(Agent)...)
-	b.For(who, tool, func() {
-		s := b.As(who).MustMCP(ctx, revision)
+func (t *T) deniedSince(ctx context.Context, revision Revision, tool string) {
+	who := t.Drupal.NewUser(t.Permissions(Agent)...)
+	t.For(who, tool, func() {
+		s := t.As(who).MustMCP(ctx, revision)
 		s.CallTool(ctx, tool, Args{}).MustMeet(BeToolResult())
-		b.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		b.Drupal.Mark()
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Drupal.Mark()
 		r := s.CallTool(ctx, tool, Args{})
-		b.Expect(r).To(Meet("a protocol error, and no result", func(a *Answer) string {
+		t.Expect(r).To(Meet("a protocol error, and no result", func(a *Response) string {
 			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
 				return a.rpcOutcome()
 			}
 			return ""
 		}), "a tool whose permission has just been taken")
-		b.Expect(r).To(HaveRun(tool, 0), "a tool whose permission has just been taken")
+		t.Expect(r).To(HaveRun(tool, 0), "a tool whose permission has just been taken")
 	})
 }
 
 // otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the twin's
 // run down late.
-func (b *Bridge) otherTool(not string) string {
-	for _, m := range b.agentTools() {
-		if name := b.ToolName(m.ID); runsPlainly(m) && name != not {
+func (t *T) otherTool(not string) string {
+	for _, m := range t.agentTools() {
+		if name := t.ToolName(m.ID); runsPlainly(m) && name != not {
 			return name
 		}
 	}
@@ -314,29 +314,29 @@ func (b *Bridge) otherTool(not string) string {
 
 // notShown holds tools/list against what the caller is refused elsewhere: who may not list by the three endpoints is
 // shown nothing, and where there is MCP alone, anonymous callers nothing that they may not run.
-func (b *Bridge) notShown(ctx context.Context, revision Revision, who Identity) {
-	if b.Claims("tools") && b.As(who).List(ctx).Status == http.StatusOK {
+func (t *T) notShown(ctx context.Context, revision Revision, who Identity) {
+	if t.Claims("tools") && t.As(who).List(ctx).Status == http.StatusOK {
 		return // mcp/parity compares the two
 	}
-	s := b.As(who).MCP(ctx, revision)
+	s := t.As(who).MCP(ctx, revision)
 	if s.Opened.RPCResult() == nil {
 		return
 	}
 	shown := s.ListAllTools(ctx).names()
 	switch {
-	case b.Claims("tools"):
-		b.Expect(shown).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, ListPath), "no tool", fewOf(shown)))
-	case b.Drupal != nil && who == Anonymous:
-		visible := b.Visible(who)
+	case t.Claims("tools"):
+		t.Expect(shown).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, ListPath), "no tool", fewOf(shown)))
+	case t.Drupal != nil && who == Anonymous:
+		visible := t.Visible(who)
 		more := minus(shown, visible)
-		b.Expect(more).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", fewOf(more)))
+		t.Expect(more).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", fewOf(more)))
 	}
 }
 
 // revisions are those that the bridge offers, of those that it claims.
-func (b *Bridge) revisions(ctx context.Context) []Revision {
-	offered := b.sessionRevisions(ctx)
-	if b.Claims("mcp-2026") {
+func (t *T) revisions(ctx context.Context) []Revision {
+	offered := t.sessionRevisions(ctx)
+	if t.Claims("mcp-2026") {
 		offered = append(offered, MCP2026July)
 	}
 	if len(offered) == 0 {
@@ -346,10 +346,10 @@ func (b *Bridge) revisions(ctx context.Context) []Revision {
 }
 
 // sessionRevisions are the revisions with sessions that the bridge agrees to.
-func (b *Bridge) sessionRevisions(ctx context.Context) []Revision {
+func (t *T) sessionRevisions(ctx context.Context) []Revision {
 	var offered []Revision
 	for _, revision := range []Revision{MCP2025November, MCP2025June} {
-		if version, _ := b.As(Agent).MCP(ctx, revision).Opened.RPCResult()["protocolVersion"].(string); version == string(revision) {
+		if version, _ := t.As(Agent).MCP(ctx, revision).Opened.RPCResult()["protocolVersion"].(string); version == string(revision) {
 			offered = append(offered, revision)
 		}
 	}
@@ -357,12 +357,12 @@ func (b *Bridge) sessionRevisions(ctx context.Context) []Revision {
 }
 
 // callers are the identities that the run can sign in as.
-func (b *Bridge) callers(wanted ...Identity) []Identity {
-	return slices.DeleteFunc(wanted, func(who Identity) bool { return !b.Knows(who) })
+func (t *T) callers(wanted ...Identity) []Identity {
+	return slices.DeleteFunc(wanted, func(who Identity) bool { return !t.Knows(who) })
 }
 
-func initializeFault(revision Revision) func(a *Answer) string {
-	return func(a *Answer) string {
+func initializeFault(revision Revision) func(a *Response) string {
+	return func(a *Response) string {
 		result := a.RPCResult()
 		capabilities, _ := result["capabilities"].(map[string]any)
 		_, declared := capabilities["tools"].(map[string]any)
@@ -384,7 +384,7 @@ func initializeFault(revision Revision) func(a *Answer) string {
 
 // HaveTools matches a response to tools/list.
 func HaveTools() OmegaMatcher {
-	return &answerMatcher{expected: "a page of tools", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "a page of tools", test: func(a *Response) (string, bool) {
 		_, ok := a.RPCResult()["tools"].([]any)
 		return a.rpcOutcome(), ok
 	}}
@@ -392,7 +392,7 @@ func HaveTools() OmegaMatcher {
 
 // BeAnswered matches a response to what was asked, whatever it says.
 func BeAnswered() OmegaMatcher {
-	return Meet("a response by the request's id", func(a *Answer) string {
+	return Meet("a response by the request's id", func(a *Response) string {
 		if a.RPC() == nil && a.Status < 400 {
 			return a.rpcOutcome()
 		}
@@ -404,7 +404,7 @@ func BeAnswered() OmegaMatcher {
 // outputSchema that is shown, and stands in a text block as well.
 func GiveStructured(m *fixtures.Method, tool Tool, revision Revision) OmegaMatcher {
 	want := parsed(string(m.Behaviour.Value))
-	return Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *Answer) string {
+	return Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *Response) string {
 		r := a.toolResult()
 		if !r.has || r.isError {
 			return a.rpcOutcome()

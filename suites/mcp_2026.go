@@ -30,15 +30,15 @@ var checks__mcp__mcp_2026 = []Check{
 	{ID: "mcp/stateless-2026", Sees: Front, Run: chk__mcp__stateless2026},
 }
 
-func chk__mcp__stateless2026(ctx context.Context, b *Bridge) {
-	s := b.As(Agent).MCP(ctx, MCP2026July)
-	b.Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
-	b.Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
+func chk__mcp__stateless2026(ctx context.Context, t *T) {
+	s := t.As(Agent).MCP(ctx, MCP2026July)
+	t.Expect(s.Opened).To(Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
+	t.Expect(s.Opened).To(BeValid(MCP2026July, mcpschema.Discover))
 	first := s.ListTools(ctx, "")
-	b.Expect(first).To(HaveTools())
+	t.Expect(first).To(HaveTools())
 	for _, page := range s.ListAllTools(ctx).Pages {
-		b.Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
-		b.Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
+		t.Expect(page).To(Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
+		t.Expect(page).To(BeValid(MCP2026July, mcpschema.ListTools))
 	}
 	for _, w := range wrongHeaders {
 		h := s.headers("tools/list", nil)
@@ -46,11 +46,11 @@ func chk__mcp__stateless2026(ctx context.Context, b *Bridge) {
 		if w.value != "" {
 			h.Set(w.name, w.value)
 		}
-		b.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
+		t.Row(Agent, "", "headers that disagree with the body: "+w.what, func() {
 			r := s.send(ctx, s.message(1, "tools/list", map[string]any{}), h)
-			b.Expect(r).To(BeRefusedWith(400))
+			t.Expect(r).To(BeRefusedWith(400))
 			if w.code != "" {
-				b.Expect(r).To(BeProtocolError(w.code))
+				t.Expect(r).To(BeProtocolError(w.code))
 			}
 		})
 	}
@@ -61,19 +61,19 @@ func chk__mcp__stateless2026(ctx context.Context, b *Bridge) {
 		if meta != nil {
 			params["_meta"] = meta
 		}
-		b.Row(Agent, "", what, func() {
+		t.Row(Agent, "", what, func() {
 			bare := s.send(ctx, map[string]any{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}, s.headers("tools/list", nil))
-			b.Expect(bare).To(BeRefusedWith(400))
-			b.Expect(bare).To(BeProtocolError("-32602"))
+			t.Expect(bare).To(BeRefusedWith(400))
+			t.Expect(bare).To(BeProtocolError("-32602"))
 		})
 	}
 
 	future := &Session{Client: s.Client, Revision: "2999-01-01"}
-	b.Row(Agent, "", "a revision that nobody knows", func() {
+	t.Row(Agent, "", "a revision that nobody knows", func() {
 		refused := future.ListTools(ctx, "")
-		b.Expect(refused).To(BeRefusedWith(400))
-		b.Expect(refused).To(BeProtocolError("-32022"))
-		b.Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Answer) string {
+		t.Expect(refused).To(BeRefusedWith(400))
+		t.Expect(refused).To(BeProtocolError("-32022"))
+		t.Expect(refused).To(Meet("data.supported with the revisions that it knows", func(a *Response) string {
 			failure, _ := a.RPC()["error"].(map[string]any)
 			data, _ := failure["data"].(map[string]any)
 			if supported, _ := data["supported"].([]any); !holds(supported, string(MCP2026July)) {
@@ -82,63 +82,63 @@ func chk__mcp__stateless2026(ctx context.Context, b *Bridge) {
 			return ""
 		}))
 	})
-	b.Row(Agent, "", "a method that nobody has", func() {
+	t.Row(Agent, "", "a method that nobody has", func() {
 		unknown := s.Call(ctx, "no/such/method", map[string]any{})
-		b.Expect(unknown).To(BeRefusedWith(404))
-		b.Expect(unknown).To(BeProtocolError("-32601"))
+		t.Expect(unknown).To(BeRefusedWith(404))
+		t.Expect(unknown).To(BeProtocolError("-32601"))
 	})
-	if b.Drupal != nil {
-		b.namedByHeader(ctx, s)
+	if t.Drupal != nil {
+		t.namedByHeader(ctx, s)
 	}
-	if b.Claims("mcp-list-changed") && s.declaresListChanged() {
-		b.subscribed(ctx)
+	if t.Claims("mcp-list-changed") && s.declaresListChanged() {
+		t.subscribed(ctx)
 	}
 }
 
 // subscribed holds subscriptions/listen to its form: it is acknowledged before all else, with what will be told of.
-func (b *Bridge) subscribed(ctx context.Context) {
-	l := b.As(Agent).listen(ctx, MCP2026July, toolChanges)
-	b.Await(ctx, func() bool { return len(l.messages()) > 0 })
+func (t *T) subscribed(ctx context.Context) {
+	l := t.As(Agent).listen(ctx, MCP2026July, toolChanges)
+	t.Await(ctx, func() bool { return len(l.messages()) > 0 })
 	messages := l.messages()
-	b.Expect(messages).NotTo(BeEmpty(), mismatch("subscriptions/listen", acknowledged, "nothing"))
-	b.Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
-	b.Expect(mcpschema.Fault(string(MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), mismatch(acknowledged, "a valid notification", ""))
+	t.Expect(messages).NotTo(BeEmpty(), mismatch("subscriptions/listen", acknowledged, "nothing"))
+	t.Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
+	t.Expect(mcpschema.Fault(string(MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), mismatch(acknowledged, "a valid notification", ""))
 	params, _ := messages[0]["params"].(map[string]any)
-	b.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), mismatch(acknowledged, "toolsListChanged, which was asked for and is declared", exact.Short(messages[0])))
+	t.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), mismatch(acknowledged, "toolsListChanged, which was asked for and is declared", exact.Short(messages[0])))
 }
 
 // namedByHeader holds tools/call against the header that names the tool.
-func (b *Bridge) namedByHeader(ctx context.Context, s *Session) {
-	known := b.KnownTool(ctx)
+func (t *T) namedByHeader(ctx context.Context, s *Session) {
+	known := t.KnownTool(ctx)
 	params := map[string]any{"name": known, "arguments": map[string]any{}}
 	called := s.Call(ctx, "tools/call", params)
-	b.Expect(called).To(BeToolResult())
-	b.Expect(called).To(BeComplete(), "tools/call")
-	if failing := b.anyFailing(); failing != "" {
-		b.Expect(s.CallTool(ctx, failing, Args{})).To(BeComplete(), "tools/call of a method that fails")
+	t.Expect(called).To(BeToolResult())
+	t.Expect(called).To(BeComplete(), "tools/call")
+	if failing := t.anyFailing(); failing != "" {
+		t.Expect(s.CallTool(ctx, failing, Args{})).To(BeComplete(), "tools/call of a method that fails")
 	}
 	h := s.headers("tools/call", params)
 	h.Set("Mcp-Name", "=?base64?"+base64.StdEncoding.EncodeToString([]byte(known))+"?=")
-	b.Row(Agent, "", "Mcp-Name in base64", func() { b.Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult()) })
+	t.Row(Agent, "", "Mcp-Name in base64", func() { t.Expect(s.send(ctx, s.message(3, "tools/call", params), h)).To(BeToolResult()) })
 	wrong := map[string][]string{"Mcp-Name of another tool": {known + "x"}, "no Mcp-Name": nil}
 	if loud := strings.ToUpper(known); loud != known {
 		wrong["Mcp-Name in another case"] = []string{loud}
 	}
 	for what, name := range inOrder(wrong) {
 		h["Mcp-Name"] = name
-		b.Row(Agent, "", what, func() {
-			b.Drupal.Mark()
+		t.Row(Agent, "", what, func() {
+			t.Drupal.Mark()
 			r := s.send(ctx, s.message(4, "tools/call", params), h)
-			b.Expect(r).To(BeRefusedWith(400))
-			b.Expect(r).To(BeProtocolError("-32020"))
-			b.Expect(r).To(HaveRunNothing())
+			t.Expect(r).To(BeRefusedWith(400))
+			t.Expect(r).To(BeProtocolError("-32020"))
+			t.Expect(r).To(HaveRunNothing())
 		})
 	}
 }
 
 // BeComplete matches a result with the resultType of one that is all there is. Errors of the protocol have none.
 func BeComplete() OmegaMatcher {
-	return Meet("resultType complete", func(a *Answer) string {
+	return Meet("resultType complete", func(a *Response) string {
 		if result := a.RPCResult(); result != nil && result["resultType"] != "complete" {
 			return "resultType " + exact.Short(result["resultType"])
 		}
@@ -147,16 +147,16 @@ func BeComplete() OmegaMatcher {
 }
 
 // anyFailing names a tool that the agent may run without arguments and that fails; "" without one.
-func (b *Bridge) anyFailing() string {
-	for _, m := range b.agentTools() {
+func (t *T) anyFailing() string {
+	for _, m := range t.agentTools() {
 		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 {
-			return b.ToolName(m.ID)
+			return t.ToolName(m.ID)
 		}
 	}
 	return ""
 }
 
-func discoverFault(a *Answer) string {
+func discoverFault(a *Response) string {
 	result := a.RPCResult()
 	versions, _ := result["supportedVersions"].([]any)
 	capabilities, _ := result["capabilities"].(map[string]any)
@@ -166,7 +166,7 @@ func discoverFault(a *Answer) string {
 	return ""
 }
 
-func cacheFault(a *Answer) string {
+func cacheFault(a *Response) string {
 	result := a.RPCResult()
 	ttl, isNumber := result["ttlMs"].(json.Number)
 	switch {

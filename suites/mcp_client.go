@@ -45,7 +45,7 @@ type Session struct {
 	Client   Client
 	Revision Revision
 	ID       string  // of Mcp-Session-Id; "" where the bridge gave none
-	Opened   *Answer // the answer to initialize, or to server/discover
+	Opened   *Response // the answer to initialize, or to server/discover
 
 	last int
 }
@@ -77,13 +77,13 @@ func (c Client) MustMCP(ctx context.Context, revision Revision) *Session {
 }
 
 // Call sends a request and waits for its response, in JSON or at the end of an event stream.
-func (s *Session) Call(ctx context.Context, method string, params map[string]any) *Answer {
+func (s *Session) Call(ctx context.Context, method string, params map[string]any) *Response {
 	s.last++
 	return s.send(ctx, s.message(s.last, method, params), s.headers(method, params))
 }
 
 // Notify sends a notification.
-func (s *Session) Notify(ctx context.Context, method string) *Answer {
+func (s *Session) Notify(ctx context.Context, method string) *Response {
 	return s.send(ctx, s.message(nil, method, nil), s.headers(method, nil))
 }
 
@@ -124,7 +124,7 @@ func (s *Session) headers(method string, params map[string]any) http.Header {
 	return h
 }
 
-func (s *Session) send(ctx context.Context, message map[string]any, h http.Header) *Answer {
+func (s *Session) send(ctx context.Context, message map[string]any, h http.Header) *Response {
 	body := encode(message)
 	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
 		Until: func(sofar []byte) bool { return message["id"] != nil && responseIn(sofar, message["id"]) != nil }})
@@ -134,7 +134,7 @@ func (s *Session) send(ctx context.Context, message map[string]any, h http.Heade
 
 // RPC is the JSON-RPC response in an answer: the body, or the response among the events of a stream; nil without one,
 // and where it is none to what was asked. A result must come as one of the two: clients read no other.
-func (a *Answer) RPC() map[string]any {
+func (a *Response) RPC() map[string]any {
 	var message map[string]any
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
@@ -150,7 +150,7 @@ func (a *Answer) RPC() map[string]any {
 
 // responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses, or JSON-RPC
 // as no request at all, may be without the id, or with another: it may have come before the request was read.
-func (a *Answer) responds(message map[string]any) bool {
+func (a *Response) responds(message map[string]any) bool {
 	failure, failed := message["error"].(map[string]any)
 	code := fmt.Sprint(failure["code"])
 	unread := failed && (a.Status >= 400 || message["id"] == nil && (code == "-32700" || code == "-32600"))
@@ -182,7 +182,7 @@ func events(stream []byte) []map[string]any {
 	var messages []map[string]any
 	var data []byte
 	lines := bufio.NewScanner(bytes.NewReader(stream))
-	lines.Buffer(nil, maxAnswer)
+	lines.Buffer(nil, maxResponse)
 	for lines.Scan() {
 		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
 		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -202,13 +202,13 @@ func events(stream []byte) []map[string]any {
 }
 
 // RPCResult is the result of the response; nil without one.
-func (a *Answer) RPCResult() map[string]any {
+func (a *Response) RPCResult() map[string]any {
 	result, _ := a.RPC()["result"].(map[string]any)
 	return result
 }
 
 // RPCCode is the code of the response's error; "" without one.
-func (a *Answer) RPCCode() string {
+func (a *Response) RPCCode() string {
 	failure, _ := a.RPC()["error"].(map[string]any)
 	if code, ok := failure["code"]; ok {
 		return fmt.Sprint(code)
@@ -218,7 +218,7 @@ func (a *Answer) RPCCode() string {
 
 // BeValid matches an answer whose result or error is what its revision's schema allows.
 func BeValid(revision Revision, kind mcpschema.Kind) types.GomegaMatcher {
-	return &answerMatcher{expected: fmt.Sprintf("a valid %s of %s", kind, revision), judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: fmt.Sprintf("a valid %s of %s", kind, revision), test: func(a *Response) (string, bool) {
 		var document any = a.RPC()
 		if kind != mcpschema.Error {
 			document = a.RPC()["result"]
@@ -239,7 +239,7 @@ func BeValid(revision Revision, kind mcpschema.Kind) types.GomegaMatcher {
 }
 
 // rpcOutcome tells in one line what came.
-func (a *Answer) rpcOutcome() string {
+func (a *Response) rpcOutcome() string {
 	if message := a.RPC(); message != nil {
 		return fmt.Sprintf("%d %s", a.Status, exact.Short(message))
 	}
@@ -250,7 +250,7 @@ func (a *Answer) rpcOutcome() string {
 }
 
 // ListTools asks for a page.
-func (s *Session) ListTools(ctx context.Context, cursor string) *Answer {
+func (s *Session) ListTools(ctx context.Context, cursor string) *Response {
 	params := map[string]any{}
 	if cursor != "" {
 		params["cursor"] = cursor
@@ -260,7 +260,7 @@ func (s *Session) ListTools(ctx context.Context, cursor string) *Answer {
 
 // mcpListing is every page of tools/list. Fault says why it ended early.
 type mcpListing struct {
-	Pages []*Answer
+	Pages []*Response
 	Tools []Tool
 	Fault Finding
 }
@@ -326,7 +326,7 @@ func (s *Session) MustListTools(ctx context.Context) mcpListing {
 }
 
 // CallTool runs a tool.
-func (s *Session) CallTool(ctx context.Context, name string, arguments any) *Answer {
+func (s *Session) CallTool(ctx context.Context, name string, arguments any) *Response {
 	return s.Call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
 }
 
@@ -338,7 +338,7 @@ type toolResult struct {
 	has        bool // structuredContent is there
 }
 
-func (a *Answer) toolResult() toolResult {
+func (a *Response) toolResult() toolResult {
 	result := a.RPCResult()
 	var r toolResult
 	r.isError, _ = result["isError"].(bool)
@@ -382,7 +382,7 @@ func unwrapped(v any) any {
 
 // BeProtocolError matches a JSON-RPC error of a code, without a result.
 func BeProtocolError(code string) types.GomegaMatcher {
-	return &answerMatcher{expected: "the protocol error " + code, judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "the protocol error " + code, test: func(a *Response) (string, bool) {
 		return a.rpcOutcome(), a.RPCCode() == code && a.RPC()["result"] == nil
 	}}
 }
@@ -393,7 +393,7 @@ func BeToolError(words ...string) types.GomegaMatcher {
 	if len(words) > 0 {
 		expected += " and a text with " + strings.Join(words, ", ")
 	}
-	return &answerMatcher{expected: expected, judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: expected, test: func(a *Response) (string, bool) {
 		r := a.toolResult()
 		for _, w := range words {
 			if !strings.Contains(strings.Join(r.text, "\n"), w) {
@@ -406,7 +406,7 @@ func BeToolError(words ...string) types.GomegaMatcher {
 
 // BeToolResult matches a result of tools/call that is no error.
 func BeToolResult() types.GomegaMatcher {
-	return &answerMatcher{expected: "a result that is no error", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "a result that is no error", test: func(a *Response) (string, bool) {
 		_, content := a.RPCResult()["content"].([]any)
 		return a.rpcOutcome(), content && !a.toolResult().isError
 	}}

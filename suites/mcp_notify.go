@@ -21,53 +21,53 @@ var checks__mcp__mcp_notify = []Check{
 	{ID: "fresh/notify", Sees: Site, Run: chk__mcp__notify},
 }
 
-func chk__mcp__notify(ctx context.Context, b *Bridge) {
-	if b.DiscoveryTTL == 0 {
+func chk__mcp__notify(ctx context.Context, t *T) {
+	if t.DiscoveryTTL == 0 {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
 	streams := map[Revision]*listener{}
-	for _, revision := range b.notifyingRevisions(ctx) {
-		streams[revision] = b.As(Agent).listen(ctx, revision, toolChanges)
+	for _, revision := range t.notifyingRevisions(ctx) {
+		streams[revision] = t.As(Agent).listen(ctx, revision, toolChanges)
 	}
-	b.Expect(streams).NotTo(BeEmpty(), mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
+	t.Expect(streams).NotTo(BeEmpty(), mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
 	var deaf *listener
 	if streams[MCP2026July] != nil {
-		deaf = b.As(Agent).listen(ctx, MCP2026July, map[string]any{})
+		deaf = t.As(Agent).listen(ctx, MCP2026July, map[string]any{})
 	}
-	b.expire()
-	early := within(ctx, b.lookAgain(), func() bool { return len(told(streams)) > 0 })
-	b.Expect(early).To(BeFalse(), mismatch("nothing changed", "no "+listChanged, "one"))
-	before := b.Drupal.Site()
-	b.Drupal.mock.SetSite(b.Drupal.with(arrivalOld, ""))
+	t.expire()
+	early := within(ctx, t.lookAgain(), func() bool { return len(told(streams)) > 0 })
+	t.Expect(early).To(BeFalse(), mismatch("nothing changed", "no "+listChanged, "one"))
+	before := t.Drupal.Site()
+	t.Drupal.mock.SetSite(t.Drupal.with(arrivalOld, ""))
 	Cleanup(func(ctx context.Context) {
-		b.Drupal.mock.SetSite(before)
-		b.Await(ctx, func() bool { return !contains(b.As(Agent).listedByMCP(ctx), b.ToolName(arrival)) })
+		t.Drupal.mock.SetSite(before)
+		t.Await(ctx, func() bool { return !contains(t.As(Agent).listedByMCP(ctx), t.ToolName(arrival)) })
 	})
-	heard := b.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
+	heard := t.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
 	if !heard {
 		for revision := range inOrder(streams) {
-			b.Expect(told(streams)).To(ContainElement(revision), mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", b.patience(), revision), "none"))
+			t.Expect(told(streams)).To(ContainElement(revision), mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.patience(), revision), "none"))
 		}
 	}
 	for revision, l := range inOrder(streams) {
 		for _, message := range l.messages() {
 			if message["method"] == listChanged {
-				b.Expect(message).NotTo(HaveKey("id"), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
-				b.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
+				t.Expect(message).NotTo(HaveKey("id"), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
+				t.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
 			}
 		}
-		b.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
-		b.Expect(b.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), b.ToolName(arrival)) })).
+		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+		t.Expect(t.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), t.ToolName(arrival)) })).
 			To(BeTrue(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 	}
-	b.toldOfSchemas(ctx, streams)
+	t.toldOfSchemas(ctx, streams)
 	if deaf != nil {
-		b.Expect(deaf.changes()).To(BeZero(), mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
+		t.Expect(deaf.changes()).To(BeZero(), mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
 	}
 }
 
 // toldOfSchemas changes the inputSchema of the arrived tool, and holds the streams to telling of that as well.
-func (b *Bridge) toldOfSchemas(ctx context.Context, streams map[Revision]*listener) {
+func (t *T) toldOfSchemas(ctx context.Context, streams map[Revision]*listener) {
 	before := map[Revision]int{}
 	for revision, l := range streams {
 		before[revision] = l.changes()
@@ -75,13 +75,13 @@ func (b *Bridge) toldOfSchemas(ctx context.Context, streams map[Revision]*listen
 	untold := func() []Revision {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r Revision) bool { return streams[r].changes() > before[r] })
 	}
-	b.Drupal.mock.SetSite(b.Drupal.with(arrivalNew, ""))
+	t.Drupal.mock.SetSite(t.Drupal.with(arrivalNew, ""))
 	all := func() bool { return len(untold()) == 0 }
-	if !b.Await(ctx, all) {
-		b.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
+	if !t.Await(ctx, all) {
+		t.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
 	}
 	missed := untold()
-	b.Expect(missed).To(BeEmpty(), mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", b.patience()), fmt.Sprintf("none in %v", missed)))
+	t.Expect(missed).To(BeEmpty(), mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", t.patience()), fmt.Sprintf("none in %v", missed)))
 }
 
 // toolChanges asks for the notifications of changed tools.
@@ -92,9 +92,9 @@ const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
 // notifyingRevisions are the offered revisions in which clients are told of changed tools: a bridge may have some
 // without a stream of notifications.
-func (b *Bridge) notifyingRevisions(ctx context.Context) []Revision {
-	return slices.DeleteFunc(b.revisions(ctx), func(revision Revision) bool {
-		return !b.As(Agent).MustMCP(ctx, revision).declaresListChanged()
+func (t *T) notifyingRevisions(ctx context.Context) []Revision {
+	return slices.DeleteFunc(t.revisions(ctx), func(revision Revision) bool {
+		return !t.As(Agent).MustMCP(ctx, revision).declaresListChanged()
 	})
 }
 
@@ -129,12 +129,12 @@ func (c Client) listedByMCP(ctx context.Context) []string {
 }
 
 // lookAgain is the time in which a bridge that polls has looked at the site once more.
-func (b *Bridge) lookAgain() time.Duration {
+func (t *T) lookAgain() time.Duration {
 	const slack = 400 * time.Millisecond
-	if b.advance != nil {
+	if t.advance != nil {
 		return slack
 	}
-	return b.DiscoveryTTL + slack
+	return t.DiscoveryTTL + slack
 }
 
 // told lists the revisions in which a client heard of a changed list.
@@ -169,7 +169,7 @@ func (s *Session) openStream(ctx context.Context, wanted map[string]any, origin 
 		method, h, message = http.MethodPost, s.headers("subscriptions/listen", params), encode(s.message(subscriptionID, "subscriptions/listen", params))
 		h.Set("Content-Type", "application/json")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.Client.bridge.url+MCPPath, bytes.NewReader(message))
+	req, err := http.NewRequestWithContext(ctx, method, s.Client.t.url+MCPPath, bytes.NewReader(message))
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func (s *Session) openStream(ctx context.Context, wanted map[string]any, origin 
 	for _, page := range origin {
 		req.Header.Set("Origin", page)
 	}
-	s.Client.bridge.keepPace()
-	return s.Client.bridge.transport.RoundTrip(req)
+	s.Client.t.keepPace()
+	return s.Client.t.transport.RoundTrip(req)
 }
 
 // listen opens the stream of notifications, waits until it stands, and lists the tools once more. The stream ends with
@@ -193,7 +193,7 @@ func (c Client) listen(ctx context.Context, revision Revision, wanted map[string
 	Cleanup(func(context.Context) { cancel() })
 	resp, err := s.openStream(streaming, wanted)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		c.bridge.Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
+		c.t.Fail(mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
 	}
 	l := &listener{session: s, body: make(chan []byte, 256)}
 	if revision.stateless() {

@@ -17,37 +17,37 @@ var checks__mcp__mcp_parity = []Check{
 	{ID: "mcp/parity", Sees: Front, Run: chk__mcp__parity},
 }
 
-func chk__mcp__parity(ctx context.Context, b *Bridge) {
-	if !b.Claims("tools") {
+func chk__mcp__parity(ctx context.Context, t *T) {
+	if !t.Claims("tools") {
 		skip(notApplicable, Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
 	}
-	for _, revision := range b.revisions(ctx) {
-		for _, who := range b.callers(Agent, Discoverer) {
-			b.sameTools(ctx, revision, who)
+	for _, revision := range t.revisions(ctx) {
+		for _, who := range t.callers(Agent, Discoverer) {
+			t.sameTools(ctx, revision, who)
 		}
-		b.sameCalls(ctx, revision)
-		b.sameArguments(ctx, revision)
+		t.sameCalls(ctx, revision)
+		t.sameArguments(ctx, revision)
 	}
-	b.sameAfterChange(ctx)
+	t.sameAfterChange(ctx)
 }
 
 // sameTools holds what MCP shows a caller against what the three endpoints show.
-func (b *Bridge) sameTools(ctx context.Context, revision Revision, who Identity) {
-	listed := b.As(who).MustListAll(ctx)
-	shown := b.As(who).MustMCP(ctx, revision).MustListTools(ctx)
-	b.For(who, "", func() {
-		b.Expect(shown.names()).To(Equal(listed.Names()), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s in the same order", ListPath), otherNames(listed.Names(), shown.names())))
+func (t *T) sameTools(ctx context.Context, revision Revision, who Identity) {
+	listed := t.As(who).MustListAll(ctx)
+	shown := t.As(who).MustMCP(ctx, revision).MustListTools(ctx)
+	t.For(who, "", func() {
+		t.Expect(shown.names()).To(Equal(listed.Names()), mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s in the same order", ListPath), otherNames(listed.Names(), shown.names())))
 	})
 	for _, tool := range shown.Tools {
 		other, there := listed.Find(tool.Name())
 		if !there {
 			continue // the lists differ, which is told above
 		}
-		b.For(who, tool.Name(), func() {
+		t.For(who, tool.Name(), func() {
 			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
-			b.Expect(difference).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", ListPath), fmt.Sprintf("another: %s", difference)))
+			t.Expect(difference).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", ListPath), fmt.Sprintf("another: %s", difference)))
 			otherwise := toldOtherwise(other, tool)
-			b.Expect(otherwise).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s tells of it", ListPath), otherwise))
+			t.Expect(otherwise).To(BeEmpty(), mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s tells of it", ListPath), otherwise))
 		})
 	}
 }
@@ -98,51 +98,51 @@ func toldOtherwise(listed, shown Tool) string {
 const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
 
 // sameArguments holds what tools/call sends the site against what invoke sends, for the agent.
-func (b *Bridge) sameArguments(ctx context.Context, revision Revision) {
-	if b.Drupal == nil {
+func (t *T) sameArguments(ctx context.Context, revision Revision) {
+	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := b.takerOf(b.As(Agent).MustListAll(ctx), manySided)
+	tool, parameter, ok := t.takerOf(t.As(Agent).MustListAll(ctx), manySided)
 	if !ok {
 		return
 	}
 	arguments := Args{parameter: json.RawMessage(manySided)}
-	b.Drupal.Mark()
-	b.As(Agent).Invoke(ctx, tool.Name, arguments)
-	before := b.Drupal.Runs(tool.ID)
+	t.Drupal.Mark()
+	t.As(Agent).Invoke(ctx, tool.Name, arguments)
+	before := t.Drupal.Runs(tool.ID)
 	if len(before) == 0 {
 		return // invoke/arguments-forwarded judges that
 	}
-	b.Drupal.Mark()
-	b.For(Agent, tool.Name, func() {
-		b.Expect(b.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
+	t.Drupal.Mark()
+	t.For(Agent, tool.Name, func() {
+		t.Expect(t.As(Agent).MustMCP(ctx, revision).CallTool(ctx, tool.Name, arguments)).
 			To(HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
 	})
 }
 
 // sameAfterChange holds what MCP shows of a changed site against what list shows.
-func (b *Bridge) sameAfterChange(ctx context.Context) {
-	if b.Drupal == nil || b.DiscoveryTTL == 0 {
+func (t *T) sameAfterChange(ctx context.Context) {
+	if t.Drupal == nil || t.DiscoveryTTL == 0 {
 		return
 	}
-	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-	name := b.ToolName(arrival)
-	if !b.Await(ctx, func() bool { return contains(b.listed(ctx), name) }) {
+	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
+	name := t.ToolName(arrival)
+	if !t.Await(ctx, func() bool { return contains(t.listed(ctx), name) }) {
 		return // fresh/ttl-expiry judges that
 	}
-	b.For(Agent, name, func() {
-		b.Expect(b.Await(ctx, func() bool { return contains(b.As(Agent).listedByMCP(ctx), name) })).
-			To(BeTrue(), mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", ListPath), fmt.Sprintf("it in tools/list as well within %v", b.patience()), "the old tools"))
+	t.For(Agent, name, func() {
+		t.Expect(t.Await(ctx, func() bool { return contains(t.As(Agent).listedByMCP(ctx), name) })).
+			To(BeTrue(), mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", ListPath), fmt.Sprintf("it in tools/list as well within %v", t.patience()), "the old tools"))
 	})
 }
 
 // sameCalls holds the answers of tools/call against those of invoke, for the agent.
-func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
-	if b.Drupal == nil {
+func (t *T) sameCalls(ctx context.Context, revision Revision) {
+	if t.Drupal == nil {
 		return // no tool may be run
 	}
-	s := b.As(Agent).MustMCP(ctx, revision)
-	for _, m := range b.agentTools() {
+	s := t.As(Agent).MustMCP(ctx, revision)
+	for _, m := range t.agentTools() {
 		switch m.Behaviour.Kind {
 		case fixtures.WhoAmI:
 		case fixtures.Value:
@@ -155,13 +155,13 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 		if len(m.Params) > 0 || m.Behaviour.Sleep > 0 {
 			continue
 		}
-		invoked := b.As(Agent).Invoke(ctx, b.ToolName(m.ID), Args{})
+		invoked := t.As(Agent).Invoke(ctx, t.ToolName(m.ID), Args{})
 		want, ok := invoked.Member("result")
 		if !ok {
 			continue // invoke/result-exact judges that
 		}
-		b.For(Agent, b.ToolName(m.ID), func() {
-			b.Expect(s.CallTool(ctx, b.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Answer) string {
+		t.For(Agent, t.ToolName(m.ID), func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), Args{})).To(Meet("the result of invoke: "+exact.Short(want), func(a *Response) string {
 				r := a.toolResult()
 				text, isText := want.(string)
 				switch got := r.value(); {
@@ -173,22 +173,22 @@ func (b *Bridge) sameCalls(ctx context.Context, revision Revision) {
 			}))
 		})
 	}
-	b.For(Agent, b.KnownTool(ctx), func() {
-		bare := map[string]any{"name": b.KnownTool(ctx)}
-		b.Expect(s.send(ctx, s.message(15, "tools/call", bare), s.headers("tools/call", bare))).To(Meet("a result or an error to the request", func(a *Answer) string {
+	t.For(Agent, t.KnownTool(ctx), func() {
+		bare := map[string]any{"name": t.KnownTool(ctx)}
+		t.Expect(s.send(ctx, s.message(15, "tools/call", bare), s.headers("tools/call", bare))).To(Meet("a result or an error to the request", func(a *Response) string {
 			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
 				return a.rpcOutcome()
 			}
 			return ""
 		}), "without `arguments`, which may be left out")
 	})
-	echo := b.echoTool()
+	echo := t.echoTool()
 	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(5)}) {
-		if invoked := b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments); !invoked.IsError() {
+		if invoked := t.As(Agent).Invoke(ctx, t.ToolName(echo.ID), arguments); !invoked.IsError() {
 			continue // invoke/invalid-arguments-400 judges that
 		}
-		b.Row(Agent, b.ToolName(echo.ID), what, func() {
-			b.Expect(s.CallTool(ctx, b.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Answer) string {
+		t.Row(Agent, t.ToolName(echo.ID), what, func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(Meet("a refusal, as invoke gives", func(a *Response) string {
 				if a.RPCCode() != "" || a.toolResult().isError {
 					return ""
 				}

@@ -19,60 +19,60 @@ var checks__mcp__mcp_stdio = []Check{
 	{ID: "mcp/stdio", Sees: Front, Run: chk__mcp__stdio},
 }
 
-func chk__mcp__stdio(ctx context.Context, b *Bridge) {
-	if b.stdio == nil {
+func chk__mcp__stdio(ctx context.Context, t *T) {
+	if t.stdio == nil {
 		NotTestable("how the bridge is started for stdio is unknown: give --exec with --mcp-stdio")
 	}
 	revisions := []Revision{MCP2025November, MCP2025June}
-	if b.Claims("mcp-2026") {
+	if t.Claims("mcp-2026") {
 		revisions = append(revisions, MCP2026July)
 	}
 	spoken := 0
 	for _, revision := range revisions {
-		p := b.dialStdio(ctx, revision)
+		p := t.dialStdio(ctx, revision)
 		if !p.open(ctx) {
 			continue // one of the revisions is enough
 		}
 		spoken++
 		opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.stateless()]
-		b.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
+		t.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
 		names := p.listAll(ctx)
-		if b.Drupal != nil {
-			b.Expect(b.shownFault(Service, names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
-			b.Expect(repeated(names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(names)))))
-			called := p.call(ctx, "tools/call", map[string]any{"name": b.KnownTool(ctx), "arguments": map[string]any{}})
+		if t.Drupal != nil {
+			t.Expect(t.shownFault(Service, names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
+			t.Expect(repeated(names)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", fewOf(repeated(names)))))
+			called := p.call(ctx, "tools/call", map[string]any{"name": t.KnownTool(ctx), "arguments": map[string]any{}})
 			result, _ := called["result"].(map[string]any)
-			b.Expect(result).To(HaveKey("content"), mismatch("tools/call over stdio", "a result", exact.Short(called)))
-			b.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
-			b.Expect(result["isError"]).NotTo(Equal(true), mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
-			p.callsWell(ctx, b)
+			t.Expect(result).To(HaveKey("content"), mismatch("tools/call over stdio", "a result", exact.Short(called)))
+			t.Expect(mcpschema.Fault(string(revision), mcpschema.CallTool, result)).To(BeEmpty(), mismatch(fmt.Sprintf("tools/call over stdio in %s", revision), "a valid result", ""))
+			t.Expect(result["isError"]).NotTo(Equal(true), mismatch("tools/call over stdio", "a result that is no error", exact.Short(called)))
+			p.callsWell(ctx, t)
 		}
 		refused := p.call(ctx, "tools/call", map[string]any{"name": noSuchTool, "arguments": map[string]any{}})
-		b.Expect(codeOf(refused)).To(Equal("-32602"), mismatch(fmt.Sprintf("tools/call of %s over stdio", noSuchTool), "the protocol error -32602", exact.Short(refused)))
+		t.Expect(codeOf(refused)).To(Equal("-32602"), mismatch(fmt.Sprintf("tools/call of %s over stdio", noSuchTool), "the protocol error -32602", exact.Short(refused)))
 		unknown := p.call(ctx, "no/such/method", map[string]any{})
-		b.Expect(codeOf(unknown)).To(Equal("-32601"), mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
-		b.Expect(p.strange).To(BeEmpty(), mismatch("stdout of the bridge", "protocol messages only", fewOf(p.strange)))
+		t.Expect(codeOf(unknown)).To(Equal("-32601"), mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
+		t.Expect(p.strange).To(BeEmpty(), mismatch("stdout of the bridge", "protocol messages only", fewOf(p.strange)))
 	}
-	b.Expect(spoken).NotTo(BeZero(), mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
+	t.Expect(spoken).NotTo(BeZero(), mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
 }
 
 // callsWell holds calls over stdio to what they are over HTTP: a method that fails is a result with isError, and a line
 // is as long as what it carries.
-func (p *pipe) callsWell(ctx context.Context, b *Bridge) {
-	if failing := b.anyFailing(); failing != "" {
+func (p *pipe) callsWell(ctx context.Context, t *T) {
+	if failing := t.anyFailing(); failing != "" {
 		failed := p.call(ctx, "tools/call", map[string]any{"name": failing, "arguments": map[string]any{}})
 		result, _ := failed["result"].(map[string]any)
-		b.Expect(result["isError"]).To(Equal(true), mismatch("tools/call of a method that fails over stdio", "a result with isError", exact.Short(failed)))
+		t.Expect(result["isError"]).To(Equal(true), mismatch("tools/call of a method that fails over stdio", "a result with isError", exact.Short(failed)))
 	}
-	echo, ok := b.findEcho()
+	echo, ok := t.findEcho()
 	if !ok {
 		return
 	}
 	const long = 128 << 10
 	text := strings.Repeat("é", long/2)
-	echoed := p.call(ctx, "tools/call", map[string]any{"name": b.ToolName(echo.ID), "arguments": echo.arguments(text)})
+	echoed := p.call(ctx, "tools/call", map[string]any{"name": t.ToolName(echo.ID), "arguments": echo.arguments(text)})
 	result, _ := echoed["result"].(map[string]any)
-	b.Expect(strings.Contains(string(encode(result)), text)).To(BeTrue(), mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "it back", exact.Short(echoed)))
+	t.Expect(strings.Contains(string(encode(result)), text)).To(BeTrue(), mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "it back", exact.Short(echoed)))
 }
 
 // codeOf is the code of a response's error; "" without one.
@@ -86,7 +86,7 @@ func codeOf(response map[string]any) string {
 
 // pipe is a bridge that speaks MCP on its stdin and stdout.
 type pipe struct {
-	bridge  *Bridge
+	t  *T
 	session Session // of which it takes the form of messages
 	opened  map[string]any
 	last    int // id
@@ -96,17 +96,17 @@ type pipe struct {
 }
 
 // dialStdio starts the bridge for stdio; it ends with the check.
-func (b *Bridge) dialStdio(ctx context.Context, revision Revision) *pipe {
-	conn, err := b.stdio(ctx)
+func (t *T) dialStdio(ctx context.Context, revision Revision) *pipe {
+	conn, err := t.stdio(ctx)
 	if err != nil {
 		NotTestable("the bridge does not start for stdio: " + err.Error())
 	}
 	Cleanup(func(context.Context) { conn.Close() })
-	p := &pipe{bridge: b, session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
+	p := &pipe{t: t, session: Session{Revision: revision}, to: conn, lines: make(chan string, 1024)}
 	go func() {
 		defer close(p.lines)
 		scan := bufio.NewScanner(conn)
-		scan.Buffer(nil, maxAnswer)
+		scan.Buffer(nil, maxResponse)
 		for scan.Scan() {
 			p.lines <- scan.Text()
 		}
@@ -139,7 +139,7 @@ func (p *pipe) listAll(ctx context.Context) []string {
 		listed := p.call(ctx, "tools/list", params)
 		page, _ := listed["result"].(map[string]any)
 		tools, ok := page["tools"].([]any)
-		p.bridge.Expect(ok).To(BeTrue(), mismatch("tools/list over stdio", "tools", exact.Short(listed)))
+		p.t.Expect(ok).To(BeTrue(), mismatch("tools/list over stdio", "tools", exact.Short(listed)))
 		for _, t := range tools {
 			if t, ok := t.(map[string]any); ok {
 				names = append(names, Tool(t).Name())
@@ -151,13 +151,13 @@ func (p *pipe) listAll(ctx context.Context) []string {
 		}
 		params = map[string]any{"cursor": cursor}
 	}
-	p.bridge.Fail(mismatch("tools/list over stdio", "cursors that lead to an end", fmt.Sprintf("a cursor after %d pages", maxPages)))
+	p.t.Fail(mismatch("tools/list over stdio", "cursors that lead to an end", fmt.Sprintf("a cursor after %d pages", maxPages)))
 	return nil
 }
 
 func (p *pipe) send(message map[string]any) {
 	_, err := p.to.Write(append(encode(message), '\n'))
-	p.bridge.Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
+	p.t.Expect(err).NotTo(HaveOccurred(), "writing to the bridge's stdin")
 }
 
 // call sends a request and waits for its response.
@@ -170,7 +170,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 	for {
 		select {
 		case line, open := <-p.lines:
-			p.bridge.Expect(open).To(BeTrue(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", "the end of stdout"))
+			p.t.Expect(open).To(BeTrue(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", "the end of stdout"))
 			v, err := exact.Parse([]byte(line))
 			message, ok := v.(map[string]any)
 			if err != nil || !ok || message["jsonrpc"] != "2.0" {
@@ -185,10 +185,10 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			}
 			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
 		case <-patience.C:
-			p.bridge.Expect(p.strange).To(BeNil(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", fewOf(p.strange))))
-			p.bridge.Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
+			p.t.Expect(p.strange).To(BeNil(), mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", fewOf(p.strange))))
+			p.t.Fail(mismatch(method+" over stdio", "a response within 10s", "none"))
 		case <-ctx.Done():
-			p.bridge.Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
+			p.t.Fail(mismatch(method+" over stdio", "a response", "none before the run ended"))
 		}
 	}
 }

@@ -18,8 +18,8 @@ const secondTries = 2
 
 // preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
-func (b *Bridge) preflight(ctx context.Context) error {
-	agent := b.As(Agent)
+func (t *T) preflight(ctx context.Context) error {
+	agent := t.As(Agent)
 	list := agent.List(ctx)
 	if ctx.Err() != nil {
 		return nil
@@ -31,36 +31,36 @@ func (b *Bridge) preflight(ctx context.Context) error {
 		return nil
 	}
 	if list.Status == 0 {
-		return &UnreachableError{URL: b.url, Reason: errors.New(b.redact.Text(list.Err.Error()))}
+		return &UnreachableError{URL: t.url, Reason: errors.New(t.redact.Text(list.Err.Error()))}
 	}
-	if err := b.signsIn(ctx); err != nil {
+	if err := t.signsIn(ctx); err != nil {
 		return err
 	}
-	if !b.Claims("tools") || hasMember(list, "tools") {
-		b.met = hasMember(list, "tools")
+	if !t.Claims("tools") || hasMember(list, "tools") {
+		t.met = hasMember(list, "tools")
 		return nil
 	}
-	seen := []*Answer{list}
-	if b.Drupal != nil {
-		name := b.ToolName(b.simplest())
+	seen := []*Response{list}
+	if t.Drupal != nil {
+		name := t.ToolName(t.simplest())
 		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, Args{})
 		if hasMember(describe, "tool") || hasMember(invoke, "result") {
 			return nil
 		}
 		seen = append(seen, describe, invoke)
 	}
-	if b.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
+	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
-	b.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	t.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
-		b.lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
-	case list.Status == http.StatusNotFound && strings.Contains(b.url, "/mcp"):
-		b.lifeless += "; the URL is that of the bridge, without " + b.url[strings.LastIndex(b.url, "/mcp"):]
+		t.lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+	case list.Status == http.StatusNotFound && strings.Contains(t.url, "/mcp"):
+		t.lifeless += "; the URL is that of the bridge, without " + t.url[strings.LastIndex(t.url, "/mcp"):]
 	}
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
-		b.lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
+		t.lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
 }
@@ -69,18 +69,18 @@ func (b *Bridge) preflight(ctx context.Context) error {
 var discoverers = []Identity{Discoverer, Agent, Agent2, Service, Admin}
 
 // signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
-func (b *Bridge) signsIn(ctx context.Context) error {
+func (t *T) signsIn(ctx context.Context) error {
 	wrong := Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
-	for _, who := range slices.Sorted(maps.Keys(b.credentials)) {
-		if b.credentials[who].empty() || !b.Claims("tools") {
+	for _, who := range slices.Sorted(maps.Keys(t.credentials)) {
+		if t.credentials[who].empty() || !t.Claims("tools") {
 			continue
 		}
-		r := b.As(who).List(ctx)
+		r := t.As(who).List(ctx)
 		switch {
 		case r.Status == http.StatusUnauthorized:
-			return usage("the bridge refuses the credentials of %s: %s", who, b.redact.Text(r.Outcome()))
-		case b.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && sameBody(r, b.With("nobody", wrong).List(ctx)):
-			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, b.redact.Text(r.Outcome()))
+			return usage("the bridge refuses the credentials of %s: %s", who, t.redact.Text(r.Outcome()))
+		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && sameBody(r, t.With("nobody", wrong).List(ctx)):
+			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.redact.Text(r.Outcome()))
 		}
 	}
 	return nil
@@ -88,8 +88,8 @@ func (b *Bridge) signsIn(ctx context.Context) error {
 
 // simplest is the first method of the site that the agent may run as a tool and that answers at once to a call without
 // arguments; "" on a site without one.
-func (b *Bridge) simplest() string {
-	for _, m := range b.agentTools() {
+func (t *T) simplest() string {
+	for _, m := range t.agentTools() {
 		if runsPlainly(m) {
 			return m.ID
 		}
@@ -98,24 +98,24 @@ func (b *Bridge) simplest() string {
 }
 
 // agentTools are the methods that are tools and that the agent may run, in the site's order.
-func (b *Bridge) agentTools() []*fixtures.Method {
+func (t *T) agentTools() []*fixtures.Method {
 	var tools []*fixtures.Method
-	site := b.Drupal.Site()
+	site := t.Drupal.Site()
 	for i := range site.Methods {
-		if m := &site.Methods[i]; b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
+		if m := &site.Methods[i]; t.exposed(m) && site.MayRun(userOf(site, Agent), m) {
 			tools = append(tools, m)
 		}
 	}
 	return tools
 }
 
-func hasMember(a *Answer, name string) bool {
+func hasMember(a *Response, name string) bool {
 	_, ok := a.Member(name)
 	return a.Status == http.StatusOK && ok
 }
 
 // alike tells what a target says to everything, or to the first request where the answers differ.
-func alike(answers []*Answer) string {
+func alike(answers []*Response) string {
 	first := answers[0]
 	for _, a := range answers[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
@@ -124,7 +124,7 @@ func alike(answers []*Answer) string {
 	}
 	what := "JSON without tools"
 	if to := first.Header.Get("Location"); to != "" && first.Status/100 == 3 {
-		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(oneLine(first.bridge.redact.Text(to)), 120))
+		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(oneLine(first.t.redact.Text(to)), 120))
 	}
 	switch contentType := first.Header.Get("Content-Type"); {
 	case strings.Contains(contentType, "html"):

@@ -28,11 +28,11 @@ const (
 )
 
 // maxAnswer bounds how much of an answer is read.
-const maxAnswer = 64 << 20
+const maxResponse = 64 << 20
 
 // Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
 type Client struct {
-	bridge *Bridge
+	t *T
 	who    Identity
 	creds  Credentials
 }
@@ -51,7 +51,7 @@ type Request struct {
 }
 
 // List asks for the first page, or the page of a cursor.
-func (c Client) List(ctx context.Context, cursor ...string) *Answer {
+func (c Client) List(ctx context.Context, cursor ...string) *Response {
 	r := Request{Path: ListPath}
 	if len(cursor) > 0 {
 		r.Query = url.Values{"cursor": cursor[:1]}
@@ -60,7 +60,7 @@ func (c Client) List(ctx context.Context, cursor ...string) *Answer {
 }
 
 // Describe asks for one tool.
-func (c Client) Describe(ctx context.Context, name string) *Answer {
+func (c Client) Describe(ctx context.Context, name string) *Response {
 	return c.Send(ctx, Request{Path: DescribePath, Query: url.Values{"name": {name}}})
 }
 
@@ -68,13 +68,13 @@ func (c Client) Describe(ctx context.Context, name string) *Answer {
 type Args map[string]any
 
 // Invoke runs a tool. Arguments are Args, or json.RawMessage to send bytes as they are.
-func (c Client) Invoke(ctx context.Context, name string, arguments any) *Answer {
+func (c Client) Invoke(ctx context.Context, name string, arguments any) *Response {
 	body := encode(map[string]any{"name": name, "arguments": arguments})
 	return c.InvokeBody(ctx, body)
 }
 
 // InvokeBody posts a body of any kind to invoke, as application/json.
-func (c Client) InvokeBody(ctx context.Context, body []byte) *Answer {
+func (c Client) InvokeBody(ctx context.Context, body []byte) *Response {
 	return c.Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(body), Show: string(body)})
 }
 
@@ -88,44 +88,44 @@ func encode(v any) []byte {
 
 // Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
 // that expect one.
-func (c Client) Send(ctx context.Context, r Request) *Answer {
-	a := c.answerTo(&r)
-	if c.bridge.ctx.Err() != nil {
-		c.bridge.cutShort()
+func (c Client) Send(ctx context.Context, r Request) *Response {
+	a := c.responseTo(&r)
+	if c.t.ctx.Err() != nil {
+		c.t.cutShort()
 	}
-	c.bridge.keepPace()
-	since := c.bridge.Upstream.last()
+	c.t.keepPace()
+	since := c.t.Upstream.last()
 	a.At = time.Now()
-	if c.bridge.Drupal == nil && c.mayRun(r) {
+	if c.t.Drupal == nil && c.mayRun(r) {
 		r.Fresh = true // it is never sent twice, so nothing but the bridge may be to blame when no answer comes
 	}
 	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
 		a.Err, r.Fresh = nil, true
-		c.bridge.keepPace()
+		c.t.keepPace()
 		c.exchange(ctx, r, a)
 	}
 	a.Took = time.Since(a.At)
 	c.outlast(ctx, r, a)
-	c.bridge.record(a, since)
-	if c.bridge.ctx.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
-		c.bridge.cutShort()
+	c.t.record(a, since)
+	if c.t.ctx.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
+		c.t.cutShort()
 	}
 	return a
 }
 
 // keepPace waits until the run may send its next request.
-func (b *Bridge) keepPace() {
-	if b.pace != nil {
-		_ = b.pace.Wait(b.ctx) // who sends notices that the run has ended
+func (t *T) keepPace() {
+	if t.pace != nil {
+		_ = t.pace.Wait(t.ctx) // who sends notices that the run has ended
 	}
 }
 
 // answerTo makes the answer that is to be filled, with the request beside it.
-func (c Client) answerTo(r *Request) *Answer {
+func (c Client) responseTo(r *Request) *Response {
 	if r.Method == "" {
 		r.Method = http.MethodGet
 	}
-	a := &Answer{Who: c.who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, bridge: c.bridge, shown: r.Show}
+	a := &Response{Who: c.who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, t: c.t, shown: r.Show}
 	if r.Raw == "" {
 		a.RawQuery = r.Query.Encode()
 	}
@@ -133,8 +133,8 @@ func (c Client) answerTo(r *Request) *Answer {
 }
 
 // request makes the HTTP request and notes in the answer what is sent.
-func (c Client) request(ctx context.Context, r Request, a *Answer) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, r.Method, c.bridge.url+r.Path, r.Body)
+func (c Client) request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.t.url+r.Path, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +157,10 @@ func (c Client) request(ctx context.Context, r Request, a *Answer) (*http.Reques
 
 // exchange sends the request and fills in the answer. Dropped tells that a connection that had served before was closed
 // in place of an answer: a server may do so at any time.
-func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.bridge.timeout, errTimeout)
+func (c Client) exchange(ctx context.Context, r Request, a *Response) (dropped bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.t.timeout, errTimeout)
 	defer cancel()
-	defer context.AfterFunc(c.bridge.ctx, cancel)()
+	defer context.AfterFunc(c.t.ctx, cancel)()
 	used := false
 	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(conn httptrace.GotConnInfo) { used = conn.Reused },
@@ -169,14 +169,14 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 		a.Err = err
 		return false
 	}
-	transport := c.bridge.transport
+	transport := c.t.transport
 	if r.Fresh {
 		transport = transport.Clone()
 		defer transport.CloseIdleConnections()
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		a.Err = NoAnswer(ctx, err)
+		a.Err = NoResponse(ctx, err)
 		return used && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 			errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "server closed idle connection"))
 	}
@@ -184,14 +184,14 @@ func (c Client) exchange(ctx context.Context, r Request, a *Answer) (dropped boo
 	a.Status, a.Header = resp.StatusCode, resp.Header
 	a.Body, err = read(resp, r.Until)
 	if err != nil {
-		a.Err = NoAnswer(ctx, err)
+		a.Err = NoResponse(ctx, err)
 	}
 	return false
 }
 
 // read reads a body to its end, or an event stream until it holds what is waited for.
 func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
-	body := io.LimitReader(resp.Body, maxAnswer)
+	body := io.LimitReader(resp.Body, maxResponse)
 	if until == nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		var whole bytes.Buffer
 		if 0 < resp.ContentLength && resp.ContentLength <= 1<<20 {
@@ -217,7 +217,7 @@ func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 var errTimeout = errors.New("no answer within the time-out")
 
 // NoAnswer says in a bridge author's words why a request got no answer.
-func NoAnswer(ctx context.Context, err error) error {
+func NoResponse(ctx context.Context, err error) error {
 	var (
 		dns  *net.DNSError
 		host x509.HostnameError

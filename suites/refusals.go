@@ -117,13 +117,13 @@ var refusals = []refusal{
 // asked is an answer to one of the refusals.
 type asked struct {
 	refusal
-	*Answer
+	*Response
 }
 
 // refuseAll sends every refusal that this run can send and gives the answers that refuse. Its twin is a list that works.
-func (b *Bridge) refuseAll(ctx context.Context) []asked {
+func (t *T) refuseAll(ctx context.Context) []asked {
 	var all []asked
-	for _, a := range b.askAll(ctx) {
+	for _, a := range t.askAll(ctx) {
 		if a.Status >= 400 {
 			all = append(all, a)
 		}
@@ -135,14 +135,14 @@ func (b *Bridge) refuseAll(ctx context.Context) []asked {
 }
 
 // askAll sends every refusal that this run can send.
-func (b *Bridge) askAll(ctx context.Context) []asked {
-	b.As(Agent).List(ctx).MustSucceed()
-	tools := b.stand(ctx)
+func (t *T) askAll(ctx context.Context) []asked {
+	t.As(Agent).List(ctx).MustSucceed()
+	tools := t.stand(ctx)
 	var all []asked
 	for _, r := range refusals {
 		query, known := tools.in(r.query)
 		body, also := tools.in(r.body)
-		if !known || !also || !b.Knows(r.who) || r.fault != nil && b.Drupal == nil {
+		if !known || !also || !t.Knows(r.who) || r.fault != nil && t.Drupal == nil {
 			continue
 		}
 		q := Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
@@ -151,12 +151,12 @@ func (b *Bridge) askAll(ctx context.Context) []asked {
 		}
 		disarm := func() {}
 		if r.fault != nil {
-			disarm = b.Drupal.Arm(*r.fault)
+			disarm = t.Drupal.Arm(*r.fault)
 		}
-		all = append(all, asked{r, b.As(r.who).Send(ctx, q)})
+		all = append(all, asked{r, t.As(r.who).Send(ctx, q)})
 		disarm()
 		if r.fault != nil {
-			b.recovered(ctx, b.mustRun(ctx))
+			t.recovered(ctx, t.mustRun(ctx))
 		}
 	}
 	return all
@@ -169,19 +169,19 @@ var portable = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 type stands map[string]string
 
 // stand finds them on the site; without a site there are none.
-func (b *Bridge) stand(ctx context.Context) stands {
-	if b.Drupal == nil {
+func (t *T) stand(ctx context.Context) stands {
+	if t.Drupal == nil {
 		return nil
 	}
-	s := stands{"{known}": b.KnownTool(ctx)}
-	for i := range b.Drupal.Site().Methods {
-		m := &b.Drupal.Site().Methods[i]
-		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && b.Drupal.Site().MayRun(userOf(b.Drupal.Site(), Agent), m) {
-			s["{hidden}"] = b.ToolName(m.ID)
+	s := stands{"{known}": t.KnownTool(ctx)}
+	for i := range t.Drupal.Site().Methods {
+		m := &t.Drupal.Site().Methods[i]
+		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && t.Drupal.Site().MayRun(userOf(t.Drupal.Site(), Agent), m) {
+			s["{hidden}"] = t.ToolName(m.ID)
 		}
 	}
-	discoverable := b.samples(Discoverer, well...)
-	for _, tool := range b.samples(Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, well...)...) {
+	discoverable := t.samples(Discoverer, well...)
+	for _, tool := range t.samples(Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, well...)...) {
 		if !portable.MatchString(tool.Name) {
 			continue
 		}

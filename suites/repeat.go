@@ -27,11 +27,11 @@ func (c Client) mayRepeat(r Request, since int64) bool {
 	if !c.mayRun(r) {
 		return true
 	}
-	if c.bridge.Drupal == nil {
+	if c.t.Drupal == nil {
 		return false
 	}
 	time.Sleep(lateCall)
-	for _, entry := range c.bridge.Upstream.recorder.Journal().Entries(since) {
+	for _, entry := range c.t.Upstream.recorder.Journal().Entries(since) {
 		if entry.Path == "/jsonrpc" {
 			return false
 		}
@@ -45,14 +45,14 @@ func (c Client) mayRun(r Request) bool {
 	switch {
 	case r.Path == ListPath || r.Path == DescribePath:
 		return false
-	case c.bridge.Drupal != nil || r.Body != nil && r.Show == "":
+	case c.t.Drupal != nil || r.Body != nil && r.Show == "":
 		return true
 	}
 	query := r.Query.Encode() + r.Raw
 	if plain, err := url.QueryUnescape(query); err == nil {
 		query = plain
 	}
-	return slices.ContainsFunc(c.bridge.invocable, func(i Invocation) bool {
+	return slices.ContainsFunc(c.t.invocable, func(i Invocation) bool {
 		return strings.Contains(r.Show, i.Tool) || strings.Contains(query, i.Tool) || strings.Contains(r.Path, url.PathEscape(i.Tool))
 	})
 }

@@ -90,17 +90,17 @@ func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.D
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		e.Error = secrets.Text(NoAnswer(ctx, err).Error())
+		e.Error = secrets.Text(NoResponse(ctx, err).Error())
 		return e
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
-		e.Error = secrets.Text(NoAnswer(ctx, err).Error())
+		e.Error = secrets.Text(NoResponse(ctx, err).Error())
 	}
-	b := &Bridge{Environment: &Environment{redact: secrets}}
-	e.Response = &reports.Message{Status: resp.StatusCode, Header: b.shown(resp.Header), DurationMS: ms(time.Since(began))}
-	b.body(e.Response, answer, keptBody)
+	t := &T{Environment: &Environment{redact: secrets}}
+	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.shown(resp.Header), DurationMS: ms(time.Since(began))}
+	t.body(e.Response, answer, keptBody)
 	return e
 }
 

@@ -53,7 +53,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	ctx, r.end = context.WithCancelCause(ctx)
 	defer r.end(nil)
 	r.ctx = ctx
-	if err := (&Bridge{Environment: r}).preflight(ctx); err != nil {
+	if err := (&T{Environment: r}).preflight(ctx); err != nil {
 		return nil, err
 	}
 	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}}
@@ -87,13 +87,13 @@ func cutShortReason(ctx context.Context) string {
 	return "interrupted"
 }
 
-func settings(b *Environment, o Options) map[string]any {
-	s := map[string]any{"page_size": b.PageSize, "timeout": b.timeout.String(), "mock": b.Drupal != nil}
-	if b.Upstream != nil && b.Drupal == nil {
+func settings(e *Environment, o Options) map[string]any {
+	s := map[string]any{"page_size": e.PageSize, "timeout": e.timeout.String(), "mock": e.Drupal != nil}
+	if e.Upstream != nil && e.Drupal == nil {
 		s["recording_proxy"] = true
 	}
-	if b.DiscoveryTTL > 0 {
-		s["discovery_ttl"] = b.DiscoveryTTL.String()
+	if e.DiscoveryTTL > 0 {
+		s["discovery_ttl"] = e.DiscoveryTTL.String()
 	}
 	if len(o.Only) > 0 {
 		s["only"] = o.Only
@@ -197,7 +197,7 @@ func broken(clause contract.Clause) reports.Verdict {
 }
 
 // verdict reads a finished spec, and why it ended so.
-func (b *Bridge) verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, Finding) {
+func (t *T) verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, Finding) {
 	why := func(format string, args ...any) Finding {
 		return Finding{Subject: oneLine(fmt.Sprintf(format, args...))}
 	}
@@ -205,7 +205,7 @@ func (b *Bridge) verdict(clause contract.Clause, spec types.SpecReport) (reports
 	case types.SpecStatePassed:
 		return reports.Pass, Finding{}
 	case types.SpecStateFailed:
-		return broken(clause), b.failure(spec)
+		return broken(clause), t.failure(spec)
 	case types.SpecStateSkipped:
 		for _, entry := range spec.ReportEntries {
 			reason, ok := entry.Value.GetRawValue().(Finding)

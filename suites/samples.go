@@ -25,16 +25,16 @@ type sample struct {
 // samples lists the tools that the caller sees and that do one of the kinds, in site order: those that answer at once,
 // take arguments by name, and whose required ones a value can be made up for. Left out are those that refuse even an
 // empty params object, that the caller sees and may not run, and whose name cannot be foretold.
-func (b *Bridge) samples(who Identity, kinds ...fixtures.Kind) []sample {
-	site := b.Drupal.Site()
-	user, visible := userOf(site, who), b.Visible(who)
+func (t *T) samples(who Identity, kinds ...fixtures.Kind) []sample {
+	site := t.Drupal.Site()
+	user, visible := userOf(site, who), t.Visible(who)
 	if !site.Holds(user, fixtures.UseJSONRPC) {
 		return nil
 	}
 	var found []sample
 	for i := range site.Methods {
 		m := &site.Methods[i]
-		name := b.ToolName(m.ID)
+		name := t.ToolName(m.ID)
 		if !slices.Contains(kinds, m.Behaviour.Kind) || m.Behaviour.Sleep > 0 || m.Unchecked || m.ByPosition || m.NullParams ||
 			!site.MayRun(user, m) || count(visible, name) != 1 {
 			continue
@@ -57,10 +57,10 @@ func count(list []string, s string) int {
 }
 
 // mustFind is samples for checks that need one at least.
-func (b *Bridge) mustFind(who Identity, kinds ...fixtures.Kind) []sample {
-	found := b.samples(who, kinds...)
+func (t *T) mustFind(who Identity, kinds ...fixtures.Kind) []sample {
+	found := t.samples(who, kinds...)
 	if len(found) == 0 {
-		NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", b.Drupal.Site().Name, kinds, who))
+		NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", t.Drupal.Site().Name, kinds, who))
 	}
 	return found
 }
@@ -93,17 +93,17 @@ type echoing struct {
 func (e echoing) arguments(value any) Args { return Args{e.param: value} }
 
 // echoTool is findEcho for checks that need one.
-func (b *Bridge) echoTool() echoing {
-	tool, ok := b.findEcho()
+func (t *T) echoTool() echoing {
+	tool, ok := t.findEcho()
 	if !ok {
-		NotTestable("the site " + b.Drupal.Site().Name + " has no tool that echoes one required string")
+		NotTestable("the site " + t.Drupal.Site().Name + " has no tool that echoes one required string")
 	}
 	return tool
 }
 
 // findEcho finds a tool that echoes and has exactly one required parameter, a plain string.
-func (b *Bridge) findEcho() (tool echoing, ok bool) {
-	for _, m := range b.agentTools() {
+func (t *T) findEcho() (tool echoing, ok bool) {
+	for _, m := range t.agentTools() {
 		var required []fixtures.Param
 		for _, p := range m.Params {
 			if p.Required {
@@ -118,34 +118,34 @@ func (b *Bridge) findEcho() (tool echoing, ok bool) {
 }
 
 // failingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
-func (b *Bridge) failingTool() *fixtures.Method {
-	for _, m := range b.agentTools() {
+func (t *T) failingTool() *fixtures.Method {
+	for _, m := range t.agentTools() {
 		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
 			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
 			return m
 		}
 	}
-	NotTestable("the site " + b.Drupal.Site().Name + " has no tool that fails with a code of its own")
+	NotTestable("the site " + t.Drupal.Site().Name + " has no tool that fails with a code of its own")
 	return nil
 }
 
 // harmless is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
 // that the configuration allows.
-func (b *Bridge) harmless(ctx context.Context) (call Invocation, ok bool) {
+func (t *T) harmless(ctx context.Context) (call Invocation, ok bool) {
 	switch {
-	case b.Drupal != nil:
-		return Invocation{Tool: b.KnownTool(ctx), Identity: Agent}, true
+	case t.Drupal != nil:
+		return Invocation{Tool: t.KnownTool(ctx), Identity: Agent}, true
 	}
-	i := slices.IndexFunc(b.invocable, Invocation.succeeds)
+	i := slices.IndexFunc(t.invocable, Invocation.succeeds)
 	if i < 0 {
 		return Invocation{}, false
 	}
-	return b.invocable[i], true
+	return t.invocable[i], true
 }
 
 // mustRun gives a harmless call; without one the check is not testable.
-func (b *Bridge) mustRun(ctx context.Context) Invocation {
-	call, ok := b.harmless(ctx)
+func (t *T) mustRun(ctx context.Context) Invocation {
+	call, ok := t.harmless(ctx)
 	if !ok {
 		NotTestable("it would have to run an existing tool: allow one under `invocations`")
 	}
@@ -153,35 +153,35 @@ func (b *Bridge) mustRun(ctx context.Context) Invocation {
 }
 
 // make invokes as the call says.
-func (b *Bridge) make(ctx context.Context, call Invocation) *Answer {
-	return b.As(call.Identity).InvokeBody(ctx, call.body())
+func (t *T) make(ctx context.Context, call Invocation) *Response {
+	return t.As(call.Identity).InvokeBody(ctx, call.body())
 }
 
 // mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
-func (b *Bridge) mustTakeInvokes(ctx context.Context) {
-	if fault := b.servesOn(ctx); !fault.none() {
+func (t *T) mustTakeInvokes(ctx context.Context) {
+	if fault := t.servesOn(ctx); !fault.none() {
 		Untestable("its twin, a well-formed invoke, failed: ", fault)
 	}
 }
 
 // servesOn makes a well-formed invoke and says what is wrong with the answer; "" when it gets through to the tools.
 // Where no tool may be run, it must get as far as a tool that is not there.
-func (b *Bridge) servesOn(ctx context.Context) Finding {
-	if call, ok := b.harmless(ctx); ok {
-		if r := b.make(ctx, call); r.Status != http.StatusOK {
+func (t *T) servesOn(ctx context.Context) Finding {
+	if call, ok := t.harmless(ctx); ok {
+		if r := t.make(ctx, call); r.Status != http.StatusOK {
 			return mismatch(r.Subject(), "a success", r.Outcome())
 		}
 		return Finding{}
 	}
-	if r := b.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
+	if r := t.As(Agent).Invoke(ctx, noSuchTool, Args{}); r.Status != http.StatusNotFound {
 		return mismatch(r.Subject(), "404", r.Outcome())
 	}
 	return Finding{}
 }
 
 // mark makes Runs and Calls forget what came before, where there is a site to see.
-func (b *Bridge) mark() {
-	if b.Upstream != nil {
-		b.Upstream.Mark()
+func (t *T) mark() {
+	if t.Upstream != nil {
+		t.Upstream.Mark()
 	}
 }

@@ -23,20 +23,20 @@ var checks__schema__schema = []Check{
 	{ID: "schema/accepts-valid-example", Sees: Front, Run: chk__schema__acceptsValidExample},
 }
 
-func chk__schema__inputValid(ctx context.Context, b *Bridge) {
-	b.eachSchema(ctx, "a valid JSON Schema", validity, "inputSchema")
+func chk__schema__inputValid(ctx context.Context, t *T) {
+	t.eachSchema(ctx, "a valid JSON Schema", validity, "inputSchema")
 }
 
-func chk__schema__outputValid(ctx context.Context, b *Bridge) {
-	b.eachSchema(ctx, "a valid JSON Schema", validity, "outputSchema")
+func chk__schema__outputValid(ctx context.Context, t *T) {
+	t.eachSchema(ctx, "a valid JSON Schema", validity, "outputSchema")
 }
 
-func chk__schema__noRemoteRef(ctx context.Context, b *Bridge) {
-	b.eachSchema(ctx, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
+func chk__schema__noRemoteRef(ctx context.Context, t *T) {
+	t.eachSchema(ctx, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
 }
 
-func chk__schema__bounded(ctx context.Context, b *Bridge) {
-	b.eachSchema(ctx, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
+func chk__schema__bounded(ctx context.Context, t *T) {
+	t.eachSchema(ctx, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
 		if depth := jsonschema.Depth(schema); depth > maxSchemaDepth {
 			return fmt.Sprintf("%d levels", depth)
 		}
@@ -47,16 +47,16 @@ func chk__schema__bounded(ctx context.Context, b *Bridge) {
 	}, "inputSchema", "outputSchema")
 }
 
-func chk__schema__acceptsValidExample(ctx context.Context, b *Bridge) {
-	b.eachSchema(ctx, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
+func chk__schema__acceptsValidExample(ctx context.Context, t *T) {
+	t.eachSchema(ctx, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
 }
 
 // eachSchema judges the schemas in these members of every tool that is listed to the agent or to others: fault says what is wrong with one.
-func (b *Bridge) eachSchema(ctx context.Context, expected string, fault func(schema any) string, members ...string) {
-	b.everyTool(ctx, func(_ Listing, page *Answer, t Tool) {
+func (t *T) eachSchema(ctx context.Context, expected string, fault func(schema any) string, members ...string) {
+	t.everyTool(ctx, func(_ Listing, page *Response, tool Tool) {
 		for _, member := range members {
-			b.Expect(page).To(HoldTool(t, expected+" as `"+member+"`", func(t Tool) string {
-				schema, there := t[member]
+			t.Expect(page).To(HoldTool(tool, expected+" as `"+member+"`", func(tool Tool) string {
+				schema, there := tool[member]
 				if _, isObject := schema.(map[string]any); !there || !isObject {
 					return "" // list/tool-required-members and list/tool-optional-members judge that
 				}

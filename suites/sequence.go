@@ -52,11 +52,11 @@ type actors struct {
 }
 
 // agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
-func (b *Bridge) agents(ctx context.Context) actors {
-	a := actors{callers: []Identity{Agent}, shown: b.As(Agent).MustListAll(ctx).Names(), steps: b.steps()}
-	if b.Drupal == nil {
-		a.runs = b.invocable
-		if b.Knows(Agent2) {
+func (t *T) agents(ctx context.Context) actors {
+	a := actors{callers: []Identity{Agent}, shown: t.As(Agent).MustListAll(ctx).Names(), steps: t.steps()}
+	if t.Drupal == nil {
+		a.runs = t.invocable
+		if t.Knows(Agent2) {
 			a.callers = append(a.callers, Agent2)
 		}
 		if len(a.shown)+len(a.runs) == 0 {
@@ -65,13 +65,13 @@ func (b *Bridge) agents(ctx context.Context) actors {
 		return a
 	}
 	a.callers = append(a.callers, Agent2)
-	for _, s := range b.samples(Agent, well...) {
+	for _, s := range t.samples(Agent, well...) {
 		a.runs = append(a.runs, Invocation{Tool: s.Name, Arguments: encode(s.Arguments)})
 	}
 	switch {
-	case b.advance != nil:
+	case t.advance != nil:
 		a.changes = 3
-	case b.DiscoveryTTL > 0:
+	case t.DiscoveryTTL > 0:
 		a.changes = 1 // it takes the TTL
 	}
 	if a.changes == 0 {
@@ -81,7 +81,7 @@ func (b *Bridge) agents(ctx context.Context) actors {
 }
 
 // steps is how many steps a drawn sequence has: no more than there may be cases.
-func (b *Bridge) steps() int { return min(stepsDrawn, b.cases) }
+func (t *T) steps() int { return min(stepsDrawn, t.cases) }
 
 // sequence draws the steps of a sequence.
 func (a actors) sequence(dice *rand.Rand) []step {
@@ -126,12 +126,12 @@ func some[T any](dice *rand.Rand, all []T, n int) []T {
 }
 
 // take does a step that is one request.
-func (b *Bridge) take(ctx context.Context, s step, a actors) *Answer {
-	return b.accepted(ctx, func() *Answer { return b.send(ctx, s, a) })
+func (t *T) take(ctx context.Context, s step, a actors) *Response {
+	return t.accepted(ctx, func() *Response { return t.send(ctx, s, a) })
 }
 
-func (b *Bridge) send(ctx context.Context, s step, a actors) *Answer {
-	caller := b.As(s.who)
+func (t *T) send(ctx context.Context, s step, a actors) *Response {
+	caller := t.As(s.who)
 	switch s.does {
 	case describing:
 		return caller.Describe(ctx, s.tool)
@@ -164,7 +164,7 @@ func faultOf(actual any, must types.GomegaMatcher) *mismade {
 
 // walk runs a sequence; judge does one step and says what is wrong after it. Where something is, the sequence is run
 // again with ever fewer steps, and what the shortest shows is given.
-func (b *Bridge) walk(steps []step, fresh func() (judge func(step) *mismade)) *mismade {
+func (t *T) walk(steps []step, fresh func() (judge func(step) *mismade)) *mismade {
 	run := func(steps []step) (*mismade, []step) {
 		judge := fresh()
 		for i, s := range steps {
@@ -180,7 +180,7 @@ func (b *Bridge) walk(steps []step, fresh func() (judge func(step) *mismade)) *m
 		return nil
 	}
 	tries := shrinkings / 4
-	if b.wrong() {
+	if t.wrong() {
 		tries = 0 // there is a simpler fault to begin with
 	}
 	for left, size := tries, len(taken)/2; size >= 1 && left > 0; size /= 2 {
@@ -197,22 +197,22 @@ func (b *Bridge) walk(steps []step, fresh func() (judge func(step) *mismade)) *m
 	for i, s := range taken {
 		last[i] = s.String()
 	}
-	wrong.trail = fmt.Sprintf("after %s, drawn with seed %d", strings.Join(last, "; "), b.seed)
+	wrong.trail = fmt.Sprintf("after %s, drawn with seed %d", strings.Join(last, "; "), t.seed)
 	return wrong
 }
 
 // changer gives what a step of changing does: the arriving method takes other values each time, and the wait is over
 // when the list shows them.
-func (b *Bridge) changer(ctx context.Context, a actors) func() {
+func (t *T) changer(ctx context.Context, a actors) func() {
 	if a.changes == 0 {
 		return func() {}
 	}
-	b.Replace(ctx, b.Drupal.with(arrivalOld, ""))
-	b.awaitSchema(ctx, arrivalOld, a.callers...)
+	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
+	t.awaitSchema(ctx, arrivalOld, a.callers...)
 	next := arrivalNew
 	return func() {
-		b.Drupal.mock.SetSite(b.Drupal.with(next, ""))
-		b.awaitSchema(ctx, next, a.callers...)
+		t.Drupal.mock.SetSite(t.Drupal.with(next, ""))
+		t.awaitSchema(ctx, next, a.callers...)
 		if next == arrivalNew {
 			next = arrivalOld
 		} else {
@@ -222,11 +222,11 @@ func (b *Bridge) changer(ctx context.Context, a actors) func() {
 }
 
 // goOn does a step that is not judged itself. A change makes what was listed before worth nothing.
-func (b *Bridge) goOn(ctx context.Context, s step, a actors, change func(), listed map[Identity]Listing) {
+func (t *T) goOn(ctx context.Context, s step, a actors, change func(), listed map[Identity]Listing) {
 	if s.does == changing {
 		change()
 		clear(listed)
 		return
 	}
-	b.take(ctx, s, a)
+	t.take(ctx, s, a)
 }

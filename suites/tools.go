@@ -22,7 +22,7 @@ const (
 
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
 type Listing struct {
-	Pages []*Answer
+	Pages []*Response
 	Fault Finding
 }
 
@@ -68,7 +68,7 @@ func (l Listing) Find(name string) (Tool, bool) {
 }
 
 // pageOf is the page that holds a tool of the name; the last one where none does.
-func (l Listing) pageOf(name string) *Answer {
+func (l Listing) pageOf(name string) *Response {
 	for _, page := range l.Pages {
 		if slices.ContainsFunc(page.Tools(), func(t Tool) bool { return t.Name() == name }) {
 			return page
@@ -78,12 +78,12 @@ func (l Listing) pageOf(name string) *Answer {
 }
 
 // Last is the last page.
-func (l Listing) Last() *Answer { return l.Pages[len(l.Pages)-1] }
+func (l Listing) Last() *Response { return l.Pages[len(l.Pages)-1] }
 
 // ListAll follows the cursors from the first page to the end, to a refusal, or to a cursor that stood before.
 func (c Client) ListAll(ctx context.Context) Listing {
 	page := c.List(ctx)
-	l := Listing{Pages: []*Answer{page}}
+	l := Listing{Pages: []*Response{page}}
 	seen := map[string]bool{}
 	empty := 0
 	for {
@@ -134,20 +134,20 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 }
 
 // Knows tells whether the run can sign in as the identity.
-func (b *Bridge) Knows(who Identity) bool {
-	_, ok := b.credentialsOf(who)
+func (t *T) Knows(who Identity) bool {
+	_, ok := t.credentialsOf(who)
 	return ok
 }
 
 // KnownTool names a tool that the agent sees: a plain one of the mock's site that runs without arguments, else the
 // first that is listed.
-func (b *Bridge) KnownTool(ctx context.Context) string {
-	if b.Drupal != nil {
-		if id := b.simplest(); id != "" {
-			return b.ToolName(id)
+func (t *T) KnownTool(ctx context.Context) string {
+	if t.Drupal != nil {
+		if id := t.simplest(); id != "" {
+			return t.ToolName(id)
 		}
 	}
-	names := b.As(Agent).MustListAll(ctx).Names()
+	names := t.As(Agent).MustListAll(ctx).Names()
 	if len(names) == 0 {
 		NotTestable("the agent sees no tool: it needs one")
 	}
@@ -155,13 +155,13 @@ func (b *Bridge) KnownTool(ctx context.Context) string {
 }
 
 // HiddenMethods are methods of the site that every permission would let run, but that are not exposed as tools.
-func (b *Bridge) HiddenMethods() []string {
+func (t *T) HiddenMethods() []string {
 	var hidden []string
-	site := b.Drupal.Site()
+	site := t.Drupal.Site()
 	for i := range site.Methods {
-		if m := &site.Methods[i]; !b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
-			hidden = append(hidden, b.ToolName(m.ID))
-			if b.ToolName(m.ID) != m.ID {
+		if m := &site.Methods[i]; !t.exposed(m) && site.MayRun(userOf(site, Agent), m) {
+			hidden = append(hidden, t.ToolName(m.ID))
+			if t.ToolName(m.ID) != m.ID {
 				hidden = append(hidden, m.ID) // the name that the site knows it by
 			}
 		}
@@ -173,12 +173,12 @@ func (b *Bridge) HiddenMethods() []string {
 }
 
 // DeniedTool names a tool that may runs and who lacks the permission for.
-func (b *Bridge) DeniedTool(who, may Identity) string {
-	site := b.Drupal.Site()
+func (t *T) DeniedTool(who, may Identity) string {
+	site := t.Drupal.Site()
 	for i := range site.Methods {
 		m := &site.Methods[i]
-		if b.exposed(m) && !site.MayRun(userOf(site, who), m) && site.MayRun(userOf(site, may), m) && runsPlainly(m) {
-			return b.ToolName(m.ID)
+		if t.exposed(m) && !site.MayRun(userOf(site, who), m) && site.MayRun(userOf(site, may), m) && runsPlainly(m) {
+			return t.ToolName(m.ID)
 		}
 	}
 	NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", site.Name, may, who))
@@ -189,7 +189,7 @@ func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 // BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
-	return Meet("application/json with one JSON object", func(a *Answer) string {
+	return Meet("application/json with one JSON object", func(a *Response) string {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
@@ -209,7 +209,7 @@ func BeJSON() types.GomegaMatcher {
 
 // BeHTML matches an HTML page, whatever its content type says.
 func BeHTML() types.GomegaMatcher {
-	return &answerMatcher{expected: "HTML", judge: func(a *Answer) (string, bool) {
+	return &responseMatcher{expected: "HTML", test: func(a *Response) (string, bool) {
 		start := strings.ToLower(strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])))
 		return fmt.Sprintf("Content-Type %q: %s", a.Header.Get("Content-Type"), a.Outcome()),
 			strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
@@ -218,18 +218,18 @@ func BeHTML() types.GomegaMatcher {
 
 // RefusedForLength tells whether the server refused a request for its length, before it looked where it goes (such
 // refusals need no envelope, errors/envelope).
-func (a *Answer) RefusedForLength() bool {
+func (a *Response) RefusedForLength() bool {
 	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
 }
 
 // SayInMessage matches a refusal whose message holds the text.
 func SayInMessage(text string) types.GomegaMatcher {
-	return judging(fmt.Sprintf("a message that holds %q", text), func(a *Answer) bool { return strings.Contains(a.Message(), text) })
+	return matching(fmt.Sprintf("a message that holds %q", text), func(a *Response) bool { return strings.Contains(a.Message(), text) })
 }
 
 // EqualAnswer matches an answer of the same status and an equal JSON body.
-func EqualAnswer(other *Answer) types.GomegaMatcher {
-	return Meet("the same answer as before: "+other.Outcome(), func(a *Answer) string {
+func EqualAnswer(other *Response) types.GomegaMatcher {
+	return Meet("the same answer as before: "+other.Outcome(), func(a *Response) string {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
@@ -251,8 +251,8 @@ func EqualAnswer(other *Answer) types.GomegaMatcher {
 // BeUnknown matches a refusal that cannot be told from that of an unknown name: 404 tool_not_found with the status,
 // code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
 // ids) is free. ask sends the request for a name.
-func BeUnknown(ask func(ctx context.Context, name string) *Answer, ctx context.Context, name string) types.GomegaMatcher {
-	return Meet("the same refusal as for an unknown name", func(a *Answer) string {
+func BeUnknown(ask func(ctx context.Context, name string) *Response, ctx context.Context, name string) types.GomegaMatcher {
+	return Meet("the same refusal as for an unknown name", func(a *Response) string {
 		first, second := nobody(name, 'q'), nobody(name, 'z')
 		one, two := ask(ctx, first), ask(ctx, second)
 		if one.Status == a.Status && one.Code() != a.Code() {
@@ -288,7 +288,7 @@ func nobody(name string, letter rune) string {
 }
 
 // headerNames lists the headers of the answers, but for the one that tells the time.
-func headerNames(answers ...*Answer) []string {
+func headerNames(answers ...*Response) []string {
 	var names []string
 	for _, a := range answers {
 		for name := range a.Header {
@@ -305,13 +305,13 @@ func headerNames(answers ...*Answer) []string {
 var ofTheMoment = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
 
-func headerOf(a *Answer, header, name string) string {
+func headerOf(a *Response, header, name string) string {
 	if slices.Contains(ofTheMoment, header) && len(a.Header.Values(header)) > 0 {
 		return "present"
 	}
 	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
 }
 
-func bodyOf(a *Answer, name string) string {
+func bodyOf(a *Response, name string) string {
 	return strings.ReplaceAll(oneLine(string(a.Body)), name, "NAME")
 }

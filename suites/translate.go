@@ -56,147 +56,147 @@ var checks__translate__translate = []Check{
 	{ID: "translate/one-bad-tool", Sees: Site, Run: chk__translate__oneBadTool},
 }
 
-func chk__translate__entityReference(ctx context.Context, b *Bridge) {
-	types := b.fieldTypes(ctx)
+func chk__translate__entityReference(ctx context.Context, t *T) {
+	types := t.fieldTypes(ctx)
 	for _, c := range []struct{ tool, param, target string }{{"type.entity_reference", "bundle", "node_type"}} {
 		types.of(c.tool, c.param, func(property map[string]any) {
 			values, _ := property["enum"].([]any)
-			b.Expect(values).To(ConsistOf(types.values(c.target)), mismatch(fmt.Sprintf("the enum of a reference to %s", c.target), "the site's values", exact.Short(property)))
-			b.Expect(property["type"]).To(Equal("string"), mismatch(fmt.Sprintf("a reference to %s", c.target), "a string", exact.Short(property)))
+			t.Expect(values).To(ConsistOf(types.values(c.target)), mismatch(fmt.Sprintf("the enum of a reference to %s", c.target), "the site's values", exact.Short(property)))
+			t.Expect(property["type"]).To(Equal("string"), mismatch(fmt.Sprintf("a reference to %s", c.target), "a string", exact.Short(property)))
 		})
 	}
 	types.judge(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
 }
 
-func chk__translate__datetime(ctx context.Context, b *Bridge) {
-	b.fieldTypes(ctx).of("type.datetime", "value", func(property map[string]any) {
-		b.Expect(property["type"]).To(Equal("string"), mismatch("a datetime", "a string", exact.Short(property)))
-		b.Expect(property["format"]).To(Equal("date-time"), mismatch("a datetime", "the format date-time", exact.Short(property)))
+func chk__translate__datetime(ctx context.Context, t *T) {
+	t.fieldTypes(ctx).of("type.datetime", "value", func(property map[string]any) {
+		t.Expect(property["type"]).To(Equal("string"), mismatch("a datetime", "a string", exact.Short(property)))
+		t.Expect(property["format"]).To(Equal("date-time"), mismatch("a datetime", "the format date-time", exact.Short(property)))
 	})
 }
 
-func chk__translate__textFormatted(ctx context.Context, b *Bridge) {
-	types := b.fieldTypes(ctx)
+func chk__translate__textFormatted(ctx context.Context, t *T) {
+	types := t.fieldTypes(ctx)
 	types.of("type.text_formatted", "value", func(property map[string]any) {
 		parts, _ := property["properties"].(map[string]any)
 		for _, part := range []string{"value", "format"} {
-			b.Expect(parts).To(HaveKey(part), mismatch("formatted text", fmt.Sprintf("a `%s`", part), exact.Short(property)))
+			t.Expect(parts).To(HaveKey(part), mismatch("formatted text", fmt.Sprintf("a `%s`", part), exact.Short(property)))
 		}
 	})
 	types.judge(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
 }
 
-func chk__translate__file(ctx context.Context, b *Bridge) {
-	b.fieldTypes(ctx).of("type.file", "value", func(property map[string]any) {
+func chk__translate__file(ctx context.Context, t *T) {
+	t.fieldTypes(ctx).of("type.file", "value", func(property map[string]any) {
 		shown := exact.Short(property)
 		text := string(encode(property))
-		b.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), mismatch("a file", "a reference", shown))
+		t.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), mismatch("a file", "a reference", shown))
 		for _, extension := range []string{"txt", "pdf"} {
-			b.Expect(text).To(ContainSubstring(extension), mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
+			t.Expect(text).To(ContainSubstring(extension), mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
 		}
 		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
-		b.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), mismatch("a file", "its size of 2 MB among its constraints", shown))
+		t.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), mismatch("a file", "its size of 2 MB among its constraints", shown))
 	})
 }
 
-func chk__translate__booleanIntegerDecimalList(ctx context.Context, b *Bridge) {
-	types := b.fieldTypes(ctx)
+func chk__translate__booleanIntegerDecimalList(ctx context.Context, t *T) {
+	types := t.fieldTypes(ctx)
 	for _, c := range simpleFields {
 		types.judge(c)
 	}
 }
 
-func chk__translate__requiredDefault(ctx context.Context, b *Bridge) {
-	types := b.fieldTypes(ctx)
+func chk__translate__requiredDefault(ctx context.Context, t *T) {
+	types := t.fieldTypes(ctx)
 	const tool = "type.required_default"
-	b.Row(Agent, b.ToolName(tool), "required", func() {
+	t.Row(Agent, t.ToolName(tool), "required", func() {
 		required := types.input(tool)["required"]
-		b.Expect(required).To(ConsistOf("status", "title"), mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
+		t.Expect(required).To(ConsistOf("status", "title"), mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
 	})
 	types.of(tool, "status", func(status map[string]any) {
-		b.Expect(status["default"]).To(Equal("draft"), mismatch(fmt.Sprintf("status of %s", tool), "the default \"draft\"", exact.Short(status)))
-		b.Expect(status["description"]).To(Equal("The state"), mismatch(fmt.Sprintf("status of %s", tool), "the description \"The state\"", exact.Short(status)))
-		b.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
+		t.Expect(status["default"]).To(Equal("draft"), mismatch(fmt.Sprintf("status of %s", tool), "the default \"draft\"", exact.Short(status)))
+		t.Expect(status["description"]).To(Equal("The state"), mismatch(fmt.Sprintf("status of %s", tool), "the description \"The state\"", exact.Short(status)))
+		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
 	})
 	types.of(tool, "weight", func(weight map[string]any) {
-		b.Expect(exact.Short(weight["default"])).To(Equal("0"), mismatch(fmt.Sprintf("weight of %s", tool), "the default 0", exact.Short(weight)))
+		t.Expect(exact.Short(weight["default"])).To(Equal("0"), mismatch(fmt.Sprintf("weight of %s", tool), "the default 0", exact.Short(weight)))
 	})
 	types.of("type.numbers", "boolean", func(flag map[string]any) {
-		b.Expect(flag["default"]).To(Equal(false), mismatch("boolean of type.numbers", "the default false", exact.Short(flag)))
+		t.Expect(flag["default"]).To(Equal(false), mismatch("boolean of type.numbers", "the default false", exact.Short(flag)))
 	})
 	types.of(tool, "title", func(title map[string]any) {
-		b.Expect(title["description"]).To(Equal("The title"), mismatch(fmt.Sprintf("title of %s", tool), "the description \"The title\"", exact.Short(title)))
+		t.Expect(title["description"]).To(Equal("The title"), mismatch(fmt.Sprintf("title of %s", tool), "the description \"The title\"", exact.Short(title)))
 	})
 }
 
-func chk__translate__customType(ctx context.Context, b *Bridge) {
-	b.fieldTypes(ctx).judge(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+func chk__translate__customType(ctx context.Context, t *T) {
+	t.fieldTypes(ctx).judge(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
 }
 
-func chk__translate__unknownType(ctx context.Context, b *Bridge) {
-	b.As(Agent).Invoke(ctx, b.KnownTool(ctx), Args{}).MustMeet(HaveResult())
-	types := b.fieldTypes(ctx)
+func chk__translate__unknownType(ctx context.Context, t *T) {
+	t.As(Agent).Invoke(ctx, t.KnownTool(ctx), Args{}).MustMeet(HaveResult())
+	types := t.fieldTypes(ctx)
 	types.judge(fieldCase{tool: "type.unknown", param: "value", takes: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
-	b.Row(Agent, b.ToolName("type.unknown"), "a field type that the bridge does not know", func() {
-		b.Expect(b.As(Agent).Invoke(ctx, b.ToolName("type.unknown"), Args{"value": "x"})).To(HaveResult())
+	t.Row(Agent, t.ToolName("type.unknown"), "a field type that the bridge does not know", func() {
+		t.Expect(t.As(Agent).Invoke(ctx, t.ToolName("type.unknown"), Args{"value": "x"})).To(HaveResult())
 	})
 }
 
-func chk__translate__oneBadTool(ctx context.Context, b *Bridge) {
+func chk__translate__oneBadTool(ctx context.Context, t *T) {
 	site, err := fixtures.Builtin("poisoned")
-	b.Expect(err).NotTo(HaveOccurred())
+	t.Expect(err).NotTo(HaveOccurred())
 	group := ""
-	if b.Claims("exposure-patterns") {
+	if t.Claims("exposure-patterns") {
 		group, site.Extensions = "content.", false // where no attribute marks tools, the patterns let these in
 	}
 	var want []string
 	for i := range site.Methods {
 		m := &site.Methods[i]
 		m.ID = group + m.ID
-		if strings.HasPrefix(m.ID, group+"good.") && b.exposed(m) && site.MayRun(userOf(site, Agent), m) {
-			want = append(want, b.ToolName(m.ID))
+		if strings.HasPrefix(m.ID, group+"good.") && t.exposed(m) && site.MayRun(userOf(site, Agent), m) {
+			want = append(want, t.ToolName(m.ID))
 		}
 	}
-	for _, tool := range b.As(Agent).MustListAll(ctx).Tools() {
+	for _, tool := range t.As(Agent).MustListAll(ctx).Tools() {
 		if fault := toolFault(tool); fault != "" {
 			NotTestable(tool.Name() + " has a fault of form already: " + fault + " (list, mapping and schema judge that)")
 		}
 	}
 	well := site.Clone()
 	well.Methods = slices.DeleteFunc(well.Methods, func(m fixtures.Method) bool {
-		return !contains(want, b.ToolName(m.ID)) || b.ToolName(m.ID) == want[0]
+		return !contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
 	})
-	b.ChangeSite(ctx, well, func() bool {
-		names := b.As(Agent).ListAll(ctx).Names() // the new site's, and of these not necessarily all
+	t.ChangeSite(ctx, well, func() bool {
+		names := t.As(Agent).ListAll(ctx).Names() // the new site's, and of these not necessarily all
 		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !contains(want, n) })
 	})
 
-	site.Auth = b.Drupal.Site().Auth // callers sign in as before
+	site.Auth = t.Drupal.Site().Auth // callers sign in as before
 	var listing Listing
-	b.Drupal.mock.SetSite(site)
-	b.Await(ctx, func() bool {
-		listing = b.As(Agent).ListAll(ctx)
+	t.Drupal.mock.SetSite(site)
+	t.Await(ctx, func() bool {
+		listing = t.As(Agent).ListAll(ctx)
 		return contains(listing.Names(), want[0])
 	})
-	b.Expect(listing.Fault).To(BeNone(), "a site with methods that cannot be translated")
+	t.Expect(listing.Fault).To(BeNone(), "a site with methods that cannot be translated")
 	for _, name := range want {
-		b.For(Agent, name, func() {
-			listing.pageOf(name).blame()
-			b.Expect(listing.Names()).To(ContainElement(name), mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
-			b.Expect(b.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
+		t.For(Agent, name, func() {
+			listing.pageOf(name).Blame()
+			t.Expect(listing.Names()).To(ContainElement(name), mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
+			t.Expect(t.As(Agent).Describe(ctx, name)).To(HaveStatus(200), "a good tool beside bad ones")
 			tool, _ := listing.Find(name)
 			fault := toolFault(tool)
-			b.Expect(fault).To(BeEmpty(), mismatch(name, "a tool that clients can read, as what the site says of it is well", fmt.Sprintf("one that they cannot: %s", fault)))
+			t.Expect(fault).To(BeEmpty(), mismatch(name, "a tool that clients can read, as what the site says of it is well", fmt.Sprintf("one that they cannot: %s", fault)))
 		})
 	}
 	for _, tool := range listing.Tools() {
-		if !slices.ContainsFunc(untranslatable, func(id string) bool { return b.ToolName(group+id) == tool.Name() }) {
+		if !slices.ContainsFunc(untranslatable, func(id string) bool { return t.ToolName(group+id) == tool.Name() }) {
 			continue // schema/input-valid and its like judge what is merely wrong
 		}
-		b.For(Agent, tool.Name(), func() {
+		t.For(Agent, tool.Name(), func() {
 			fault := toolFault(tool)
-			listing.pageOf(tool.Name()).blame()
-			b.Expect(fault).To(BeEmpty(), mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
+			listing.pageOf(tool.Name()).Blame()
+			t.Expect(fault).To(BeEmpty(), mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
 		})
 	}
 }
@@ -233,25 +233,25 @@ func toolFault(tool Tool) string {
 type fieldSite struct {
 	listing Listing
 	site    *fixtures.Site
-	bridge  *Bridge
+	bridge  *T
 }
 
 // fieldTypes puts the site `types` behind the bridge.
-func (b *Bridge) fieldTypes(ctx context.Context) fieldSite {
+func (t *T) fieldTypes(ctx context.Context) fieldSite {
 	site, err := fixtures.Builtin("types")
-	b.Expect(err).NotTo(HaveOccurred())
-	b.ChangeSite(ctx, site, func() bool {
-		return contains(b.As(Agent).List(ctx).names(), b.ToolName("type.numbers"))
+	t.Expect(err).NotTo(HaveOccurred())
+	t.ChangeSite(ctx, site, func() bool {
+		return contains(t.As(Agent).List(ctx).names(), t.ToolName("type.numbers"))
 	})
-	return fieldSite{b.As(Agent).MustListAll(ctx), site, b}
+	return fieldSite{t.As(Agent).MustListAll(ctx), site, t}
 }
 
-func (a *Answer) names() []string { return Listing{Pages: []*Answer{a}}.Names() }
+func (a *Response) names() []string { return Listing{Pages: []*Response{a}}.Names() }
 
 // input is the tool's inputSchema; the page that it stands on is what shows a fault in it.
 func (f fieldSite) input(id string) map[string]any {
 	tool, ok := f.listing.Find(f.bridge.ToolName(id))
-	f.listing.pageOf(tool.Name()).blame()
+	f.listing.pageOf(tool.Name()).Blame()
 	f.bridge.Expect(ok).To(BeTrue(), mismatch("list of a site with Drupal field types", fmt.Sprintf("the tool %s", id), "none"))
 	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
 	return input

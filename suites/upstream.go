@@ -71,68 +71,68 @@ var checks__upstream__upstream = []Check{
 	{ID: "upstream/error-any-status", Sees: Site, Run: chk__upstream__errorAnyStatus},
 }
 
-func chk__upstream__validJSONRPC(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-	echo := b.echoTool()
-	b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+func chk__upstream__validJSONRPC(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	echo := t.echoTool()
+	t.As(Agent).Invoke(ctx, t.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
 
 	calls := 0
-	for _, entry := range b.Drupal.Journal() {
+	for _, entry := range t.Drupal.Journal() {
 		if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
 			continue
 		}
 		calls++
-		b.For(Identity(entry.User), "", func() { b.mustBeValidCall(entry) })
+		t.For(Identity(entry.User), "", func() { t.mustBeValidCall(entry) })
 	}
-	b.Expect(calls).To(BeNumerically(">=", 2), mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
-	b.Expect(b.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", fewOf(methodsOf(b.Drupal.Calls()))))
+	t.Expect(calls).To(BeNumerically(">=", 2), mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
+	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", fewOf(methodsOf(t.Drupal.Calls()))))
 }
 
-func chk__upstream__eagerValidation(ctx context.Context, b *Bridge) {
-	echo := b.echoTool()
-	b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
+func chk__upstream__eagerValidation(ctx context.Context, t *T) {
+	echo := t.echoTool()
+	t.As(Agent).Invoke(ctx, t.ToolName(echo.ID), echo.arguments("valid")).MustSucceed()
 
 	for what, arguments := range inOrder(map[string]any{"a required parameter missing": Args{}, "a wrong type": echo.arguments(map[string]any{"no": "string"})}) {
-		b.Row(Agent, b.ToolName(echo.ID), what, func() {
-			b.Drupal.Mark()
-			b.Expect(b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), arguments)).To(CallNothing())
+		t.Row(Agent, t.ToolName(echo.ID), what, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(echo.ID), arguments)).To(CallNothing())
 		})
 	}
-	for _, c := range b.brokenArguments(ctx) {
-		b.For(Agent, c.Name, func() {
-			b.Drupal.Mark()
-			b.Expect(b.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
+	for _, c := range t.brokenArguments(ctx) {
+		t.For(Agent, c.Name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(Agent).Invoke(ctx, c.Name, c.Value)).To(CallNothing(c.ID), c.What)
 		})
 	}
 }
 
-func chk__upstream__pooled(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
-	b.Upstream.Mark()
+func chk__upstream__pooled(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
+	t.Upstream.Mark()
 	const invokes, handful = 200, 10
 	for range invokes {
-		b.make(ctx, call)
+		t.make(ctx, call)
 	}
 	connections := map[int64]bool{}
-	for _, entry := range b.Upstream.Journal() {
+	for _, entry := range t.Upstream.Journal() {
 		if len(entry.Calls) > 0 { // a bridge may look up methods meanwhile
 			connections[entry.Conn] = true
 		}
 	}
-	b.Expect(len(connections)).To(BeNumerically("<=", handful), mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", len(connections))))
+	t.Expect(len(connections)).To(BeNumerically("<=", handful), mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", len(connections))))
 }
 
-func chk__upstream__idMismatch(ctx context.Context, b *Bridge) {
-	b.eachFailure(ctx, falseAnswers, b.mustRun(ctx), BeUpstreamError())
-	failing := b.failingTool()
-	right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
+func chk__upstream__idMismatch(ctx context.Context, t *T) {
+	t.eachFailure(ctx, falseAnswers, t.mustRun(ctx), BeUpstreamError())
+	failing := t.failingTool()
+	right := t.As(Agent).Invoke(ctx, t.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
 	for _, f := range []siteFailure{
 		{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
 		{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
 	} {
-		b.eachFailure(ctx, []siteFailure{f}, asAgent(b.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Answer) string {
+		t.eachFailure(ctx, []siteFailure{f}, asAgent(t.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Response) string {
 			if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 				return a.Outcome()
 			}
@@ -141,49 +141,49 @@ func chk__upstream__idMismatch(ctx context.Context, b *Bridge) {
 	}
 }
 
-func chk__upstream__httpError(ctx context.Context, b *Bridge) {
-	b.eachFailure(ctx, failedAnswers, b.mustRun(ctx), BeUpstreamError())
+func chk__upstream__httpError(ctx context.Context, t *T) {
+	t.eachFailure(ctx, failedAnswers, t.mustRun(ctx), BeUpstreamError())
 }
 
-func chk__upstream__authError(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
+func chk__upstream__authError(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
 
-	b.Row(call.Identity, "", "the site's 401", func() {
-		defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
-		refused := b.make(ctx, call)
-		b.Expect(refused).To(BeRefusedWith(401))
-		b.Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
+	t.Row(call.Identity, "", "the site's 401", func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
+		refused := t.make(ctx, call)
+		t.Expect(refused).To(BeRefusedWith(401))
+		t.Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Response) string {
 			if a.Header.Get("WWW-Authenticate") == "" {
 				return "no WWW-Authenticate"
 			}
 			return ""
 		}))
 	})
-	b.Row(call.Identity, "", "the site's 403", func() {
-		defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
-		b.Expect(b.make(ctx, call)).To(BeRefusedWith(403))
+	t.Row(call.Identity, "", "the site's 403", func() {
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
+		t.Expect(t.make(ctx, call)).To(BeRefusedWith(403))
 	})
 }
 
-func chk__upstream__timeout(ctx context.Context, b *Bridge) {
-	if b.UpstreamTimeout == 0 {
+func chk__upstream__timeout(ctx context.Context, t *T) {
+	if t.UpstreamTimeout == 0 {
 		NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
 	}
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
-	limit := b.UpstreamTimeout + 1500*time.Millisecond
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
+	limit := t.UpstreamTimeout + 1500*time.Millisecond
 	hangs := []siteFailure{
 		{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
 		{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
-		{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
+		{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + t.timeout}},
 	}
-	if b.outlastsAll(ctx, hangs, call, limit) {
+	if t.outlastsAll(ctx, hangs, call, limit) {
 		return
 	}
-	b.listOutlasts(ctx, limit)
+	t.listOutlasts(ctx, limit)
 	for _, f := range hangs { // one after the other, to tell which it is
-		disarm, err := b.Upstream.TryArm(f.fault)
+		disarm, err := t.Upstream.TryArm(f.fault)
 		if err != nil && f.fault.Kind != mockdrupal.FaultDeaf {
 			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 		}
@@ -191,100 +191,100 @@ func chk__upstream__timeout(ctx context.Context, b *Bridge) {
 			Logf("left out: a site that hangs with %s: %v", f.name, err)
 			continue
 		}
-		b.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
+		t.Row(call.Identity, "", "a site that hangs with "+f.name, func() {
 			defer disarm()
-			b.Expect(b.make(ctx, call)).To(OutlastCall(limit))
+			t.Expect(t.make(ctx, call)).To(OutlastCall(limit))
 		})
-		b.recovered(ctx, call)
+		t.recovered(ctx, call)
 	}
 }
 
-func chk__upstream__downAndUp(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-	stranger := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
+func chk__upstream__downAndUp(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	stranger := t.As(t.Drupal.NewUser(t.Permissions(Agent)...))
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	began := time.Now()
-	reopen, err := b.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
 	if err != nil {
 		NotTestable("a site that is down cannot be shown: " + err.Error())
 	}
-	for what, ask := range inOrder(map[string]func() *Answer{
-		"invoke":                       func() *Answer { return b.As(Agent).Invoke(ctx, known, Args{}) },
-		"list for a caller never seen": func() *Answer { return stranger.List(ctx) },
+	for what, ask := range inOrder(map[string]func() *Response{
+		"invoke":                       func() *Response { return t.As(Agent).Invoke(ctx, known, Args{}) },
+		"list for a caller never seen": func() *Response { return stranger.List(ctx) },
 	}) {
 		r := ask()
 		if time.Since(began) > down {
 			NotTestable("the machine was too slow to look while the site was down")
 		}
-		b.Row(r.Who, "", what+" while the site is down", func() {
-			b.Expect(r).To(BeRefusedWith(502, 503, 500))
-			b.Expect(r).To(ComeInTime(atOnce))
+		t.Row(r.Who, "", what+" while the site is down", func() {
+			t.Expect(r).To(BeRefusedWith(502, 503, 500))
+			t.Expect(r).To(ComeInTime(atOnce))
 		})
 	}
 	reopen()
-	b.Row(Agent, "", "the site is back", func() {
-		b.Expect(b.comesBack(ctx, asAgent(known))).To(BeNone())
-		b.Expect(stranger.List(ctx)).To(HaveStatus(200))
+	t.Row(Agent, "", "the site is back", func() {
+		t.Expect(t.comesBack(ctx, asAgent(known))).To(BeNone())
+		t.Expect(stranger.List(ctx)).To(HaveStatus(200))
 	})
 }
 
-func chk__upstream__cancel(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
-	b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
-	b.Upstream.Mark()
+func chk__upstream__cancel(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
+	t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	go func() {
 		defer Recover()
 		defer close(gone)
-		b.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
+		t.As(call.Identity).Send(leaving, Request{Method: http.MethodPost, Path: InvokePath, Body: bytes.NewReader(call.body()), Show: string(call.body()), Fresh: true})
 	}()
-	reached := within(ctx, 5*time.Second, func() bool { return len(b.Upstream.Journal()) > 0 })
-	b.Expect(reached).To(BeTrue(), mismatch("the call that hangs", "it at the site", "nothing"))
+	reached := within(ctx, 5*time.Second, func() bool { return len(t.Upstream.Journal()) > 0 })
+	t.Expect(reached).To(BeTrue(), mismatch("the call that hangs", "it at the site", "nothing"))
 	leave()
 	<-gone
 	soon := time.Second
-	if b.UpstreamTimeout > 0 {
-		soon = min(soon, b.UpstreamTimeout/2) // after that its own time-out would end the request
+	if t.UpstreamTimeout > 0 {
+		soon = min(soon, t.UpstreamTimeout/2) // after that its own time-out would end the request
 	}
-	ended := within(ctx, soon, func() bool { return !b.Upstream.Journal()[0].End.IsZero() })
-	b.Expect(ended).To(BeTrue(), mismatch("a caller that goes away", "its request to the site to end", fmt.Sprintf("it still running %v later", soon)))
+	ended := within(ctx, soon, func() bool { return !t.Upstream.Journal()[0].End.IsZero() })
+	t.Expect(ended).To(BeTrue(), mismatch("a caller that goes away", "its request to the site to end", fmt.Sprintf("it still running %v later", soon)))
 }
 
-func chk__upstream__hugeAnswer(ctx context.Context, b *Bridge) {
-	call := b.mustRun(ctx)
-	b.make(ctx, call).MustSucceed()
-	b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
+func chk__upstream__hugeAnswer(ctx context.Context, t *T) {
+	call := t.mustRun(ctx)
+	t.make(ctx, call).MustSucceed()
+	t.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
 }
 
-func chk__upstream__noSsrf(ctx context.Context, b *Bridge) {
-	known := b.KnownTool(ctx)
-	b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
-	elsewhere, host := b.elsewhere()
+func chk__upstream__noSsrf(ctx context.Context, t *T) {
+	known := t.KnownTool(ctx)
+	t.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
+	elsewhere, host := t.elsewhere()
 	there := "http://" + host
 
 	lures := func(what string, ask func()) {
-		b.Row(Agent, "", what, func() {
+		t.Row(Agent, "", what, func() {
 			before := len(elsewhere())
 			ask()
 			visits := elsewhere()[before:]
-			b.Expect(visits).To(BeEmpty(), mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", fewOf(visits), host)))
+			t.Expect(visits).To(BeEmpty(), mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", fewOf(visits), host)))
 		})
 	}
-	lures("a name on describe", func() { b.As(Agent).Describe(ctx, there+"/jsonrpc") })
+	lures("a name on describe", func() { t.As(Agent).Describe(ctx, there+"/jsonrpc") })
 	for _, name := range []string{there + "/jsonrpc", "//" + host + "/jsonrpc", "@" + host + "/"} {
-		lures("the name "+name+" on invoke", func() { b.As(Agent).Invoke(ctx, name, Args{}) })
+		lures("the name "+name+" on invoke", func() { t.As(Agent).Invoke(ctx, name, Args{}) })
 	}
-	lures("a cursor", func() { b.As(Agent).List(ctx, there) })
+	lures("a cursor", func() { t.As(Agent).List(ctx, there) })
 	lures("the header Host on list", func() {
-		b.As(b.Drupal.NewUser(b.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
+		t.As(t.Drupal.NewUser(t.Permissions(Agent)...)).Send(ctx, Request{Path: ListPath, Header: http.Header{"Host": {host}}})
 	})
 	body := fmt.Sprintf(`{"name":%q,"arguments":{}}`, known)
 	for _, name := range []string{"X-Forwarded-Host", "X-Original-URL", "X-Forwarded-Server", "Forwarded", "Origin", "Referer", "X-Drupal-URL", "Host"} {
 		lures("the header "+name+" on invoke", func() {
-			b.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}}, Body: strings.NewReader(body), Show: body})
+			t.As(Agent).Send(ctx, Request{Method: http.MethodPost, Path: InvokePath, Header: http.Header{name: {there}}, Body: strings.NewReader(body), Show: body})
 		})
 	}
 	for _, f := range []siteFailure{
@@ -294,76 +294,76 @@ func chk__upstream__noSsrf(ctx context.Context, b *Bridge) {
 		{"a $ref in a schema", mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
 	} {
 		lures(f.name, func() {
-			stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
-			defer b.Drupal.Arm(f.fault)()
-			b.As(stranger).List(ctx)
-			b.As(Agent).Invoke(ctx, known, Args{})
+			stranger := t.Drupal.NewUser(t.Permissions(Agent)...) // for whom nothing is cached
+			defer t.Drupal.Arm(f.fault)()
+			t.As(stranger).List(ctx)
+			t.As(Agent).Invoke(ctx, known, Args{})
 		})
 	}
-	b.recovered(ctx, asAgent(known))
-	if b.wrong() {
+	t.recovered(ctx, asAgent(known))
+	if t.wrong() {
 		return
 	}
-	b.Expect(elsewhere()).To(BeEmpty(), mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
+	t.Expect(elsewhere()).To(BeEmpty(), mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
 }
 
-func chk__upstream__postOnly(ctx context.Context, b *Bridge) {
-	b.make(ctx, b.mustRun(ctx)).MustSucceed()
-	for _, entry := range b.Upstream.Journal() {
+func chk__upstream__postOnly(ctx context.Context, t *T) {
+	t.make(ctx, t.mustRun(ctx)).MustSucceed()
+	for _, entry := range t.Upstream.Journal() {
 		if len(entry.Calls) == 0 {
 			continue
 		}
-		b.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
+		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
 	}
-	b.Expect(b.Upstream.Calls()).NotTo(BeEmpty(), mismatch("an invoke that succeeded", "its call at the site", "none"))
+	t.Expect(t.Upstream.Calls()).NotTo(BeEmpty(), mismatch("an invoke that succeeded", "its call at the site", "none"))
 }
 
-func chk__upstream__errorAnyStatus(ctx context.Context, b *Bridge) {
-	failing := b.failingTool()
-	right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
-	same := Meet("that error: "+right.Outcome(), func(a *Answer) string {
+func chk__upstream__errorAnyStatus(ctx context.Context, t *T) {
+	failing := t.failingTool()
+	right := t.As(Agent).Invoke(ctx, t.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
+	same := Meet("that error: "+right.Outcome(), func(a *Response) string {
 		if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 			return a.Outcome()
 		}
 		return ""
 	})
 	for _, status := range []int{200, 400, 500} {
-		b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
+		t.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(t.ToolName(failing.ID)), same)
 	}
-	b.eachFailure(ctx, []siteFailure{
+	t.eachFailure(ctx, []siteFailure{
 		{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
 		{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
-	}, asAgent(b.ToolName(failing.ID)), same)
-	b.eachFailure(ctx, []siteFailure{
+	}, asAgent(t.ToolName(failing.ID)), same)
+	t.eachFailure(ctx, []siteFailure{
 		{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
 		{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-	}, b.mustRun(ctx), BeUpstreamError())
+	}, t.mustRun(ctx), BeUpstreamError())
 }
 
 // eachFailure makes the call once under each failure of the site and judges the answer; between two it waits until
 // the bridge serves again, for a breaker may have opened.
-func (b *Bridge) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {
+func (t *T) eachFailure(ctx context.Context, failures []siteFailure, call Invocation, judge OmegaMatcher) {
 	for _, f := range failures {
 		f.fault.Route = "jsonrpc"
-		b.Row(call.Identity, "", "the site gives "+f.name, func() {
-			defer b.Upstream.Arm(f.fault)()
-			b.Expect(b.make(ctx, call)).To(judge)
+		t.Row(call.Identity, "", "the site gives "+f.name, func() {
+			defer t.Upstream.Arm(f.fault)()
+			t.Expect(t.make(ctx, call)).To(judge)
 		})
-		b.recovered(ctx, b.mustRun(ctx))
+		t.recovered(ctx, t.mustRun(ctx))
 	}
 }
 
 // recovered waits until the bridge serves again after a fault of the site is over.
-func (b *Bridge) recovered(ctx context.Context, call Invocation) {
-	if fault := b.comesBack(ctx, call); !fault.none() {
+func (t *T) recovered(ctx context.Context, call Invocation) {
+	if fault := t.comesBack(ctx, call); !fault.none() {
 		Untestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): ", fault)
 	}
 }
 
 // comesBack makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
 // what came instead.
-func (b *Bridge) comesBack(ctx context.Context, call Invocation) Finding {
-	r := b.make(ctx, call)
+func (t *T) comesBack(ctx context.Context, call Invocation) Finding {
+	r := t.make(ctx, call)
 	for range 3 {
 		if r.Succeeded() {
 			return Finding{}
@@ -372,8 +372,8 @@ func (b *Bridge) comesBack(ctx context.Context, call Invocation) Finding {
 		if err != nil {
 			break
 		}
-		b.pass(ctx, time.Duration(seconds)*time.Second)
-		r = b.make(ctx, call)
+		t.pass(ctx, time.Duration(seconds)*time.Second)
+		r = t.make(ctx, call)
 	}
 	if r.Succeeded() {
 		return Finding{}
@@ -382,9 +382,9 @@ func (b *Bridge) comesBack(ctx context.Context, call Invocation) Finding {
 }
 
 // pass lets time go by: on the run's clock where there is one, else on the wall's.
-func (b *Bridge) pass(ctx context.Context, d time.Duration) {
-	if b.advance != nil {
-		b.advance(d)
+func (t *T) pass(ctx context.Context, d time.Duration) {
+	if t.advance != nil {
+		t.advance(d)
 		return
 	}
 	select {
@@ -394,7 +394,7 @@ func (b *Bridge) pass(ctx context.Context, d time.Duration) {
 }
 
 // elsewhere listens where no bridge has any business; the function tells who came.
-func (b *Bridge) elsewhere() (visitors func() []string, host string) {
+func (t *T) elsewhere() (visitors func() []string, host string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		NotTestable("no second host can be opened on this machine: " + err.Error())
@@ -411,9 +411,9 @@ func (b *Bridge) elsewhere() (visitors func() []string, host string) {
 	return func() []string { return *came.Load() }, listener.Addr().String()
 }
 
-func (b *Bridge) mustBeValidCall(entry mockdrupal.Entry) {
+func (t *T) mustBeValidCall(entry mockdrupal.Entry) {
 	fault := callFault(entry)
-	b.Expect(fault).To(BeEmpty(), mismatch("a request to the site", "valid JSON-RPC 2.0 with an id", fmt.Sprintf("one that is not (%s): %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))))
+	t.Expect(fault).To(BeEmpty(), mismatch("a request to the site", "valid JSON-RPC 2.0 with an id", fmt.Sprintf("one that is not (%s): %s", fault, exact.Cut(oneLine(string(entry.Body)), 200))))
 }
 
 // callFault says what keeps a request to the site from being valid JSON-RPC 2.0 with an id; "" when it is.
@@ -465,7 +465,7 @@ func errorBody(e *fixtures.RPCError, id string) string {
 
 // BeUpstreamError matches the refusal that a broken answer of the site becomes: 500, 502 or 503, never the page itself.
 func BeUpstreamError() OmegaMatcher {
-	return Meet("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *Answer) string {
+	return Meet("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *Response) string {
 		switch at := strings.Index(string(a.Body), pageMark); {
 		case a.Code() == "" || !slices.Contains([]int{500, 502, 503}, a.Status):
 			return a.Outcome()
@@ -478,12 +478,12 @@ func BeUpstreamError() OmegaMatcher {
 
 // TellFailure matches the refusal of a call whose method failed with the text.
 func TellFailure(text string) OmegaMatcher {
-	return judging(fmt.Sprintf("500 with %q", text), func(a *Answer) bool {
+	return matching(fmt.Sprintf("500 with %q", text), func(a *Response) bool {
 		return a.Status == http.StatusInternalServerError && strings.Contains(a.Message(), text)
 	})
 }
 
 // BeEnvelope matches a refusal in the contract's envelope.
 func BeEnvelope() OmegaMatcher {
-	return judging(`{"error": {"code", "message"}}`, func(a *Answer) bool { return a.Code() != "" && a.Message() != "" })
+	return matching(`{"error": {"code", "message"}}`, func(a *Response) bool { return a.Code() != "" && a.Message() != "" })
 }

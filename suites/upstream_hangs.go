@@ -13,22 +13,22 @@ import (
 
 // hangingList asks for the list of a caller never seen while discovery hangs for it; nil where there is none to ask for:
 // a list that is one for all may be an older one.
-func (b *Bridge) hangingList(ctx context.Context) *Answer {
-	if b.Drupal == nil || b.Claims("visibility-broad") {
+func (t *T) hangingList(ctx context.Context) *Response {
+	if t.Drupal == nil || t.Claims("visibility-broad") {
 		return nil
 	}
-	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-	defer b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
-	return b.As(stranger).List(ctx)
+	stranger := t.Drupal.NewUser(t.Permissions(Agent)...)
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
+	return t.As(stranger).List(ctx)
 }
 
 // listOutlasts holds the list of a caller never seen to the time-out.
-func (b *Bridge) listOutlasts(ctx context.Context, limit time.Duration) {
-	r := b.hangingList(ctx)
+func (t *T) listOutlasts(ctx context.Context, limit time.Duration) {
+	r := t.hangingList(ctx)
 	if r == nil {
 		return
 	}
-	b.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { b.Expect(r).To(OutlastList(limit)) })
+	t.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(r).To(OutlastList(limit)) })
 }
 
 // OutlastCall matches a refusal of a call while the site hangs: in the envelope, and within the limit.
@@ -43,7 +43,7 @@ func OutlastList(limit time.Duration) types.GomegaMatcher {
 
 // ComeInTime matches an answer that took no longer than the limit.
 func ComeInTime(limit time.Duration) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("an answer within %v", limit), func(a *Answer) string {
+	return Meet(fmt.Sprintf("an answer within %v", limit), func(a *Response) string {
 		if a.Took <= limit {
 			return ""
 		}
@@ -52,8 +52,8 @@ func ComeInTime(limit time.Duration) types.GomegaMatcher {
 }
 
 // reachesSite waits until so many calls have reached the site since the last Mark. One call must not wait for another.
-func (b *Bridge) reachesSite(n int) bool {
-	for until := time.Now().Add(b.UpstreamTimeout / 2); b.callsAtSite() < n; time.Sleep(time.Millisecond) {
+func (t *T) reachesSite(n int) bool {
+	for until := time.Now().Add(t.UpstreamTimeout / 2); t.callsAtSite() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			return false
 		}
@@ -62,9 +62,9 @@ func (b *Bridge) reachesSite(n int) bool {
 }
 
 // callsAtSite counts the requests for JSON-RPC since the last Mark, those that hang as well.
-func (b *Bridge) callsAtSite() int {
+func (t *T) callsAtSite() int {
 	calls := 0
-	for _, entry := range b.Upstream.Journal() {
+	for _, entry := range t.Upstream.Journal() {
 		if entry.Route == mockdrupal.RouteJSONRPC {
 			calls++
 		}
@@ -74,28 +74,28 @@ func (b *Bridge) callsAtSite() int {
 
 // outlastsAll asks for a list and makes a call for each way in which the site may hang, all at one time, and tells whether
 // each is refused as it must be within the limit, and the bridge serves on.
-func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invocation, limit time.Duration) bool {
+func (t *T) outlastsAll(ctx context.Context, hangs []siteFailure, call Invocation, limit time.Duration) bool {
 	var calls sync.WaitGroup
-	answers := make([]*Answer, len(hangs))
-	var list *Answer
+	answers := make([]*Response, len(hangs))
+	var list *Response
 	var disarms []func()
-	b.Upstream.Mark()
+	t.Upstream.Mark()
 	calls.Go(func() {
 		defer Recover()
-		list = b.hangingList(ctx)
+		list = t.hangingList(ctx)
 	})
 	for i, f := range hangs {
 		f.fault.Count = 1
-		disarm, err := b.Upstream.TryArm(f.fault)
+		disarm, err := t.Upstream.TryArm(f.fault)
 		if err != nil {
 			break
 		}
 		disarms = append(disarms, disarm)
 		calls.Go(func() {
 			defer Recover()
-			answers[i] = b.make(ctx, call)
+			answers[i] = t.make(ctx, call)
 		})
-		if f.fault.Kind != mockdrupal.FaultDeaf && !b.reachesSite(i+1) { // a deaf one is not reached
+		if f.fault.Kind != mockdrupal.FaultDeaf && !t.reachesSite(i+1) { // a deaf one is not reached
 			break
 		}
 	}
@@ -103,7 +103,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 	for _, disarm := range disarms {
 		disarm()
 	}
-	back := b.comesBack(ctx, call) // before it is asked again, whatever came
+	back := t.comesBack(ctx, call) // before it is asked again, whatever came
 	for _, a := range answers {
 		if a == nil || faultOf(a, OutlastCall(limit)) != nil {
 			return false

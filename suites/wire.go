@@ -22,11 +22,11 @@ type wire struct {
 
 // Dial opens a connection to the bridge. Where it cannot, the running check is not testable.
 func (c Client) Dial(ctx context.Context) *wire {
-	u, err := url.Parse(c.bridge.url)
+	u, err := url.Parse(c.t.url)
 	if err != nil {
 		NotTestable("the URL cannot be dialled: " + err.Error())
 	}
-	if by, err := c.bridge.transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
+	if by, err := c.t.transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
 		NotTestable("it needs a connection of its own to the bridge, and the run goes by a proxy")
 	}
 	port := u.Port()
@@ -34,10 +34,10 @@ func (c Client) Dial(ctx context.Context) *wire {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	address := net.JoinHostPort(u.Hostname(), port)
-	dialer := net.Dialer{Timeout: c.bridge.timeout}
+	dialer := net.Dialer{Timeout: c.t.timeout}
 	var conn net.Conn
 	if u.Scheme == "https" {
-		settings := c.bridge.transport.TLSClientConfig.Clone()
+		settings := c.t.transport.TLSClientConfig.Clone()
 		if settings == nil {
 			settings = &tls.Config{}
 		}
@@ -47,7 +47,7 @@ func (c Client) Dial(ctx context.Context) *wire {
 		conn, err = dialer.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
-		NotTestable("no connection of its own can be opened: " + NoAnswer(ctx, err).Error())
+		NotTestable("no connection of its own can be opened: " + NoResponse(ctx, err).Error())
 	}
 	return &wire{c, conn, bufio.NewReader(conn)}
 }
@@ -56,25 +56,25 @@ func (c Client) Dial(ctx context.Context) *wire {
 func (w *wire) Close() { w.conn.Close() }
 
 // Ask sends a request on the connection and reads the answer.
-func (w *wire) Ask(ctx context.Context, r Request) *Answer {
-	a := w.client.answerTo(&r)
+func (w *wire) Ask(ctx context.Context, r Request) *Response {
+	a := w.client.responseTo(&r)
 	req, err := w.client.request(ctx, r, a)
-	w.client.bridge.keepPace()
-	since := w.client.bridge.Upstream.last()
+	w.client.t.keepPace()
+	since := w.client.t.Upstream.last()
 	a.At = time.Now()
 	if err == nil {
 		err = w.roundTrip(req, a)
 	}
 	if err != nil {
-		a.Err = NoAnswer(ctx, err)
+		a.Err = NoResponse(ctx, err)
 	}
 	a.Took = time.Since(a.At)
-	w.client.bridge.record(a, since)
+	w.client.t.record(a, since)
 	return a
 }
 
-func (w *wire) roundTrip(req *http.Request, a *Answer) error {
-	if err := w.conn.SetDeadline(time.Now().Add(w.client.bridge.timeout)); err != nil {
+func (w *wire) roundTrip(req *http.Request, a *Response) error {
+	if err := w.conn.SetDeadline(time.Now().Add(w.client.t.timeout)); err != nil {
 		return err
 	}
 	if err := req.Write(w.conn); err != nil {
@@ -92,17 +92,17 @@ func (w *wire) roundTrip(req *http.Request, a *Answer) error {
 	if resp.Close && resp.ProtoAtLeast(1, 1) {
 		a.Header.Set("Connection", "close") // which ReadResponse takes out
 	}
-	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	return err
 }
 
 // Rest is what the bridge sends after its last answer, until it closes the connection.
-func (w *wire) Rest() ([]byte, error) { return io.ReadAll(io.LimitReader(w.from, maxAnswer)) }
+func (w *wire) Rest() ([]byte, error) { return io.ReadAll(io.LimitReader(w.from, maxResponse)) }
 
 // Write sends bytes as they are.
 func (w *wire) Write(text string) error {
-	w.client.bridge.keepPace()
-	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.bridge.timeout)); err != nil {
+	w.client.t.keepPace()
+	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.t.timeout)); err != nil {
 		return fmt.Errorf("set a deadline: %w", err)
 	}
 	_, err := io.WriteString(w.conn, text)

@@ -227,12 +227,12 @@ func (f *File) post(ctx context.Context, to string, header http.Header, body []b
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoAnswer(ctx, err)}
+		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoResponse(ctx, err)}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoAnswer(ctx, err)}
+		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoResponse(ctx, err)}
 	}
 	return reply{resp.StatusCode, resp.Cookies(), data}, nil
 }
