@@ -193,7 +193,7 @@ func chk__access__noOracle(ctx context.Context, t *T) {
 	hidden, denied := t.HiddenMethods()[0], t.DeniedTool(Discoverer, Agent)
 	for _, who := range []Identity{Discoverer, Outsider, NoRPC, Anonymous} {
 		names := []string{hidden}
-		if t.Claims("visibility-filtered") && !contains(t.Visible(who), denied) {
+		if t.Claims("visibility-filtered") && !slices.Contains(t.Visible(who), denied) {
 			names = append(names, denied)
 		}
 		for _, way := range waysToAsk {

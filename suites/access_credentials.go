@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -215,7 +216,7 @@ func chk__access__perCredential(ctx context.Context, t *T) {
 	wide, narrow := t.Drupal.newTokens(t.Permissions(Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
 	one, two := t.With("the wide token", Credentials{Token: wide}), t.With("the narrow token", Credentials{Token: narrow})
 	special := t.DeniedTool(Discoverer, Agent)
-	if !contains(t.As(Agent).MustListAll(ctx).Names(), special) {
+	if !slices.Contains(t.As(Agent).MustListAll(ctx).Names(), special) {
 		NotTestable("the agent does not see " + special + " (access/filtered-by-method judges that)")
 	}
 	t.As(Agent).Describe(ctx, special).MustSucceed()

@@ -26,7 +26,7 @@ type Response struct {
 	Body   []byte
 	Err    error // why no (whole) answer came
 
-	t *T
+	t      *T
 	shown  string
 	asked  any // id of the JSON-RPC request; nil where it was none
 	parsed any

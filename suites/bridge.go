@@ -53,7 +53,7 @@ type Environment struct {
 	lifeless    string // why nothing can be judged: the target is no bridge
 	bodies      documents
 	unseen      []string // changes of the site that the bridge did not show in time
-	running     *T  // the check that runs, or ran last
+	running     *T       // the check that runs, or ran last
 }
 
 // Bridge is the target as one check sees it, with all that the check sends and finds.
@@ -99,9 +99,9 @@ const (
 type Check struct {
 	ID          string // of the clause
 	Sees        Sees
-	Changes     bool                                 // it changes what the site offers
-	Generated   bool                                 // it sends many generated cases, as many as Options.Cases at most
-	Costly      bool                                 // it sends so much that the selftest runs it only where it matters
+	Changes     bool                            // it changes what the site offers
+	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
+	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run without a mock, by calls that the configuration allows; nil: not testable there
 }
@@ -276,7 +276,7 @@ func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() boo
 // awaitShown waits until the bridge shows what changed at the site, else the check is not testable. What was waited for in
 // vain once is not waited for again.
 func (t *T) awaitShown(ctx context.Context, what string, seen func() bool) {
-	if !contains(t.unseen, what) {
+	if !slices.Contains(t.unseen, what) {
 		if t.Await(ctx, seen) {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -91,7 +92,7 @@ func chk__describe__unknown404(ctx context.Context, t *T) {
 
 	listed := t.As(Agent).MustListAll(ctx).Names()
 	for _, name := range append(oddNames, noSuchTool) {
-		if !contains(listed, name) {
+		if !slices.Contains(listed, name) {
 			t.For(Agent, name, func() {
 				r := t.As(Agent).Describe(ctx, name)
 				t.Expect(r).To(BeRefused(404, "tool_not_found"))
@@ -126,7 +127,7 @@ func chk__describe__nameExact(ctx context.Context, t *T) {
 
 	listed := t.As(Agent).MustListAll(ctx).Names()
 	for what, name := range inOrder(otherSpellings(known)) {
-		if contains(listed, name) {
+		if slices.Contains(listed, name) {
 			continue
 		}
 		t.Row(Agent, "", what, func() { t.Expect(t.As(Agent).Describe(ctx, name)).To(BeRefusedWith(404)) })
@@ -198,7 +199,7 @@ func chk__describe__afterError(ctx context.Context, t *T) {
 	t.As(Outsider).Describe(ctx, known)
 	t.Expect(callers[0].Describe(ctx, known)).To(EqualAnswer(before), "after another caller's 403")
 	denied := t.DeniedTool(Discoverer, Agent)
-	if t.As(Discoverer).Describe(ctx, denied).IsError() && contains(callers[0].MustListAll(ctx).Names(), denied) {
+	if t.As(Discoverer).Describe(ctx, denied).IsError() && slices.Contains(callers[0].MustListAll(ctx).Names(), denied) {
 		t.Expect(callers[0].Describe(ctx, denied)).To(HaveStatus(200), "after another caller's 404")
 	}
 }
@@ -241,7 +242,7 @@ func (t *T) eachListed(ctx context.Context, visit func(caller Client, listed Too
 	for _, who := range []Identity{Discoverer, Admin} {
 		var only []Tool
 		for i, tool := range t.As(who).ListAll(ctx).Tools() {
-			if i == 0 || !contains(shown, tool.Name()) {
+			if i == 0 || !slices.Contains(shown, tool.Name()) {
 				only = append(only, tool)
 			}
 		}

@@ -13,9 +13,9 @@ type Finding struct {
 	Subject  string // the request, or the part of the site, that was looked at
 	Expected string // "": Subject says all there is to say
 	Actual   string
-	Tool     string  // that it is about; "": all
-	Identity string  // of the caller who is affected; "": all
-	Row      string  // of the table of inputs; "": it stands in no table
+	Tool     string    // that it is about; "": all
+	Identity string    // of the caller who is affected; "": all
+	Row      string    // of the table of inputs; "": it stands in no table
 	Response *Response // that shows it; nil: none does
 }
 

@@ -70,7 +70,7 @@ func chk__fresh__cacheHit(ctx context.Context, t *T) {
 func chk__fresh__ttlExpiry(ctx context.Context, t *T) {
 	gone := t.leaving()
 	before := t.As(Agent).MustListAll(ctx).Names()
-	if !contains(before, t.ToolName(gone)) {
+	if !slices.Contains(before, t.ToolName(gone)) {
 		NotTestable("the list does not hold " + gone + " to begin with")
 	}
 	t.Replace(ctx, t.Drupal.with(arrivalOld, gone))
@@ -81,13 +81,13 @@ func chk__fresh__ttlExpiry(ctx context.Context, t *T) {
 		listed = t.As(Agent).ListAll(ctx)
 		names = listed.Names()
 		described = t.As(Agent).Describe(ctx, t.ToolName(gone))
-		return contains(names, t.ToolName(arrival)) && !contains(names, t.ToolName(gone)) && described.Status == http.StatusNotFound
+		return slices.Contains(names, t.ToolName(arrival)) && !slices.Contains(names, t.ToolName(gone)) && described.Status == http.StatusNotFound
 	}
 	t.busy(func() { look() })
 	t.poll(ctx, look)
 	listed.pageOf(t.ToolName(gone)).Blame()
-	t.Expect(contains(names, t.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", t.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
-	t.Expect(contains(names, t.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", t.patience()), fmt.Sprintf("no %s", gone), "it still"))
+	t.Expect(slices.Contains(names, t.ToolName(arrival))).To(BeTrue(), mismatch(fmt.Sprintf("list %v after a module was enabled", t.patience()), fmt.Sprintf("%s in it", arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(gone))).To(BeFalse(), mismatch(fmt.Sprintf("list %v after a module was disabled", t.patience()), fmt.Sprintf("no %s", gone), "it still"))
 	t.Expect(described).To(BeRefusedWith(404), "%v after its module was disabled", t.patience())
 }
 
@@ -102,7 +102,7 @@ func chk__fresh__invalidate(ctx context.Context, t *T) {
 		t.For(who, "", func() { t.Expect(t.As(who).Send(ctx, ask)).To(BeRefusedWith(401, 403), "without the right to call it") })
 	}
 	t.Expect(t.As(t.invalidate.Identity).Send(ctx, ask)).To(BeSuccess())
-	t.Expect(contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
+	t.Expect(slices.Contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival))).To(BeTrue(), mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", arrival), "a list without it"))
 }
 
 func chk__fresh__singleFlight(ctx context.Context, t *T) {
@@ -182,7 +182,7 @@ func chk__fresh__removedTool(ctx context.Context, t *T) {
 	t.Drupal.mock.SetSite(t.Drupal.with("", arrival))
 
 	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "right after the method went")
-	t.Await(ctx, func() bool { return !contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival)) })
+	t.Await(ctx, func() bool { return !slices.Contains(t.As(Agent).ListAll(ctx).Names(), t.ToolName(arrival)) })
 	t.Expect(t.As(Agent).Invoke(ctx, t.ToolName(arrival), Args{arrivalParam: "both"})).To(BeRefusedWith(404), "once the list has lost it")
 }
 
@@ -192,7 +192,7 @@ func chk__fresh__version(ctx context.Context, t *T) {
 	t.Expect(first).To(HaveETag())
 	t.Expect(t.As(Agent).Send(ctx, Request{Path: ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(HaveStatus(304))
 	tools := t.agentTools()
-	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return contains(first.names(), t.ToolName(m.ID)) })
+	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return slices.Contains(first.names(), t.ToolName(m.ID)) })
 	if onPage < 0 {
 		NotTestable("the first page holds no tool that the agent may run")
 	}
@@ -211,7 +211,7 @@ func chk__fresh__version(ctx context.Context, t *T) {
 func chk__fresh__perUserTTL(ctx context.Context, t *T) {
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	gained := t.DeniedTool(one, Agent)
-	sees := func(who Identity) bool { return contains(t.As(who).MustListAll(ctx).Names(), gained) }
+	sees := func(who Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
 	describes := func(who Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
 	if sees(one) || sees(other) || describes(one) {
 		NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
@@ -338,7 +338,7 @@ func (t *T) expire() {
 func (t *T) pageOf(ctx context.Context, name string) (*Response, url.Values) {
 	var query url.Values
 	for _, page := range t.As(Agent).MustListAll(ctx).Pages {
-		if contains(page.names(), name) {
+		if slices.Contains(page.names(), name) {
 			return page, query
 		}
 		query = url.Values{"cursor": {page.NextCursor()}}

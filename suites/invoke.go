@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
@@ -92,7 +93,7 @@ func chk__invoke__argumentsForwarded(ctx context.Context, t *T) {
 			t.For(Agent, entry.Name, func() { t.Expect(t.putArguments(ctx, entry.Name)(c.Value)).To(HaveForwardedTo(entry.ID), c.What) })
 		}
 	}
-	for _, c := range t.everyCase(takers, strictTool.Edges, strictTool.drawnValid) {
+	for _, c := range t.everyCase(takers, strictTool.Edges, func(tool strictTool) (generate.Case, bool) { return tool.drawnValid() }) {
 		t.For(Agent, c.Name, func() {
 			put := t.putArguments(ctx, c.Name)
 			r, note := t.smallest(c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))

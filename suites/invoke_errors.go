@@ -77,7 +77,7 @@ func chk__invoke__denied(ctx context.Context, t *T) {
 func chk__invoke__deniedClear(ctx context.Context, t *T) {
 	denied := t.DeniedTool(Discoverer, Agent)
 	t.As(Agent).Invoke(ctx, denied, Args{}).MustSucceed()
-	if !contains(t.As(Discoverer).MustListAll(ctx).Names(), denied) {
+	if !slices.Contains(t.As(Discoverer).MustListAll(ctx).Names(), denied) {
 		NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
 	}
 

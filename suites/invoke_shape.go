@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -80,7 +81,7 @@ func chk__invoke__unknown404(ctx context.Context, t *T) {
 	}
 	listed := t.As(Agent).MustListAll(ctx).Names()
 	for what, name := range inOrder(otherSpellings(call.Tool)) {
-		if !contains(listed, name) {
+		if !slices.Contains(listed, name) {
 			t.Row(call.Identity, "", what, func() {
 				t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})
@@ -90,7 +91,7 @@ func chk__invoke__unknown404(ctx context.Context, t *T) {
 		t.Row(call.Identity, "", what, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeClientError()) })
 	}
 	for _, name := range oddNames {
-		if !contains(listed, name) {
+		if !slices.Contains(listed, name) {
 			t.For(call.Identity, name, func() {
 				t.Expect(t.As(call.Identity).Invoke(ctx, name, Args{})).To(BeRefused(404, "tool_not_found"))
 			})

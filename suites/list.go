@@ -81,7 +81,7 @@ func chk__list__toolOptionalMembers(ctx context.Context, t *T) {
 				return memberOf(tool, name)
 			}))
 		}
-		t.Expect(page).To(HoldTool(tool, "neither title nor annotations where the method has none", t.inventedMember))
+		t.Expect(page).To(HoldTool(tool, "neither title nor annotations where the method has none", func(tool Tool) string { return t.inventedMember(tool) }))
 	})
 }
 
@@ -289,7 +289,7 @@ func (t *T) steadyList(ctx context.Context) Listing {
 	if t.Drupal != nil && t.Claims("exposure-attribute") {
 		visible := t.Visible(Agent)
 		for _, name := range list.Names() {
-			if !contains(visible, name) && !t.collides(name) {
+			if !slices.Contains(visible, name) && !t.collides(name) {
 				NotTestable(fmt.Sprintf("the list shows %q, which the agent must not see or by another name (the areas access and mapping judge that)", name))
 			}
 		}

@@ -292,7 +292,7 @@ func ShowNoneBut(own Listing) OmegaMatcher {
 		case http.StatusBadRequest:
 			return ""
 		case http.StatusOK:
-			foreign := slices.DeleteFunc(namesOn(a), func(n string) bool { return contains(own.Names(), n) })
+			foreign := slices.DeleteFunc(namesOn(a), func(n string) bool { return slices.Contains(own.Names(), n) })
 			return fewOf(foreign)
 		}
 		return a.Outcome()

@@ -144,7 +144,7 @@ func (t *T) present(ctx context.Context, methods []fixtures.Method) Client {
 }
 
 func showsAny(page *Response, names []string) bool {
-	return slices.ContainsFunc(page.Tools(), func(t Tool) bool { return contains(names, t.Name()) })
+	return slices.ContainsFunc(page.Tools(), func(t Tool) bool { return slices.Contains(names, t.Name()) })
 }
 
 // manyMethods are n exposed methods that ask for no permission, named with the prefix.
@@ -195,7 +195,7 @@ func KeepWhatStayed(names []string) OmegaMatcher {
 		}
 		shown := l.Names()
 		for _, name := range names {
-			if !contains(shown, name) {
+			if !slices.Contains(shown, name) {
 				return fmt.Sprintf("no %q", name)
 			}
 		}
@@ -212,7 +212,7 @@ func (t *T) hiddenFrom(list Listing) []string {
 	shown := list.Names()
 	site := t.Drupal.Site()
 	for i := range site.Methods {
-		if id := site.Methods[i].ID; !contains(shown, t.ToolName(id)) && !t.collides(t.ToolName(id)) {
+		if id := site.Methods[i].ID; !slices.Contains(shown, t.ToolName(id)) && !t.collides(t.ToolName(id)) {
 			hidden = append(hidden, id)
 		}
 	}

@@ -53,7 +53,7 @@ func chk__mapping__nameIsID(ctx context.Context, t *T) {
 func chk__mapping__nameUnderscored(ctx context.Context, t *T) {
 	list := t.allTools(ctx, t.As(Agent))
 	t.eachTool(list, func(page *Response, tool Tool) {
-		t.Expect(page).To(HoldTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", t.underscoreFault))
+		t.Expect(page).To(HoldTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", func(tool Tool) string { return t.underscoreFault(tool) }))
 	})
 	t.expire()
 	t.Expect(t.allTools(ctx, t.As(Agent))).To(HaveNamesOf(list))
@@ -80,7 +80,10 @@ func chk__mapping__nameUnderscored(ctx context.Context, t *T) {
 	other := t.Drupal.with("", gone)
 	slices.Reverse(other.Methods)
 	t.Replace(ctx, other)
-	if !t.Await(ctx, func() bool { names := t.listed(ctx); return len(names) > 0 && !contains(names, t.ToolName(gone)) }) {
+	if !t.Await(ctx, func() bool {
+		names := t.listed(ctx)
+		return len(names) > 0 && !slices.Contains(names, t.ToolName(gone))
+	}) {
 		return // fresh/ttl-expiry judges that
 	}
 	for name, m := range inOrder(colliding) {
@@ -382,7 +385,7 @@ func (t *T) everyTool(ctx context.Context, judge func(list Listing, page *Respon
 	shown := own.Names()
 	for _, list := range t.listsOfOthers(ctx) {
 		t.eachTool(list, func(page *Response, tool Tool) {
-			if !contains(shown, tool.Name()) {
+			if !slices.Contains(shown, tool.Name()) {
 				judge(list, page, tool)
 			}
 		})

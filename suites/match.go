@@ -15,7 +15,7 @@ import (
 type responseMatcher struct {
 	about    string // what of the answer is judged; "": all
 	expected string
-	test    func(a *Response) (got string, ok bool)
+	test     func(a *Response) (got string, ok bool)
 	got      string
 }
 
@@ -156,8 +156,8 @@ func (a *Response) MustSucceed() *Response {
 
 // MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
 func (a *Response) MustMeet(want types.GomegaMatcher) *Response {
-	if wrong := faultOf(a, want); wrong != nil {
-		Untestable("its twin failed: ", wrong.must.(finder).Finding(a, false))
+	if ok, err := want.Match(a); err != nil || !ok {
+		Untestable("its twin failed: ", want.(finder).Finding(a, false))
 	}
 	return a
 }

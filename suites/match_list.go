@@ -82,7 +82,7 @@ func (t *T) coverFaults(l Listing, methods []*fixtures.Method) map[string]string
 func HaveNamesOf(other Listing) types.GomegaMatcher {
 	return &listingMatcher{expected: "the same names as the time before", judge: func(l Listing) string {
 		before := other.Names()
-		return fewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return contains(before, n) }))
+		return fewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
 	}}
 }
 

@@ -83,7 +83,7 @@ func chk__mcp__unknownTool(ctx context.Context, t *T) {
 					t.Expect(r).To(HaveRun(name, 0), what)
 				})
 			}
-			if loud := strings.ToUpper(known); !contains(t.Visible(Agent), loud) {
+			if loud := strings.ToUpper(known); !slices.Contains(t.Visible(Agent), loud) {
 				refuses(s, loud, "a tool's name in another case")
 			}
 			refuses(s, t.HiddenMethods()[0], "a method that is no tool")

@@ -44,7 +44,7 @@ const (
 type Session struct {
 	Client   Client
 	Revision Revision
-	ID       string  // of Mcp-Session-Id; "" where the bridge gave none
+	ID       string    // of Mcp-Session-Id; "" where the bridge gave none
 	Opened   *Response // the answer to initialize, or to server/discover
 
 	last int

@@ -41,7 +41,7 @@ func chk__mcp__notify(ctx context.Context, t *T) {
 	t.Drupal.mock.SetSite(t.Drupal.with(arrivalOld, ""))
 	Cleanup(func(ctx context.Context) {
 		t.Drupal.mock.SetSite(before)
-		t.Await(ctx, func() bool { return !contains(t.As(Agent).listedByMCP(ctx), t.ToolName(arrival)) })
+		t.Await(ctx, func() bool { return !slices.Contains(t.As(Agent).listedByMCP(ctx), t.ToolName(arrival)) })
 	})
 	heard := t.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
 	if !heard {
@@ -57,7 +57,7 @@ func chk__mcp__notify(ctx context.Context, t *T) {
 			}
 		}
 		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
-		t.Expect(t.Await(ctx, func() bool { return contains(l.session.ListAllTools(ctx).names(), t.ToolName(arrival)) })).
+		t.Expect(t.Await(ctx, func() bool { return slices.Contains(l.session.ListAllTools(ctx).names(), t.ToolName(arrival)) })).
 			To(BeTrue(), mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 	}
 	t.toldOfSchemas(ctx, streams)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/gomega"
 
@@ -127,11 +128,11 @@ func (t *T) sameAfterChange(ctx context.Context) {
 	}
 	t.Replace(ctx, t.Drupal.with(arrivalOld, ""))
 	name := t.ToolName(arrival)
-	if !t.Await(ctx, func() bool { return contains(t.listed(ctx), name) }) {
+	if !t.Await(ctx, func() bool { return slices.Contains(t.listed(ctx), name) }) {
 		return // fresh/ttl-expiry judges that
 	}
 	t.For(Agent, name, func() {
-		t.Expect(t.Await(ctx, func() bool { return contains(t.As(Agent).listedByMCP(ctx), name) })).
+		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(Agent).listedByMCP(ctx), name) })).
 			To(BeTrue(), mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", ListPath), fmt.Sprintf("it in tools/list as well within %v", t.patience()), "the old tools"))
 	})
 }
@@ -166,7 +167,7 @@ func (t *T) sameCalls(ctx context.Context, revision Revision) {
 				text, isText := want.(string)
 				switch got := r.value(); {
 				case r.isError:
-				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && contains(r.text, text):
+				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
 					return ""
 				}
 				return a.rpcOutcome()

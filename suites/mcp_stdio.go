@@ -86,7 +86,7 @@ func codeOf(response map[string]any) string {
 
 // pipe is a bridge that speaks MCP on its stdin and stdout.
 type pipe struct {
-	t  *T
+	t       *T
 	session Session // of which it takes the form of messages
 	opened  map[string]any
 	last    int // id

@@ -145,7 +145,7 @@ func (t *T) notLent(ctx context.Context, s *Session, who Identity) {
 	t.Expect(borrowed.ListTools(ctx, "")).To(Meet("a refusal, or the sender's own tools", func(a *Response) string {
 		tools, _ := a.RPCResult()["tools"].([]any)
 		for _, item := range tools {
-			if item, ok := item.(map[string]any); ok && !contains(own, Tool(item).Name()) {
+			if item, ok := item.(map[string]any); ok && !slices.Contains(own, Tool(item).Name()) {
 				return "the tool " + Tool(item).Name() + " of the caller who opened it"
 			}
 		}

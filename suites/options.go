@@ -224,7 +224,7 @@ func newRun(target Target, o Options) (*Environment, error) {
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
 		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
 		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &generate.Makers{}), taken: map[takenBy]*generate.Maker{},
-		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o), contract: contract,
+		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o.TLS, o.Proxy), contract: contract,
 		redact: o.Redactor(), selected: selected,
 	}
 	if o.Rate > 0 {

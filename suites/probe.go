@@ -32,9 +32,9 @@ const maxResponse = 64 << 20
 
 // Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
 type Client struct {
-	t *T
-	who    Identity
-	creds  Credentials
+	t     *T
+	who   Identity
+	creds Credentials
 }
 
 // Request is what a check sends. The zero Method is GET.
@@ -274,9 +274,10 @@ func namesOf(cert *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-func newTransport(o Options) *http.Transport {
+// newTransport makes the connections to the bridge; without a proxy those of the environment serve.
+func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := &http.Transport{
-		TLSClientConfig:       o.TLS,
+		TLSClientConfig:       settings,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       30 * time.Second,
@@ -285,8 +286,8 @@ func newTransport(o Options) *http.Transport {
 		ForceAttemptHTTP2:     true,
 		Proxy:                 http.ProxyFromEnvironment,
 	}
-	if o.Proxy != nil {
-		t.Proxy = o.Proxy
+	if proxy != nil {
+		t.Proxy = proxy
 	}
 	return t
 }

@@ -85,7 +85,7 @@ func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.D
 		req.SetBasicAuth(name, password)
 		secrets.Add(basic(name, password))
 	}
-	transport := newTransport(Options{})
+	transport := newTransport(nil, nil)
 	defer transport.CloseIdleConnections()
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 

@@ -185,8 +185,6 @@ func (t *T) DeniedTool(who, may Identity) string {
 	return ""
 }
 
-func contains(list []string, s string) bool { return slices.Contains(list, s) }
-
 // BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
 	return Meet("application/json with one JSON object", func(a *Response) string {

@@ -164,11 +164,11 @@ func chk__translate__oneBadTool(ctx context.Context, t *T) {
 	}
 	well := site.Clone()
 	well.Methods = slices.DeleteFunc(well.Methods, func(m fixtures.Method) bool {
-		return !contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
+		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
 	})
 	t.ChangeSite(ctx, well, func() bool {
 		names := t.As(Agent).ListAll(ctx).Names() // the new site's, and of these not necessarily all
-		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !contains(want, n) })
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
 	})
 
 	site.Auth = t.Drupal.Site().Auth // callers sign in as before
@@ -176,7 +176,7 @@ func chk__translate__oneBadTool(ctx context.Context, t *T) {
 	t.Drupal.mock.SetSite(site)
 	t.Await(ctx, func() bool {
 		listing = t.As(Agent).ListAll(ctx)
-		return contains(listing.Names(), want[0])
+		return slices.Contains(listing.Names(), want[0])
 	})
 	t.Expect(listing.Fault).To(BeNone(), "a site with methods that cannot be translated")
 	for _, name := range want {
@@ -241,7 +241,7 @@ func (t *T) fieldTypes(ctx context.Context) fieldSite {
 	site, err := fixtures.Builtin("types")
 	t.Expect(err).NotTo(HaveOccurred())
 	t.ChangeSite(ctx, site, func() bool {
-		return contains(t.As(Agent).List(ctx).names(), t.ToolName("type.numbers"))
+		return slices.Contains(t.As(Agent).List(ctx).names(), t.ToolName("type.numbers"))
 	})
 	return fieldSite{t.As(Agent).MustListAll(ctx), site, t}
 }
