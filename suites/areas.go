@@ -1,27 +1,44 @@
 package suites
 
-import "slices"
+import (
+	"github.com/bridgecheck/bridgecheck/suites/access"
+	"github.com/bridgecheck/bridgecheck/suites/describe"
+	"github.com/bridgecheck/bridgecheck/suites/errors"
+	"github.com/bridgecheck/bridgecheck/suites/filter"
+	"github.com/bridgecheck/bridgecheck/suites/fresh"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/http"
+	"github.com/bridgecheck/bridgecheck/suites/invoke"
+	"github.com/bridgecheck/bridgecheck/suites/list"
+	"github.com/bridgecheck/bridgecheck/suites/load"
+	"github.com/bridgecheck/bridgecheck/suites/mapping"
+	"github.com/bridgecheck/bridgecheck/suites/mcp"
+	"github.com/bridgecheck/bridgecheck/suites/pertool"
+	"github.com/bridgecheck/bridgecheck/suites/schema"
+	"github.com/bridgecheck/bridgecheck/suites/translate"
+	"github.com/bridgecheck/bridgecheck/suites/upstream"
+)
 
 // area is one area of the contract with its checks.
 type area struct {
 	name   string
-	checks []Check
+	checks []harness.Check
 }
 
 var areas = []area{
-	{"access", slices.Concat(checks__access__access, checks__access__access_credentials)},
-	{"describe", slices.Concat(checks__describe__describe)},
-	{"errors", slices.Concat(checks__errors__errors)},
-	{"filter", slices.Concat(checks__filter__filter)},
-	{"fresh", slices.Concat(checks__fresh__fresh)},
-	{"http", slices.Concat(checks__http__http)},
-	{"invoke", slices.Concat(checks__invoke__invoke, checks__invoke__invoke_arguments, checks__invoke__invoke_errors, checks__invoke__invoke_once, checks__invoke__invoke_shape)},
-	{"list", slices.Concat(checks__list__list, checks__list__list_cursor, checks__list__list_site)},
-	{"load", slices.Concat(checks__load__load)},
-	{"mapping", slices.Concat(checks__mapping__mapping)},
-	{"mcp", slices.Concat(checks__mcp__mcp, checks__mcp__mcp_2026, checks__mcp__mcp_notify, checks__mcp__mcp_parity, checks__mcp__mcp_stdio, checks__mcp__mcp_transport)},
-	{"per-tool", slices.Concat(checks__pertool__per_tool)},
-	{"schema", slices.Concat(checks__schema__schema)},
-	{"translate", slices.Concat(checks__translate__translate)},
-	{"upstream", slices.Concat(checks__upstream__upstream)},
+	{"access", access.Checks},
+	{"describe", describe.Checks},
+	{"errors", errors.Checks},
+	{"filter", filter.Checks},
+	{"fresh", fresh.Checks},
+	{"http", http.Checks},
+	{"invoke", invoke.Checks},
+	{"list", list.Checks},
+	{"load", load.Checks},
+	{"mapping", mapping.Checks},
+	{"mcp", mcp.Checks},
+	{"per-tool", pertool.Checks},
+	{"schema", schema.Checks},
+	{"translate", translate.Checks},
+	{"upstream", upstream.Checks},
 }

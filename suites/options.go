@@ -22,6 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
@@ -47,11 +48,11 @@ type Options struct {
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
-	Credentials     map[Identity]Credentials                          // beside those of the mock's accounts
+	Credentials     map[harness.Identity]harness.Credentials          // beside those of the mock's accounts
 	Secrets         []string                                          // what no output may show, beside the credentials
-	Invocations     []Invocation                                      // what a run without a mock may invoke
-	Invalidate      *Invalidate                                       // how the bridge's cache is emptied; nil: unknown
-	Patterns        *Patterns                                         // which methods are tools where no attribute says so; nil: DefaultPatterns
+	Invocations     []harness.Invocation                              // what a run without a mock may invoke
+	Invalidate      *harness.Invalidate                               // how the bridge's cache is emptied; nil: unknown
+	Patterns        *harness.Patterns                                 // which methods are tools where no attribute says so; nil: DefaultPatterns
 	RateLimit       int                                               // calls of one caller that the bridge takes at once; 0: unknown
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, signed in as service; nil: unknown
 	PageSize        int                                               // tools on a full page; 0: 50
@@ -75,7 +76,7 @@ func (o Options) Redactor() *redact.Redactor {
 	r.Add(o.Secrets...)
 	r.Add(proxySecrets(os.Getenv)...)
 	for _, creds := range o.Credentials {
-		r.Add(creds.secrets()...)
+		r.Add(creds.Secrets()...)
 	}
 	return r
 }
@@ -86,7 +87,7 @@ func proxySecrets(getenv func(string) string) []string {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		if proxy, err := url.Parse(getenv(name)); err == nil && proxy.User != nil {
 			password, _ := proxy.User.Password()
-			secrets = append(secrets, password, basic(proxy.User.Username(), password))
+			secrets = append(secrets, password, harness.Basic(proxy.User.Username(), password))
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
@@ -196,7 +197,7 @@ func BaseURL(text string) (*url.URL, error) {
 }
 
 // newRun checks what the run was told and makes it ready.
-func newRun(target Target, o Options) (*Environment, error) {
+func newRun(target Target, o Options) (*harness.Environment, error) {
 	contract, err := contract.Load()
 	if err != nil {
 		return nil, err
@@ -220,43 +221,43 @@ func newRun(target Target, o Options) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Environment{
-		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, advance: o.Advance,
-		claimed: o.Capabilities, credentials: map[Identity]Credentials{}, invocable: o.Invocations, invalidate: o.Invalidate, patterns: DefaultPatterns, rateLimit: o.RateLimit, stdio: o.Stdio,
-		seed: defaulted(o.Seed, 1), cases: defaulted(o.Cases, defaultCases), makers: cmp.Or(o.Makers, &generate.Makers{}), taken: map[takenBy]*generate.Maker{},
-		timeout: defaulted(o.Timeout, 10*time.Second), transport: newTransport(o.TLS, o.Proxy), contract: contract,
-		redact: o.Redactor(), selected: selected,
+	r := &harness.Environment{
+		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
+		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocable: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
+		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
+		Timeout: defaulted(o.Timeout, 10*time.Second), Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
+		Redact: o.Redactor(), Selected: selected,
 	}
 	if o.Rate > 0 {
-		r.pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.Pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
-		r.patterns = *o.Patterns
+		r.Patterns = *o.Patterns
 	}
 	for who, creds := range o.Credentials {
-		r.credentials[who] = creds
+		r.Credentials[who] = creds
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		r.credentials[Agent] = Credentials{User: u.User.Username(), Password: password}
+		r.Credentials[harness.Agent] = harness.Credentials{User: u.User.Username(), Password: password}
 		u.User = nil
 	}
 	if o.Drupal != nil {
-		r.Upstream = &Upstream{recorder: o.Drupal}
-		r.Drupal = &Drupal{Upstream: r.Upstream, mock: o.Drupal}
-		if _, ok := r.Drupal.Site().User(string(Agent)); !ok {
-			return nil, usage("the site %s has no user %s, whom the checks sign in as", r.Drupal.Site().Name, Agent)
+		r.Upstream = &harness.Upstream{Recorder: o.Drupal}
+		r.Drupal = &harness.Drupal{Upstream: r.Upstream, Mock: o.Drupal}
+		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
+			return nil, usage("the site %s has no user %s, whom the checks sign in as", r.Drupal.Site().Name, harness.Agent)
 		}
-	} else if _, ok := r.credentials[Agent]; !ok {
-		r.credentials[Agent] = Credentials{}
+	} else if _, ok := r.Credentials[harness.Agent]; !ok {
+		r.Credentials[harness.Agent] = harness.Credentials{}
 	}
 	if o.Recorder != nil && o.Drupal == nil {
-		r.Upstream = &Upstream{recorder: o.Recorder}
+		r.Upstream = &harness.Upstream{Recorder: o.Recorder}
 	}
-	for _, creds := range r.credentials {
-		r.redact.Add(creds.secrets()...)
+	for _, creds := range r.Credentials {
+		r.Redact.Add(creds.Secrets()...)
 	}
-	r.url = u.String()
+	r.URL = u.String()
 	return r, nil
 }
 

@@ -9,41 +9,40 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
-
-// secondTries is how often a list without an answer is asked for again before the target counts as dead.
-const secondTries = 2
 
 // preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
-func (t *T) preflight(ctx context.Context) error {
-	agent := t.As(Agent)
+func preflight(ctx context.Context, t *harness.T) error {
+	agent := t.As(harness.Agent)
 	list := agent.List(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
-	for try := 0; list.Status == 0 && try < secondTries && (try == 0 || list.Err != errTimeout); try++ {
+	for try := 0; list.Status == 0 && try < harness.SecondTries && (try == 0 || list.Err != harness.ErrTimeout); try++ {
 		list = agent.List(ctx) // a network that loses an answer now and then is no dead target
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	if list.Status == 0 {
-		return &UnreachableError{URL: t.url, Reason: errors.New(t.redact.Text(list.Err.Error()))}
+		return &UnreachableError{URL: t.URL, Reason: errors.New(t.Redact.Text(list.Err.Error()))}
 	}
-	if err := t.signsIn(ctx); err != nil {
+	if err := signsIn(ctx, t); err != nil {
 		return err
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
-		t.met = hasMember(list, "tools")
+		t.Met = hasMember(list, "tools")
 		return nil
 	}
-	seen := []*Response{list}
+	seen := []*harness.Response{list}
 	if t.Drupal != nil {
-		name := t.ToolName(t.simplest())
-		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, Args{})
+		name := t.ToolName(scenario.Simplest(t))
+		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, harness.Args{})
 		if hasMember(describe, "tool") || hasMember(invoke, "result") {
 			return nil
 		}
@@ -52,70 +51,47 @@ func (t *T) preflight(ctx context.Context) error {
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
-	t.lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", ListPath, alike(seen))
+	t.Lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
-		t.lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
-	case list.Status == http.StatusNotFound && strings.Contains(t.url, "/mcp"):
-		t.lifeless += "; the URL is that of the bridge, without " + t.url[strings.LastIndex(t.url, "/mcp"):]
+		t.Lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
+		t.Lifeless += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
 	}
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
-		t.lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
+		t.Lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
 }
 
 // discoverers are the identities who see a list of tools; one who may discover and not use JSON-RPC may be refused it.
-var discoverers = []Identity{Discoverer, Agent, Agent2, Service, Admin}
+var discoverers = []harness.Identity{harness.Discoverer, harness.Agent, harness.Agent2, harness.Service, harness.Admin}
 
 // signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
-func (t *T) signsIn(ctx context.Context) error {
-	wrong := Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
-	for _, who := range slices.Sorted(maps.Keys(t.credentials)) {
-		if t.credentials[who].empty() || !t.Claims("tools") {
+func signsIn(ctx context.Context, t *harness.T) error {
+	wrong := harness.Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
+	for _, who := range slices.Sorted(maps.Keys(t.Credentials)) {
+		if t.Credentials[who].Empty() || !t.Claims("tools") {
 			continue
 		}
 		r := t.As(who).List(ctx)
 		switch {
 		case r.Status == http.StatusUnauthorized:
-			return usage("the bridge refuses the credentials of %s: %s", who, t.redact.Text(r.Outcome()))
-		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && sameBody(r, t.With("nobody", wrong).List(ctx)):
-			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.redact.Text(r.Outcome()))
+			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
+		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", wrong).List(ctx)):
+			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
 }
 
-// simplest is the first method of the site that the agent may run as a tool and that answers at once to a call without
-// arguments; "" on a site without one.
-func (t *T) simplest() string {
-	for _, m := range t.agentTools() {
-		if runsPlainly(m) {
-			return m.ID
-		}
-	}
-	return ""
-}
-
-// agentTools are the methods that are tools and that the agent may run, in the site's order.
-func (t *T) agentTools() []*fixtures.Method {
-	var tools []*fixtures.Method
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		if m := &site.Methods[i]; t.exposed(m) && site.MayRun(userOf(site, Agent), m) {
-			tools = append(tools, m)
-		}
-	}
-	return tools
-}
-
-func hasMember(a *Response, name string) bool {
+func hasMember(a *harness.Response, name string) bool {
 	_, ok := a.Member(name)
 	return a.Status == http.StatusOK && ok
 }
 
 // alike tells what a target says to everything, or to the first request where the answers differ.
-func alike(answers []*Response) string {
+func alike(answers []*harness.Response) string {
 	first := answers[0]
 	for _, a := range answers[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
@@ -124,7 +100,7 @@ func alike(answers []*Response) string {
 	}
 	what := "JSON without tools"
 	if to := first.Header.Get("Location"); to != "" && first.Status/100 == 3 {
-		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(oneLine(first.t.redact.Text(to)), 120))
+		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(harness.OneLine(first.T.Redact.Text(to)), 120))
 	}
 	switch contentType := first.Header.Get("Content-Type"); {
 	case strings.Contains(contentType, "html"):
@@ -135,7 +111,7 @@ func alike(answers []*Response) string {
 		what = "no JSON object"
 	}
 	if len(answers) == 1 {
-		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(oneLine(string(first.Body)), 120))
+		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
 	}
-	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(oneLine(string(first.Body)), 120))
+	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
@@ -40,7 +41,7 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 		return nil, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
 	}
 	secrets := &redact.Redactor{}
-	request, err := ParseCurl(result.Curl, func(name string) string {
+	request, err := harness.ParseCurl(result.Curl, func(name string) string {
 		secrets.Add(getenv(name))
 		return getenv(name)
 	})
@@ -51,13 +52,13 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 	if r.Old, err = blamed(result, request); err != nil {
 		return nil, err
 	}
-	r.New = request.send(ctx, secrets, timeout)
+	r.New = send(ctx, request, secrets, timeout)
 	r.Same = sameAnswer(r.Old, r.New)
 	return r, nil
 }
 
 // blamed finds the exchange of the curl line in the evidence.
-func blamed(result reports.Result, request Curl) (reports.Exchange, error) {
+func blamed(result reports.Result, request harness.Curl) (reports.Exchange, error) {
 	for _, e := range slices.Backward(result.Evidence) {
 		if e.Request.Method == request.Method && e.Request.URL == request.URL && strings.HasPrefix(request.Body, e.Request.Body) {
 			return e, nil
@@ -67,8 +68,8 @@ func blamed(result reports.Result, request Curl) (reports.Exchange, error) {
 }
 
 // send sends the request. Why no answer came stands in the exchange.
-func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.Duration) reports.Exchange {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+func send(ctx context.Context, c harness.Curl, secrets *redact.Redactor, timeout time.Duration) reports.Exchange {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, harness.ErrTimeout)
 	defer cancel()
 	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: c.Method, URL: c.URL}}
 	var body io.Reader
@@ -83,24 +84,24 @@ func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.D
 	req.Header = c.Header.Clone()
 	if name, password, ok := strings.Cut(c.User, ":"); ok {
 		req.SetBasicAuth(name, password)
-		secrets.Add(basic(name, password))
+		secrets.Add(harness.Basic(name, password))
 	}
 	transport := newTransport(nil, nil)
 	defer transport.CloseIdleConnections()
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		e.Error = secrets.Text(NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
 		return e
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
 	if err != nil {
-		e.Error = secrets.Text(NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
 	}
-	t := &T{Environment: &Environment{redact: secrets}}
-	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.shown(resp.Header), DurationMS: ms(time.Since(began))}
-	t.body(e.Response, answer, keptBody)
+	t := &harness.T{Environment: &harness.Environment{Redact: secrets}}
+	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Ms(time.Since(began))}
+	t.Body(e.Response, answer, harness.KeptBody)
 	return e
 }
 

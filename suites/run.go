@@ -1,6 +1,3 @@
-// Package suites holds any bridge to the contract. Run judges a bridge by its URL, with the mock Drupal behind it or
-// without, and reports every clause exactly once, with evidence. The checks are Ginkgo specs, one file an area; they
-// reach a bridge through its URL only. No verdict is decided in a check: a check says what must be.
 package suites
 
 import (
@@ -20,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // running lets one run at a time use Ginkgo's process-wide tree.
@@ -46,31 +44,31 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	if err != nil {
 		return nil, err
 	}
-	defer r.transport.CloseIdleConnections()
+	defer r.Transport.CloseIdleConnections()
 	started := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, 10*time.Minute), errRunTimeout)
 	defer cancel()
-	ctx, r.end = context.WithCancelCause(ctx)
-	defer r.end(nil)
-	r.ctx = ctx
-	if err := (&T{Environment: r}).preflight(ctx); err != nil {
+	ctx, r.End = context.WithCancelCause(ctx)
+	defer r.End(nil)
+	r.Ctx = ctx
+	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
 	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}}
 	globals.Reset()
-	r.register()
+	register(r)
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
-		Ledger:       reports.Ledger{Revision: r.contract.Revision, Checked: len(r.checked()), Unchecked: r.unchecked()},
+		Ledger:       reports.Ledger{Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
-		Target:       reports.Target{URL: r.url, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
-		Capabilities: r.claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
+		Target:       reports.Target{URL: r.URL, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
-	report.NoBridge = r.redact.Text(r.lifeless)
+	report.NoBridge = r.Redact.Text(r.Lifeless)
 	if ctx.Err() != nil {
 		report.CutShort = cutShortReason(ctx)
 	}
@@ -87,8 +85,8 @@ func cutShortReason(ctx context.Context) string {
 	return "interrupted"
 }
 
-func settings(e *Environment, o Options) map[string]any {
-	s := map[string]any{"page_size": e.PageSize, "timeout": e.timeout.String(), "mock": e.Drupal != nil}
+func settings(e *harness.Environment, o Options) map[string]any {
+	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": e.Drupal != nil}
 	if e.Upstream != nil && e.Drupal == nil {
 		s["recording_proxy"] = true
 	}
@@ -105,8 +103,8 @@ func settings(e *Environment, o Options) map[string]any {
 }
 
 // register builds the tree: a container an area, in the order of the contract.
-func (r *Environment) register() {
-	order := r.contract.Areas()
+func register(r *harness.Environment) {
+	order := r.Contract.Areas()
 	sorted := slices.Clone(areas)
 	slices.SortStableFunc(sorted, func(x, y area) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
 	for _, area := range sorted {
@@ -116,8 +114,8 @@ func (r *Environment) register() {
 		}
 		ginkgo.Describe(area.name, priority, func() {
 			for _, c := range area.checks {
-				if r.selected(c.ID) {
-					r.check(c)
+				if r.Selected(c.ID) {
+					r.Check(c)
 				}
 			}
 		})
@@ -125,9 +123,9 @@ func (r *Environment) register() {
 }
 
 // unchecked lists the clauses that no check is written for.
-func (r *Environment) unchecked() []string {
+func unchecked(r *harness.Environment) []string {
 	ids := []string{}
-	for _, c := range r.contract.Clauses {
+	for _, c := range r.Contract.Clauses {
 		if !hasCheck(c.ID) {
 			ids = append(ids, c.ID)
 		}
@@ -142,7 +140,7 @@ func (failed) Fail() {}
 
 // collector turns Ginkgo's reports of specs into results.
 type collector struct {
-	run      *Environment
+	run      *harness.Environment
 	progress func(reports.Result)
 	results  map[string]reports.Result
 }
@@ -150,34 +148,34 @@ type collector struct {
 // result is what the ledger says of a clause, before anything is judged.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
+		Capability: harness.Requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {
-	clause, ok := c.run.contract.Clause(spec.LeafNodeText)
+	clause, ok := c.run.Contract.Clause(spec.LeafNodeText)
 	if !ok {
 		return
 	}
 	r := result(clause)
-	r.DurationMS = ms(spec.RunTime)
-	var why Finding
-	r.Verdict, why = c.run.running.verdict(clause, spec)
-	why = c.run.running.redacted(why)
-	found := c.run.running.reported(spec)
+	r.DurationMS = harness.Ms(spec.RunTime)
+	var why harness.Finding
+	r.Verdict, why = verdict(c.run.Running, clause, spec)
+	why = c.run.Running.Redacted(why)
+	found := c.run.Running.Reported(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, why, r.Findings = broken(clause), found[0], c.run.running.asReported(found)
+		r.Verdict, why, r.Findings = broken(clause), found[0], c.run.Running.AsReported(found)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	r.Evidence, r.Curl = c.run.running.evidence(wrong)
+	r.Evidence, r.Curl = c.run.Running.Evidence(wrong)
 	if wrong {
 		r.Expected, r.Actual = why.Expected, why.Actual
 	}
 	r.Message = why.String()
 	if len(found) > 0 {
-		r.Message = whole(found)
+		r.Message = harness.Whole(found)
 	}
-	for _, p := range c.run.running.findings.judged {
-		r.Judged = append(r.Judged, reports.Part{Tool: p.tool, Identity: p.identity})
+	for _, p := range c.run.Running.Findings.Judged {
+		r.Judged = append(r.Judged, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
@@ -197,20 +195,20 @@ func broken(clause contract.Clause) reports.Verdict {
 }
 
 // verdict reads a finished spec, and why it ended so.
-func (t *T) verdict(clause contract.Clause, spec types.SpecReport) (reports.Verdict, Finding) {
-	why := func(format string, args ...any) Finding {
-		return Finding{Subject: oneLine(fmt.Sprintf(format, args...))}
+func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (reports.Verdict, harness.Finding) {
+	why := func(format string, args ...any) harness.Finding {
+		return harness.Finding{Subject: harness.OneLine(fmt.Sprintf(format, args...))}
 	}
 	switch spec.State {
 	case types.SpecStatePassed:
-		return reports.Pass, Finding{}
+		return reports.Pass, harness.Finding{}
 	case types.SpecStateFailed:
-		return broken(clause), t.failure(spec)
+		return broken(clause), t.Failure(spec)
 	case types.SpecStateSkipped:
 		for _, entry := range spec.ReportEntries {
-			reason, ok := entry.Value.GetRawValue().(Finding)
+			reason, ok := entry.Value.GetRawValue().(harness.Finding)
 			switch {
-			case ok && entry.Name == string(notApplicable):
+			case ok && entry.Name == string(harness.NotApplicable):
 				return reports.NotApplicable, reason
 			case ok:
 				return reports.NotTestable, reason
@@ -230,9 +228,9 @@ func (t *T) verdict(clause contract.Clause, spec types.SpecReport) (reports.Verd
 // inOrder lists the results in the order of the ledger. A selected check that never ran has one too.
 func (c *collector) inOrder() []reports.Result {
 	results := []reports.Result{}
-	for _, clause := range c.run.contract.Clauses {
+	for _, clause := range c.run.Contract.Clauses {
 		r, ok := c.results[clause.ID]
-		if !ok && hasCheck(clause.ID) && c.run.selected(clause.ID) {
+		if !ok && hasCheck(clause.ID) && c.run.Selected(clause.ID) {
 			r, ok = result(clause), true
 			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was judged", []reports.Exchange{}
 			r.Remedy = ""

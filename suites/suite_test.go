@@ -33,7 +33,7 @@ func TestBridge(t *testing.T) {
 	if *bridgeURL == "" {
 		t.Skip("NO BRIDGE WAS JUDGED: give its URL by `go test ./suites -args -bridge-url URL` or BRIDGE_URL")
 	}
-	o := Options{Only: list(*only), Skip: list(*skipped), Tool: reports.Tool{Name: "go test"}}
+	o := Options{Only: commaSeparated(*only), Skip: commaSeparated(*skipped), Tool: reports.Tool{Name: "go test"}}
 	var err error
 	if o.PageSize, err = strconv.Atoi(*pageSize); err != nil {
 		t.Fatalf("-page-size: %v", err)
@@ -76,7 +76,7 @@ func mockAt(t *testing.T, addr string) *mockdrupal.Drupal {
 	return drupal
 }
 
-func list(s string) []string {
+func commaSeparated(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 }
 

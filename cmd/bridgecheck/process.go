@@ -17,6 +17,7 @@ import (
 	"github.com/google/shlex"
 
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // What a bridge of --exec is told to keep, unless flags or configuration say otherwise.
@@ -146,7 +147,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
-		if answers(limit, client, url+suites.ListPath) {
+		if answers(limit, client, url+harness.ListPath) {
 			return nil
 		}
 		select {
@@ -157,7 +158,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{fmt.Sprintf("the bridge %q did not answer GET %s at %s within %s (--ready-timeout)%s", p.command, suites.ListPath, url, patience, p.tail())}
+			return &notReadyError{fmt.Sprintf("the bridge %q did not answer GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.tail())}
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/bridgecheck/bridgecheck/suites"
 	"io"
 	"maps"
 	"net/http"
@@ -17,6 +16,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Identity]suites.Credentials, error) {
@@ -227,12 +229,12 @@ func (f *File) post(ctx context.Context, to string, header http.Header, body []b
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoResponse(ctx, err)}
+		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: harness.NoResponse(ctx, err)}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxFile))
 	if err != nil {
-		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: suites.NoResponse(ctx, err)}
+		return reply{}, &suites.UnreachableError{URL: req.URL.Redacted(), Reason: harness.NoResponse(ctx, err)}
 	}
 	return reply{resp.StatusCode, resp.Cookies(), data}, nil
 }

@@ -1,0 +1,271 @@
+package describe
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area describe.
+var Checks = []harness.Check{
+	{ID: "describe/answers-tool", Sees: harness.Front, Generated: true, Run: answersTool},
+	{ID: "describe/equals-list", Sees: harness.Front, Generated: true, Run: equalsList},
+	{ID: "describe/missing-name", Sees: harness.Front, Run: missingName},
+	{ID: "describe/unknown-404", Sees: harness.Front, Run: unknown404},
+	{ID: "describe/hidden-404", Sees: harness.Site, Run: hidden404},
+	{ID: "describe/inaccessible-404", Sees: harness.Site, Run: inaccessible404},
+	{ID: "describe/name-exact", Sees: harness.Front, Run: nameExact},
+	{ID: "describe/name-not-scalar", Sees: harness.Front, Run: nameNotScalar},
+	{ID: "describe/after-error", Sees: harness.Front, Run: afterError},
+	{ID: "describe/reflects-safely", Sees: harness.Front, Run: reflectsSafely},
+}
+
+func answersTool(ctx context.Context, t *harness.T) {
+	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
+		r := caller.Describe(ctx, listed.Name())
+		t.Expect(r).To(match.BeTheTool(listed.Name()))
+		t.Expect(r).To(match.BeJSON())
+	})
+	if t.Wrong() {
+		return
+	}
+	known, caller := scenario.KnownTool(ctx, t), scenario.Newcomer(t)
+	t.Row(harness.Agent, known, "with every byte percent-encoded", func() {
+		t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + harness.PercentEncoded(known)})).To(match.BeTheTool(known))
+	})
+	t.Row(caller.Who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(match.BeTheTool(known)) })
+}
+
+func equalsList(ctx context.Context, t *harness.T) {
+	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
+		if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
+			t.Expect(described).To(HoldAllOf(listed))
+		}
+	})
+
+	who := scenario.Agents(ctx, t)
+	change := scenario.Changer(ctx, t, who)
+	wrong := scenario.Walk(t, who.Sequence(scenario.Dice(t, "describe/equals-list")), func() func(scenario.Step) *scenario.Mismade {
+		lists := map[harness.Identity]harness.Listing{}
+		return func(s scenario.Step) *scenario.Mismade {
+			switch s.Does {
+			case scenario.Listing:
+				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+			case scenario.Describing:
+				if lists[s.Who].Pages == nil {
+					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+				}
+				described := scenario.Take(ctx, t, s, who)
+				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !foundWrong(t, s.Who, s.Tool) {
+					return scenario.FaultOf(described, HoldAllOf(listed))
+				}
+			default:
+				scenario.GoOn(ctx, t, s, who, change, lists)
+			}
+			return nil
+		}
+	})
+	if wrong != nil {
+		t.For(wrong.Last.Who, wrong.Last.Tool, func() { t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail) })
+	}
+}
+
+func missingName(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+
+	for what, query := range harness.InOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
+		t.Row(harness.Agent, "", what, func() {
+			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query})).To(match.BeRefused(400, "missing_parameter"))
+		})
+	}
+}
+
+func unknown404(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+
+	listed := t.As(harness.Agent).MustListAll(ctx).Names()
+	for _, name := range append(scenario.OddNames, scenario.NoSuchTool) {
+		if !slices.Contains(listed, name) {
+			t.For(harness.Agent, name, func() {
+				r := t.As(harness.Agent).Describe(ctx, name)
+				t.Expect(r).To(match.BeRefused(404, "tool_not_found"))
+				t.Expect(r).To(match.SayInMessage(name))
+			})
+		}
+	}
+}
+
+func hidden404(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+
+	for _, hidden := range scenario.HiddenMethods(t) {
+		t.For(harness.Agent, hidden, func() {
+			t.Expect(t.As(harness.Agent).Describe(ctx, hidden)).To(match.BeUnknown(t.As(harness.Agent).Describe, ctx, hidden))
+		})
+	}
+}
+
+func inaccessible404(ctx context.Context, t *harness.T) {
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	t.As(harness.Agent).Describe(ctx, denied).MustSucceed()
+
+	t.For(harness.Discoverer, denied, func() {
+		t.Expect(t.As(harness.Discoverer).Describe(ctx, denied)).To(match.BeUnknown(t.As(harness.Discoverer).Describe, ctx, denied))
+	})
+}
+
+func nameExact(ctx context.Context, t *harness.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed()
+
+	listed := t.As(harness.Agent).MustListAll(ctx).Names()
+	for what, name := range harness.InOrder(scenario.OtherSpellings(known)) {
+		if slices.Contains(listed, name) {
+			continue
+		}
+		t.Row(harness.Agent, "", what, func() { t.Expect(t.As(harness.Agent).Describe(ctx, name)).To(match.BeRefusedWith(404)) })
+	}
+	for what, name := range harness.InOrder(scenario.UncleanSpellings(known)) {
+		t.Row(harness.Agent, "", what, func() { t.Expect(t.As(harness.Agent).Describe(ctx, name)).To(match.BeClientError()) })
+	}
+}
+
+func nameNotScalar(ctx context.Context, t *harness.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed()
+
+	for what, query := range harness.InOrder(map[string]string{
+		"a list":         "name[]=" + url.QueryEscape(known),
+		"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
+		"a map":          "name[a]=" + url.QueryEscape(known),
+		"invalid UTF-8":  "name=%FF%FE",
+	}) {
+		t.Row(harness.Agent, "", what, func() {
+			r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query})
+			t.Expect(r).To(match.BeClientError())
+			t.Expect(r).NotTo(match.BeHTML())
+		})
+	}
+	t.Row(harness.Agent, "", "8 KiB", func() {
+		r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
+		t.Expect(r).To(match.BeClientError())
+		if !r.RefusedForLength() {
+			t.Expect(r).NotTo(match.BeHTML())
+		}
+	})
+	t.Row(harness.Agent, "", "a repeated name", func() {
+		r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
+		t.Expect(r).To(match.Meet("a 4xx, or the answer for one of the two names", func(a *harness.Response) string {
+			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
+				return ""
+			}
+			return a.Outcome()
+		}))
+		t.Expect(r).NotTo(match.BeHTML())
+	})
+}
+
+func afterError(ctx context.Context, t *harness.T) {
+	known := scenario.KnownTool(ctx, t)
+	callers := []harness.Client{t.As(harness.Agent)}
+	switch {
+	case t.Drupal != nil: // whom no earlier error can have reached
+		callers = []harness.Client{scenario.Newcomer(t), scenario.Newcomer(t)}
+	case t.Knows(harness.Agent2):
+		callers = append(callers, t.As(harness.Agent2))
+	}
+	before := callers[0].Describe(ctx, known).MustSucceed()
+	for _, other := range callers[1:] {
+		other.Describe(ctx, known).MustSucceed()
+	}
+
+	for what, query := range harness.InOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
+		"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
+		callers[0].Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query})
+		for _, c := range callers {
+			t.Expect(c.Describe(ctx, known)).To(match.EqualAnswer(before), "after "+what)
+		}
+	}
+	if t.Drupal == nil {
+		return
+	}
+	t.As(harness.Outsider).Describe(ctx, known)
+	t.Expect(callers[0].Describe(ctx, known)).To(match.EqualAnswer(before), "after another caller's 403")
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	if t.As(harness.Discoverer).Describe(ctx, denied).IsError() && slices.Contains(callers[0].MustListAll(ctx).Names(), denied) {
+		t.Expect(callers[0].Describe(ctx, denied)).To(match.HaveStatus(200), "after another caller's 404")
+	}
+}
+
+func reflectsSafely(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+
+	const hostile = `</script><script>alert(1)</script>"'&\`
+	for what, query := range harness.InOrder(map[string]url.Values{
+		"markup":             {"name": {hostile}},
+		"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
+		"a callback":         {"name": {hostile}, "callback": {"alert"}},
+	}) {
+		t.Row(harness.Agent, "", what, func() {
+			r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Query: query})
+			t.Expect(r).To(match.BeClientError())
+			t.Expect(r).To(match.BeJSON())
+		})
+	}
+}
+
+// eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs: of
+// each caller no more than --cases.
+func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
+	own := t.As(harness.Agent).MustListAll(ctx)
+	visitSome := func(who harness.Identity, tools []harness.Tool) {
+		for _, tool := range scenario.Some(scenario.Dice(t, "describe"), tools, t.Cases) {
+			t.For(who, tool.Name(), func() { visit(t.As(who), tool) })
+		}
+	}
+	visitSome(harness.Agent, own.Tools())
+	if t.Drupal == nil {
+		return
+	}
+	shown := own.Names()
+	for _, who := range []harness.Identity{harness.Discoverer, harness.Admin} {
+		var only []harness.Tool
+		for i, tool := range t.As(who).ListAll(ctx).Tools() {
+			if i == 0 || !slices.Contains(shown, tool.Name()) {
+				only = append(only, tool)
+			}
+		}
+		visitSome(who, only)
+	}
+}
+
+// HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.
+func HoldAllOf(listed harness.Tool) OmegaMatcher {
+	return match.Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *harness.Response) string {
+		described := a.Tool()
+		for name, want := range harness.InOrder(listed) {
+			got, ok := described[name]
+			if !ok {
+				return fmt.Sprintf("a tool without `%s`", name)
+			}
+			if d := exact.Diff(want, got); d != "" {
+				return fmt.Sprintf("another `%s` %s", name, d)
+			}
+		}
+		return ""
+	})
+}
+
+// foundWrong tells whether the running check has noted a fault of the tool as the caller sees it.
+func foundWrong(t *harness.T, who harness.Identity, tool string) bool {
+	return t.Findings.Holds(harness.Part{Tool: tool, Identity: t.Lasting(who)})
+}

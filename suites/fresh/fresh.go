@@ -1,0 +1,298 @@
+package fresh
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area fresh.
+var Checks = []harness.Check{
+	{ID: "fresh/cache-hit", Sees: harness.Site, Run: cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: harness.Site, Run: ttlExpiry},
+	{ID: "fresh/invalidate", Sees: harness.Site, Run: invalidate},
+	{ID: "fresh/single-flight", Sees: harness.Site, Costly: true, Run: singleFlight},
+	{ID: "fresh/stale-on-error", Sees: harness.Site, Run: staleOnError},
+	{ID: "fresh/schema-change", Sees: harness.Site, Run: schemaChange},
+	{ID: "fresh/removed-tool", Sees: harness.Site, Run: removedTool},
+	{ID: "fresh/version", Sees: harness.Site, Run: version},
+	{ID: "fresh/per-user-ttl", Sees: harness.Site, Run: perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: harness.Site, Run: schemaMismatch},
+}
+
+func cacheHit(ctx context.Context, t *harness.T) {
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	for attempt := range 3 {
+		t.Expire()
+		began := time.Now()
+		known := scenario.KnownTool(ctx, t)
+		t.As(who).List(ctx).MustSucceed()
+		t.As(who).Describe(ctx, known).MustSucceed()
+		t.As(who).Describe(ctx, scenario.NoSuchTool)
+		t.Drupal.Mark()
+		for range 5 {
+			t.As(who).List(ctx)
+			t.As(who).Describe(ctx, known)
+			t.As(who).Describe(ctx, scenario.NoSuchTool)
+		}
+		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
+			if attempt == 2 {
+				harness.NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one")
+			}
+			continue
+		}
+		asked := len(DiscoveriesFor(t.Drupal, who))
+		t.Expect(asked).To(BeZero(), harness.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
+		return
+	}
+}
+
+func ttlExpiry(ctx context.Context, t *harness.T) {
+	gone := scenario.Leaving(t)
+	before := t.As(harness.Agent).MustListAll(ctx).Names()
+	if !slices.Contains(before, t.ToolName(gone)) {
+		harness.NotTestable("the list does not hold " + gone + " to begin with")
+	}
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, gone))
+	var listed harness.Listing
+	var names []string
+	var described *harness.Response
+	look := func() bool {
+		listed = t.As(harness.Agent).ListAll(ctx)
+		names = listed.Names()
+		described = t.As(harness.Agent).Describe(ctx, t.ToolName(gone))
+		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(gone)) && described.Status == http.StatusNotFound
+	}
+	busy(t, func() { look() })
+	t.Poll(ctx, look)
+	listed.PageOf(t.ToolName(gone)).Blame()
+	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.Patience()), fmt.Sprintf("%s in it", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(gone))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.Patience()), fmt.Sprintf("no %s", gone), "it still"))
+	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.Patience())
+}
+
+func invalidate(ctx context.Context, t *harness.T) {
+	if t.Invalidate == nil {
+		harness.NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
+	}
+	ask := harness.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
+	t.As(harness.Agent).MustListAll(ctx)
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	for _, who := range []harness.Identity{harness.Outsider, harness.Anonymous} {
+		t.For(who, "", func() {
+			t.Expect(t.As(who).Send(ctx, ask)).To(match.BeRefusedWith(401, 403), "without the right to call it")
+		})
+	}
+	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, ask)).To(match.BeSuccess())
+	t.Expect(slices.Contains(t.As(harness.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", scenario.Arrival), "a list without it"))
+}
+
+func singleFlight(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).List(ctx).MustSucceed()
+	for range 3 {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		caller := t.As(who)
+		t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Mark()
+		began := time.Now()
+		harness.AtOnce(100, func(int) { caller.List(ctx) })
+		asked := len(DiscoveriesFor(t.Drupal, who))
+		most := 1
+		if t.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
+			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
+		}
+		if most > 10 {
+			continue // a bridge that asks once for each of its workers would pass
+		}
+		t.Expect(asked).To(BeNumerically("<=", most), harness.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
+		caller.List(ctx).MustSucceed()
+		return
+	}
+	harness.NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
+}
+
+func staleOnError(ctx context.Context, t *harness.T) {
+	good := t.As(harness.Agent).List(ctx).MustSucceed()
+	t.As(harness.Agent).List(ctx).MustMeet(match.EqualAnswer(good))
+	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+	var stale *harness.Response
+	t.Await(ctx, func() bool {
+		stale = t.As(harness.Agent).List(ctx)
+		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
+	})
+	t.Row(harness.Agent, "", "while the site's discovery fails", func() {
+		t.Expect(stale).To(match.EqualAnswer(good))
+		t.Expect(stale).To(match.Meet("the mark `Warning: 110` or `Age`", func(a *harness.Response) string {
+			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
+				return ""
+			}
+			return "neither"
+		}))
+	})
+	t.Row(stranger, "", "with no good list", func() { t.Expect(t.As(stranger).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+}
+
+func schemaChange(ctx context.Context, t *harness.T) {
+	arrive(ctx, t)
+	half := t.DiscoveryTTL/2 + time.Millisecond
+	if t.Advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
+		t.Pass(ctx, 2*half)
+		t.As(harness.Agent).List(ctx)
+		t.Pass(ctx, half)
+		t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))
+		t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+		t.Pass(ctx, half)
+		t.Poll(ctx, func() bool { return scenario.Shows(ctx, t, harness.Agent, scenario.ArrivalNew) })
+	}
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	if !scenario.Shows(ctx, t, harness.Agent, scenario.ArrivalNew) {
+		scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
+	}
+
+	t.Expect(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Meet("the schema that list shows", func(a *harness.Response) string {
+		return scenario.SchemaFault(a.Tool(), scenario.ArrivalNew)
+	}))
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+}
+
+func removedTool(ctx context.Context, t *harness.T) {
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed()
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, "", scenario.Arrival))
+
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method went")
+	t.Await(ctx, func() bool {
+		return !slices.Contains(t.As(harness.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
+	})
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "once the list has lost it")
+}
+
+func version(ctx context.Context, t *harness.T) {
+	first := t.As(harness.Agent).List(ctx).MustSucceed()
+	tag := first.Header.Get("ETag")
+	t.Expect(first).To(HaveETag())
+	t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
+	tools := scenario.AgentTools(t)
+	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return slices.Contains(first.Names(), t.ToolName(m.ID)) })
+	if onPage < 0 {
+		harness.NotTestable("the first page holds no tool that the agent may run")
+	}
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // a page may have a version of its own
+	t.Await(ctx, func() bool { return t.As(harness.Agent).List(ctx).Header.Get("ETag") != tag })
+	changed := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+	t.Expect(changed).To(match.HaveStatus(200), "If-None-Match with the old version after a change")
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	page, cursor := pageOf(ctx, t, t.ToolName(scenario.Arrival))
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
+	changed = t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
+	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+}
+
+func perUserTTL(ctx context.Context, t *harness.T) {
+	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	gained := scenario.DeniedTool(t, one, harness.Agent)
+	sees := func(who harness.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
+	describes := func(who harness.Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
+	if sees(one) || sees(other) || describes(one) {
+		harness.NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
+	}
+	within := fmt.Sprintf("within %v", t.Patience())
+
+	t.Drupal.Permit(one, t.Permissions(harness.Agent)...)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+		harness.Mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
+	t.Expect(sees(other)).To(BeFalse(), harness.Mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
+
+	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+		harness.Mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
+}
+
+func schemaMismatch(ctx context.Context, t *harness.T) {
+	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Fail) {
+		if tool.Fails().Code == scenario.RPCInvalidParams {
+			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"))
+		}
+	}
+	arrive(ctx, t)
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+	fault := ""
+	t.Poll(ctx, func() bool {
+		fault = scenario.SchemaFault(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool(), scenario.ArrivalNew)
+		return fault == ""
+	})
+	t.Expect(fault).To(BeEmpty(), harness.Mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
+}
+
+// DiscoveriesFor lists those that a caller may have caused: their own, and a service account's. A bridge may look up
+// again for other callers meanwhile, unasked.
+func DiscoveriesFor(d *harness.Drupal, who harness.Identity) []mockdrupal.Entry {
+	return slices.DeleteFunc(d.Discoveries(), func(e mockdrupal.Entry) bool {
+		return e.User != string(who) && e.User != string(harness.Service)
+	})
+}
+
+// arrive has the arriving method come to the site as a tool that takes `old`. Where the bridge does not describe it, run
+// it, and refuse it with what it does not take, the check is not testable: other clauses judge that.
+func arrive(ctx context.Context, t *harness.T) {
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	name := t.ToolName(scenario.Arrival)
+	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Meet("the schema that list shows", func(a *harness.Response) string { return scenario.SchemaFault(a.Tool(), scenario.ArrivalOld) }))
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult())
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"))
+}
+
+// pageOf finds the page of the agent's list that holds a tool, and the query that asks for it.
+func pageOf(ctx context.Context, t *harness.T, name string) (*harness.Response, url.Values) {
+	var query url.Values
+	for _, page := range t.As(harness.Agent).MustListAll(ctx).Pages {
+		if slices.Contains(page.Names(), name) {
+			return page, query
+		}
+		query = url.Values{"cursor": {page.NextCursor()}}
+	}
+	harness.NotTestable("the list holds no " + name)
+	return nil, nil
+}
+
+// busy has the caller ask again and again while the TTL runs out, where the run has a clock to move: what is asked for all
+// the time must run out as well.
+func busy(t *harness.T, ask func()) {
+	if t.Advance == nil {
+		return // then the wait for the change does so
+	}
+	ask()
+	for range 5 {
+		t.Advance(t.DiscoveryTTL/4 + time.Millisecond)
+		ask()
+	}
+}
+
+// HaveETag matches an answer that carries a version.
+func HaveETag() OmegaMatcher {
+	return match.Meet("an ETag", func(a *harness.Response) string {
+		if a.Header.Get("ETag") == "" {
+			return "none"
+		}
+		return ""
+	})
+}

@@ -1,0 +1,91 @@
+package harness
+
+import (
+	"context"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+)
+
+// Sees is what of a target a check has to observe.
+type Sees int
+
+// What checks observe.
+const (
+	Front   Sees = iota // the bridge's URL alone
+	Journal             // and the requests that reach the site, and faults on their way: a mock or a recording proxy
+	Site                // and the site itself, which it may change: a mock
+)
+
+// Check is the check of one clause. The contract says what must be; the check says how that is seen.
+type Check struct {
+	ID          string // of the clause
+	Sees        Sees
+	Changes     bool                            // it changes what the site offers
+	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
+	Costly      bool                            // it sends so much that the selftest runs it only where it matters
+	Run         func(ctx context.Context, t *T) // the check
+	WithoutSite func(ctx context.Context, t *T) // for a run without a mock, by calls that the configuration allows; nil: not testable there
+}
+
+// Check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
+// it not applicable, a site that cannot be seen makes it not testable.
+func (r *Environment) Check(c Check) {
+	clause, ok := r.Contract.Clause(c.ID)
+	if !ok {
+		panic(c.ID + " is not in the contract")
+	}
+	labels := ginkgo.Label(string(clause.Level), "wire:"+string(clause.Wire))
+	if clause.Needs != "" {
+		labels = append(labels, "needs:"+clause.Needs)
+	}
+	ginkgo.It(c.ID, labels, func(ctx ginkgo.SpecContext) {
+		t := r.begin()
+		defer t.cleansUp()
+		t.gate(clause)
+		run := c.Run
+		if c.Sees != Front && t.Drupal == nil {
+			run = t.withoutMock(c)
+		}
+		run(ctx, t)
+		if t.Wrong() {
+			t.Findings.summed = true
+			ginkgo.Fail("parts of it are wrong")
+		}
+	})
+}
+
+// gate ends the running spec where its clause does not apply or cannot be judged.
+func (t *T) gate(clause contract.Clause) {
+	if t.Ctx.Err() != nil {
+		t.cutShort()
+	}
+	if needs := t.Lacks(clause); needs != "" {
+		Skip(NotApplicable, Finding{Subject: "the bridge does not claim the capability " + needs})
+	}
+	if t.Lifeless != "" {
+		t.Fail(Finding{Subject: t.Lifeless})
+	}
+}
+
+// Requires is the capability that a clause stands under. Clauses on the three endpoints that name none need those.
+func Requires(c contract.Clause) string {
+	if c.Needs == "" {
+		return "tools"
+	}
+	return c.Needs
+}
+
+// Lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
+// All but MCP is seen through the three endpoints.
+func (e *Environment) Lacks(c contract.Clause) string {
+	switch needs := Requires(c); {
+	case !e.Claims(needs):
+		return needs
+	case !e.Claims("tools") && !strings.HasPrefix(needs, "mcp"):
+		return "tools"
+	}
+	return ""
+}

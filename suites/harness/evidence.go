@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/redact"
+)
+
+// How much evidence a result keeps.
+const (
+	keptExchanges   = 12       // of a failure: the first few and the last
+	keptPassing     = 2        // of a pass
+	KeptBody        = 16 << 10 // bytes of a body in a failure
+	keptPassingBody = 1 << 10
+	keptUpstream    = 20 // requests to the site beside one exchange
+)
+
+// recorded is an exchange with the stretch of the journal that belongs to it.
+type exchange struct {
+	Answer *Response
+	since  int64
+	until  int64
+}
+
+func (t *T) Record(a *Response, since int64) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if !t.judging {
+		return
+	}
+	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last()})
+}
+
+// Blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
+func (a *Response) Blame() { a.T.blame(a) }
+
+func (t *T) blame(a *Response) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.blamed = a
+}
+
+// blamedNow is the answer to blame for what has just failed: without any, the last one that came.
+func (t *T) blamedNow() *Response {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if t.blamed == nil && len(t.Exchanges) > 0 {
+		return t.Exchanges[len(t.Exchanges)-1].Answer
+	}
+	return t.blamed
+}
+
+// Evidence writes down what the finished check has seen.
+func (t *T) Evidence(failed bool) (kept []reports.Exchange, curl string) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	all, limit, body := t.Exchanges, keptPassing, keptPassingBody
+	if failed {
+		limit, body = keptExchanges, KeptBody
+	}
+	blamed := t.blamedAnswers()
+	kept = []reports.Exchange{}
+	for _, r := range chosen(all, blamed, limit) {
+		kept = append(kept, t.reportedExchange(r, body))
+	}
+	switch {
+	case !failed || len(all) == 0:
+	case len(blamed) > 0:
+		curl = t.curl(blamed[0])
+	default:
+		curl = t.curl(all[len(all)-1].Answer)
+	}
+	return kept, curl
+}
+
+// blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
+func (t *T) blamedAnswers() []*Response {
+	var answers []*Response
+	for _, n := range t.Findings.noted {
+		if n.Response != nil && !slices.Contains(answers, n.Response) {
+			answers = append(answers, n.Response)
+		}
+	}
+	if len(answers) == 0 && t.blamed != nil {
+		answers = append(answers, t.blamed)
+	}
+	return answers
+}
+
+// chosen are the exchanges worth keeping, in time order: the first few, those of blamed answers, and of the last ones as
+// many as there is room for.
+func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
+	if len(all) <= limit {
+		return all
+	}
+	keep := make([]bool, len(all))
+	left := limit
+	take := func(i int) {
+		if left > 0 && !keep[i] {
+			keep[i], left = true, left-1
+		}
+	}
+	for i := range limit / 4 {
+		take(i)
+	}
+	for _, a := range blamed[:min(len(blamed), limit/2)] {
+		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.Answer == a }); i >= 0 {
+			take(i)
+		}
+	}
+	for i := range slices.Backward(all) {
+		take(i)
+	}
+	var some []*exchange
+	for i, r := range all {
+		if keep[i] {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
+	a := r.Answer
+	e := reports.Exchange{
+		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
+		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)},
+	}
+	t.Body(&e.Request, []byte(a.Shown), limit)
+	if a.Err != nil {
+		e.Error = t.Redact.Text(a.Err.Error())
+	}
+	if a.Status != 0 {
+		e.Response = &reports.Message{Status: a.Status, Header: t.Shown(a.Header), DurationMS: Ms(a.Took)}
+		t.Body(e.Response, a.Body, limit)
+	}
+	if t.Upstream == nil {
+		return e
+	}
+	for _, entry := range t.Upstream.Recorder.Journal().Entries(r.since) {
+		if entry.Seq > r.until || len(e.Drupal) == keptUpstream {
+			break
+		}
+		up := reports.Upstream{At: entry.Start.UTC(), User: t.Redact.Text(entry.User), HTTP: t.Redact.Text(entry.HTTPMethod + " " + entry.Path),
+			Status: entry.Status, Fault: entry.Fault}
+		if !entry.End.IsZero() { // else it has not ended yet
+			up.DurationMS = Ms(entry.End.Sub(entry.Start))
+		}
+		if len(entry.Calls) == 0 {
+			e.Drupal = append(e.Drupal, up)
+		}
+		for _, call := range entry.Calls {
+			up.Method, up.Ran, up.Params = t.Redact.Text(call.Method), call.Ran, nil
+			if params := []byte(t.Redact.Text(string(call.Params))); len(params) <= limit && json.Valid(params) {
+				up.Params = params
+			}
+			e.Drupal = append(e.Drupal, up)
+		}
+	}
+	return e
+}
+
+func (t *T) Body(m *reports.Message, body []byte, limit int) {
+	if len(body) > limit {
+		m.Truncated = len(body) - limit
+		body = body[:limit]
+		for len(body) > 0 && m.Truncated > 0 && !utf8.Valid(body[max(0, len(body)-utf8.UTFMax):]) && !utf8.FullRune(lastRune(body)) {
+			body = body[:len(body)-1]
+			m.Truncated++
+		}
+	}
+	text := string(body)
+	if m.Truncated > 0 {
+		text, _ = strings.CutSuffix(t.Redact.Text(text+redact.Cut), redact.Cut) // half a secret may be left at the end
+	}
+	if text = t.Redact.Text(text); utf8.ValidString(text) {
+		m.Body = text
+		return
+	}
+	m.Encoding, m.Body = "base64", base64.StdEncoding.EncodeToString([]byte(text))
+}
+
+// lastRune is the tail of b from the last byte that starts a rune.
+func lastRune(b []byte) []byte {
+	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return nil
+}
+
+func (t *T) target(a *Response) string {
+	if a.RawQuery == "" {
+		return t.URL + a.Path
+	}
+	return t.URL + a.Path + "?" + a.RawQuery
+}
+
+func Ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Shown writes headers as one line each; those that carry credentials show only their scheme or their name.
+func (t *T) Shown(h http.Header) map[string]string {
+	lines := map[string]string{}
+	for name, values := range h {
+		value := strings.Join(values, ", ")
+		switch http.CanonicalHeaderKey(name) {
+		case "Authorization", "Proxy-Authorization":
+			scheme, _, _ := strings.Cut(value, " ")
+			value = scheme + " " + redact.Mark
+		case "Cookie", "Set-Cookie":
+			key, _, _ := strings.Cut(value, "=")
+			value = key + "=" + redact.Mark
+		}
+		lines[t.Redact.Text(name)] = t.Redact.Text(value)
+	}
+	return lines
+}

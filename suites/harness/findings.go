@@ -1,0 +1,208 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+)
+
+// Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
+const (
+	maxFindings   = 100
+	maxUnanswered = 3   // parts that got no answer in time
+	keptFinding   = 500 // bytes of a finding's message
+	keptNames     = 600 // bytes of the names of what else is wrong
+)
+
+// Part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
+// by what is wrong with it. "" stands for all.
+type Part struct {
+	Tool, Identity, row string
+}
+
+// findings are what the running check has noted.
+type findings struct {
+	noted      []Finding
+	Judged     []Part
+	unanswered int
+	summed     bool // the check has failed for what is noted
+}
+
+// For judges one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
+// assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
+// was found wrong is not judged again.
+func (t *T) For(who Identity, tool string, judge func()) {
+	t.apart(Part{Tool: tool, Identity: t.Lasting(who)}, judge)
+}
+
+// Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
+func (t *T) Row(who Identity, tool, name string, judge func()) {
+	t.apart(Part{tool, t.Lasting(who), name}, judge)
+}
+
+func (t *T) apart(p Part, judge func()) {
+	f := &t.Findings
+	if why := f.enough(); why != "" {
+		if f.noted[len(f.noted)-1].Subject != why {
+			f.noted = append(f.noted, Finding{Subject: why})
+		}
+		return
+	}
+	if f.Holds(p) {
+		return
+	}
+	t.blame(nil)
+	found := t.found(judge)
+	f.Judged = append(f.Judged, p)
+	if found == nil {
+		return
+	}
+	noted := found.About(p.row)
+	noted.Tool, noted.Identity, noted.Row = p.Tool, p.Identity, p.row
+	f.noted = append(f.noted, noted)
+	if noted.Response != nil && errors.Is(noted.Response.Err, ErrTimeout) {
+		f.unanswered++
+	}
+}
+
+// Each judges every answer apart from the others.
+func (t *T) Each(answers []*Response, judge func(a *Response)) {
+	for _, a := range answers {
+		t.Row(a.Who, "", a.Subject(), func() { judge(a) })
+	}
+}
+
+// EachTool judges every tool of a listing apart from the others.
+func (t *T) EachTool(list Listing, judge func(page *Response, tool Tool)) {
+	for _, page := range list.Pages {
+		for _, tool := range page.Tools() {
+			t.For(page.Who, tool.Name(), func() { judge(page, tool) })
+		}
+	}
+}
+
+// Wrong tells whether the running check has noted a fault already.
+func (t *T) Wrong() bool { return len(t.Findings.noted) > 0 }
+
+// enough says why the rest is not judged; "" as long as it is.
+func (f *findings) enough() string {
+	switch {
+	case f.unanswered >= maxUnanswered:
+		return fmt.Sprintf("%d got no answer within the time-out: the rest was not asked", f.unanswered)
+	case len(f.noted) >= maxFindings:
+		return fmt.Sprintf("%d are wrong: the rest was not judged", maxFindings)
+	}
+	return ""
+}
+
+// Holds tells whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// made for the check nobody knows which it was.
+func (f *findings) Holds(p Part) bool {
+	return slices.ContainsFunc(f.noted, func(n Finding) bool {
+		switch {
+		case n.Tool != p.Tool || n.Identity != p.Identity:
+			return false
+		case n.Row == p.row:
+			return p != Part{}
+		}
+		return (n.Row == "" || p.row == "") && p.Tool+p.Identity != ""
+	})
+}
+
+// Lasting is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
+// another one in the next run.
+func (t *T) Lasting(who Identity) string {
+	if t.Drupal != nil && t.Drupal.made(who) {
+		return ""
+	}
+	return who.String()
+}
+
+// Reported gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept
+// from its end by the harness.
+func (t *T) Reported(spec types.SpecReport) []Finding {
+	noted := t.Findings.noted
+	switch {
+	case len(noted) == 0:
+		return nil
+	case spec.State == types.SpecStateFailed && !t.Findings.summed:
+		noted = append(noted, t.Failure(spec))
+	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
+		return nil
+	}
+	all := slices.Clone(noted)
+	for i, f := range all {
+		all[i] = t.Redacted(f)
+	}
+	return all
+}
+
+// Failure is the finding that ended a failed check.
+func (t *T) Failure(spec types.SpecReport) Finding {
+	if t.failed != nil {
+		return *t.failed
+	}
+	return Finding{Subject: OneLine(spec.Failure.Message)}
+}
+
+// Redacted is a finding without secrets, of bounded length.
+func (t *T) Redacted(f Finding) Finding {
+	for _, text := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Row} {
+		*text = exact.Cut(t.Redact.Text(*text), keptFinding)
+	}
+	return f
+}
+
+// AsReported are findings as a report has them.
+func (t *T) AsReported(all []Finding) []reports.Finding {
+	told := make([]reports.Finding, len(all))
+	for i, f := range all {
+		told[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Message: f.String(), Expected: f.Expected, Actual: f.Actual}
+		if f.Response != nil {
+			told[i].Curl = t.curl(f.Response)
+		}
+	}
+	return told
+}
+
+// Whole is the message of a check with these findings: the first, and what and who else it is about.
+func Whole(all []Finding) string {
+	first := all[0]
+	if len(all) == 1 {
+		return first.String()
+	}
+	var others []string
+	for room := keptNames; len(others) < len(all)-1; {
+		name := beside(all[1+len(others)], first)
+		if room -= len(name); room < 0 && len(others) > 0 {
+			others = append(others, "…")
+			break
+		}
+		others = append(others, name)
+	}
+	return fmt.Sprintf("%s (and %d more: %s)", first, len(all)-1, strings.Join(others, ", "))
+}
+
+// beside names what a finding is about, as far as another one before it does not tell.
+func beside(f, first Finding) string {
+	name := exact.Cut(f.Row, 80)
+	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {
+		if name != "" {
+			name += " for "
+		}
+		name += fmt.Sprintf("%q", f.Tool)
+	}
+	if f.Identity != "" && (name == "" || f.Identity != first.Identity) {
+		name = strings.TrimSpace(name + " as " + f.Identity)
+	}
+	if name == "" {
+		return exact.Cut(f.String(), 160)
+	}
+	return name
+}

@@ -1,0 +1,297 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+)
+
+// MCPPath is the Streamable HTTP endpoint, below the bridge's URL.
+const MCPPath = "/mcp"
+
+// Revision is a revision of the MCP specification.
+type Revision string
+
+// The revisions that the checks speak.
+const (
+	MCP2025June     Revision = "2025-06-18"
+	MCP2025November Revision = "2025-11-25"
+	MCP2026July     Revision = "2026-07-28"
+)
+
+// Stateless tells whether a revision has no sessions: every request says who asks, and in which revision.
+func (r Revision) Stateless() bool { return r >= MCP2026July }
+
+// The members of `_meta` that every request of the stateless revision carries.
+const (
+	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+)
+
+// Session speaks MCP as one caller, in one revision. A stateless one has no id.
+type Session struct {
+	Client   Client
+	Revision Revision
+	ID       string    // of Mcp-Session-Id; "" where the bridge gave none
+	Opened   *Response // the answer to initialize, or to server/discover
+
+	last int
+}
+
+var ClientInfo = map[string]any{"name": "bridgecheck", "version": "1"}
+
+// MCP opens a session. Where that fails the session's Opened says how.
+func (c Client) MCP(ctx context.Context, revision Revision) *Session {
+	s := &Session{Client: c, Revision: revision}
+	if revision.Stateless() {
+		s.Opened = s.Call(ctx, "server/discover", nil)
+		return s
+	}
+	s.Opened = s.Call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": ClientInfo})
+	s.ID = s.Opened.Header.Get("Mcp-Session-Id")
+	if s.Opened.RPCResult() != nil {
+		s.Notify(ctx, "notifications/initialized")
+	}
+	return s
+}
+
+// Call sends a request and waits for its response, in JSON or at the end of an event stream.
+func (s *Session) Call(ctx context.Context, method string, params map[string]any) *Response {
+	s.last++
+	return s.Send(ctx, s.Message(s.last, method, params), s.Headers(method, params))
+}
+
+// Notify sends a notification.
+func (s *Session) Notify(ctx context.Context, method string) *Response {
+	return s.Send(ctx, s.Message(nil, method, nil), s.Headers(method, nil))
+}
+
+// Message is a JSON-RPC message of the revision; without an id it is a notification.
+func (s *Session) Message(id any, method string, params map[string]any) map[string]any {
+	m := map[string]any{"jsonrpc": "2.0", "method": method}
+	if id != nil {
+		m["id"] = id
+	}
+	if s.Revision.Stateless() {
+		all := map[string]any{"_meta": map[string]any{MetaVersion: string(s.Revision), metaClient: ClientInfo, MetaCapabilities: map[string]any{}}}
+		for name, value := range params {
+			all[name] = value
+		}
+		params = all
+	}
+	if params != nil {
+		m["params"] = params
+	}
+	return m
+}
+
+// Headers are those that the revision asks of a request.
+func (s *Session) Headers(method string, params map[string]any) http.Header {
+	h := http.Header{"Accept": {"application/json, text/event-stream"}}
+	if method != "initialize" {
+		h.Set("MCP-Protocol-Version", string(s.Revision))
+	}
+	if s.ID != "" {
+		h.Set("Mcp-Session-Id", s.ID)
+	}
+	if s.Revision.Stateless() {
+		h.Set("Mcp-Method", method)
+		if name, ok := params["name"].(string); ok {
+			h.Set("Mcp-Name", name)
+		}
+	}
+	return h
+}
+
+func (s *Session) Send(ctx context.Context, message map[string]any, h http.Header) *Response {
+	body := Encode(message)
+	a := s.Client.Send(ctx, Request{Method: http.MethodPost, Path: MCPPath, Header: h, Body: bytes.NewReader(body), Show: string(body),
+		Until: func(sofar []byte) bool { return message["id"] != nil && responseIn(sofar, message["id"]) != nil }})
+	a.asked = message["id"]
+	return a
+}
+
+// RPC is the JSON-RPC response in an answer: the body, or the response among the events of a stream; nil without one,
+// and where it is none to what was asked. A result must come as one of the two: clients read no other.
+func (a *Response) RPC() map[string]any {
+	var message map[string]any
+	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		message = responseIn(a.Body, a.asked)
+	} else {
+		message = a.Object()
+	}
+	if a.asked != nil && (!a.responds(message) || a.Status < 400 && kind != "text/event-stream" && kind != "application/json") {
+		return nil
+	}
+	return message
+}
+
+// responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses, or JSON-RPC
+// as no request at all, may be without the id, or with another: it may have come before the request was read.
+func (a *Response) responds(message map[string]any) bool {
+	failure, failed := message["error"].(map[string]any)
+	code := fmt.Sprint(failure["code"])
+	unread := failed && (a.Status >= 400 || message["id"] == nil && (code == "-32700" || code == "-32600"))
+	return message["jsonrpc"] == "2.0" && (unread || SameID(a.asked, message["id"]))
+}
+
+// SameID tells whether an id that was sent came back as it was, a number as a number.
+func SameID(sent, got any) bool {
+	if text, ok := sent.(string); ok {
+		return got == text
+	}
+	return exact.Equal(json.Number(fmt.Sprint(sent)), got)
+}
+
+// responseIn finds the response to an id, or the first one, in an event stream.
+func responseIn(stream []byte, id any) map[string]any {
+	for _, message := range Events(stream) {
+		_, isResult := message["result"]
+		_, isError := message["error"]
+		if (isResult || isError) && (id == nil || fmt.Sprint(message["id"]) == fmt.Sprint(id)) {
+			return message
+		}
+	}
+	return nil
+}
+
+// Events are the JSON-RPC messages of an event stream that arrived whole.
+func Events(stream []byte) []map[string]any {
+	var messages []map[string]any
+	var data []byte
+	lines := bufio.NewScanner(bytes.NewReader(stream))
+	lines.Buffer(nil, MaxResponse)
+	for lines.Scan() {
+		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(rest, []byte(" "))...), '\n')
+		}
+		if len(line) != 0 || len(data) == 0 {
+			continue
+		}
+		if v, err := exact.Parse(data); err == nil {
+			if message, ok := v.(map[string]any); ok {
+				messages = append(messages, message)
+			}
+		}
+		data = nil
+	}
+	return messages
+}
+
+// RPCResult is the result of the response; nil without one.
+func (a *Response) RPCResult() map[string]any {
+	result, _ := a.RPC()["result"].(map[string]any)
+	return result
+}
+
+// RPCCode is the code of the response's error; "" without one.
+func (a *Response) RPCCode() string {
+	failure, _ := a.RPC()["error"].(map[string]any)
+	if code, ok := failure["code"]; ok {
+		return fmt.Sprint(code)
+	}
+	return ""
+}
+
+// RPCOutcome tells in one line what came.
+func (a *Response) RPCOutcome() string {
+	if message := a.RPC(); message != nil {
+		return fmt.Sprintf("%d %s", a.Status, exact.Short(message))
+	}
+	if a.asked != nil && a.Status == http.StatusOK {
+		return fmt.Sprintf("%s (%s), no response to the id %v", a.Outcome(), a.Header.Get("Content-Type"), a.asked)
+	}
+	return a.Outcome()
+}
+
+// ListTools asks for a page.
+func (s *Session) ListTools(ctx context.Context, cursor string) *Response {
+	params := map[string]any{}
+	if cursor != "" {
+		params["cursor"] = cursor
+	}
+	return s.Call(ctx, "tools/list", params)
+}
+
+// McpListing is every page of tools/list. Fault says why it ended early.
+type McpListing struct {
+	Pages []*Response
+	Tools []Tool
+	Fault Finding
+}
+
+func (l McpListing) Names() []string {
+	names := make([]string, len(l.Tools))
+	for i, t := range l.Tools {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// ListAllTools follows the cursors to the end.
+func (s *Session) ListAllTools(ctx context.Context) McpListing {
+	var l McpListing
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page := s.ListTools(ctx, cursor)
+		l.Pages = append(l.Pages, page)
+		result := page.RPCResult()
+		tools, ok := result["tools"].([]any)
+		if !ok {
+			l.Fault = Mismatch(page.Subject(), "a page of tools", page.RPCOutcome())
+			return l
+		}
+		for _, t := range tools {
+			if t, ok := t.(map[string]any); ok {
+				l.Tools = append(l.Tools, t)
+			}
+		}
+		next, ok := result["nextCursor"].(string)
+		if !ok {
+			return l
+		}
+		if seen[next] || len(l.Pages) == MaxPages {
+			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q after %d pages", next, len(l.Pages)))
+			return l
+		}
+		seen[next] = true
+		cursor = next
+	}
+}
+
+// CallTool runs a tool.
+func (s *Session) CallTool(ctx context.Context, name string, arguments any) *Response {
+	return s.Call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
+}
+
+// ListedByMCP names the tools that MCP shows the caller now, in any revision.
+func (c Client) ListedByMCP(ctx context.Context) []string {
+	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
+		if s := c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+			return s.ListAllTools(ctx).Names()
+		}
+	}
+	return nil
+}
+
+// AnyMCP opens a session in one of the revisions; nil where none opens.
+func (c Client) AnyMCP(ctx context.Context) *Session {
+	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
+		if revision.Stateless() && !c.T.Claims("mcp-2026") {
+			continue
+		}
+		if s := c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+			return s
+		}
+	}
+	return nil
+}

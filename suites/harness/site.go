@@ -1,0 +1,249 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
+// it: seen is asked again and again, at most for the discovery TTL and some slack. Where the bridge goes on showing the
+// old site, the check is not testable: fresh/ttl-expiry judges that.
+func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
+	t.Replace(ctx, site)
+	t.AwaitShown(ctx, "the site "+site.Name, seen)
+}
+
+// Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. Where
+// nobody knows how long the bridge may show the old one, the check is not testable.
+func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
+	if t.DiscoveryTTL == 0 {
+		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+	}
+	before, listed := t.Drupal.Site(), t.Listed(ctx)
+	other := *site
+	other.Auth = before.Auth // callers sign in as before
+	t.Drupal.Mock.SetSite(&other)
+	Cleanup(func(ctx context.Context) {
+		t.Drupal.Mock.SetSite(before)
+		t.Await(ctx, func() bool { return sameInAnyOrder(t.Listed(ctx), listed) })
+	})
+}
+
+// Listed names the tools that the agent is shown now, by MCP where there is nothing else; none where there is no list.
+func (t *T) Listed(ctx context.Context) []string {
+	if !t.Claims("tools") {
+		return t.As(Agent).ListedByMCP(ctx)
+	}
+	return t.As(Agent).ListAll(ctx).Names()
+}
+
+// Visible lists the names of the tools that the bridge must show the caller, in the site's order.
+func (t *T) Visible(who Identity) []string {
+	site := t.Drupal.Site()
+	user, ok := site.User(string(who))
+	if !ok {
+		return nil
+	}
+	var names []string
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		shown := t.Claims("visibility-broad") || site.Holds(user, fixtures.UseJSONRPC) && site.MayRun(user, m)
+		if shown && t.Exposed(m) {
+			names = append(names, t.ToolName(m.ID))
+		}
+	}
+	return names
+}
+
+// Exposed tells whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
+func (t *T) Exposed(m *fixtures.Method) bool {
+	if t.Claims("exposure-patterns") {
+		return t.Patterns.Exposes(m.ID)
+	}
+	return m.MCP != nil
+}
+
+// ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that
+// the contract foretells: mapping/name-underscored judges those.
+func (t *T) ToolName(id string) string {
+	if !t.Claims("naming-underscore") {
+		return id
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// UserOf looks an account up that is known to exist.
+func UserOf(site *fixtures.Site, who Identity) *fixtures.User {
+	user, _ := site.User(string(who))
+	return user
+}
+
+// sameInAnyOrder tells whether two lists hold the same names.
+func sameInAnyOrder(one, two []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(one)), slices.Sorted(slices.Values(two)))
+}
+
+// Recorder keeps a journal of what reaches a site, and makes the site misbehave: the mock is one itself, and so is a
+// recording proxy before a real one.
+type Recorder interface {
+	Journal() *mockdrupal.Journal
+	Arm(mockdrupal.Fault) (disarm func(), err error)
+}
+
+// Upstream is the wire between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
+// seen nothing.
+type Upstream struct {
+	Recorder Recorder
+	since    int64 // journal position at which the running check began
+}
+
+// Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
+func (u *Upstream) Mark() { u.since = u.Last() }
+
+// Journal lists the requests that reached the site since the check began or the last Mark.
+func (u *Upstream) Journal() []mockdrupal.Entry { return u.Recorder.Journal().Entries(u.since) }
+
+// Calls lists the JSON-RPC calls in the journal, of the given methods or of all.
+func (u *Upstream) Calls(methods ...string) []mockdrupal.Call {
+	var calls []mockdrupal.Call
+	for _, entry := range u.Journal() {
+		for _, call := range entry.Calls {
+			if len(methods) == 0 || slices.Contains(methods, call.Method) {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
+// Runs lists the calls whose method ran.
+func (u *Upstream) Runs(methods ...string) []mockdrupal.Call {
+	return slices.DeleteFunc(u.Calls(methods...), func(c mockdrupal.Call) bool { return !c.Ran })
+}
+
+// Arm makes the site misbehave for the rest of the running check, or until disarm is called.
+func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
+	disarm, err := u.TryArm(fault)
+	if err != nil {
+		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+	}
+	return disarm
+}
+
+// TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
+func (u *Upstream) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
+	if disarm, err = u.Recorder.Arm(fault); err == nil {
+		Cleanup(func(context.Context) { disarm() })
+	}
+	return disarm, err
+}
+
+func (u *Upstream) Last() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.Recorder.Journal().Last()
+}
+
+// Drupal is a wire with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
+// through it is undone when the check ends.
+type Drupal struct {
+	*Upstream
+	Mock     *mockdrupal.Drupal
+	users    atomic.Int64
+	accounts sync.Map // Identity → true: those of NewUsers
+	sessions sync.Map // Identity → cookie
+}
+
+// Session is the cookie of an account's session, one for the whole run.
+func (d *Drupal) Session(who Identity) string {
+	if cookie, open := d.sessions.Load(who); open {
+		return cookie.(string)
+	}
+	cookie, _ := d.sessions.LoadOrStore(who, d.Mock.OpenSession(string(who)))
+	return cookie.(string)
+}
+
+// Site is the site as it is served now.
+func (d *Drupal) Site() *fixtures.Site { return d.Mock.Site() }
+
+// NewUser creates an account that no bridge has seen yet, with the given permissions, for the running check.
+func (d *Drupal) NewUser(permissions ...string) Identity { return d.NewUsers(1, permissions...)[0] }
+
+// NewUsers creates n such accounts.
+func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
+	created := make([]Identity, n)
+	d.ChangePeople(func(site *fixtures.Site) {
+		uid := 0
+		for _, u := range site.Users {
+			uid = max(uid, u.UID)
+		}
+		for i := range created {
+			name := fmt.Sprintf("check%d", d.users.Add(1))
+			created[i] = Identity(name)
+			d.accounts.Store(created[i], true)
+			site.Roles = append(site.Roles, fixtures.Role{ID: name, Permissions: permissions})
+			site.Users = append(site.Users, fixtures.User{UID: uid + 1 + i, Name: name, Password: name + "-pass", Roles: []string{name},
+				Tokens: []fixtures.Token{{Value: name + "-token"}}})
+		}
+	})
+	return created
+}
+
+// made tells whether an account is one of NewUser.
+func (d *Drupal) made(who Identity) bool {
+	_, ok := d.accounts.Load(who)
+	return ok
+}
+
+// Permit changes what an account of NewUser holds.
+func (d *Drupal) Permit(who Identity, permissions ...string) {
+	d.ChangePeople(func(site *fixtures.Site) {
+		for i := range site.Roles {
+			if site.Roles[i].ID == string(who) {
+				site.Roles[i].Permissions = permissions
+			}
+		}
+	})
+}
+
+// ChangePeople alters the site's roles and users under the bridge's feet. New accounts stay: bridges may remember them,
+// and nobody else does.
+func (d *Drupal) ChangePeople(alter func(*fixtures.Site)) {
+	site := d.Site().ClonePeople()
+	alter(site)
+	d.Mock.SetSite(site)
+}
+
+// Discoveries lists the discovery requests in the journal.
+func (d *Drupal) Discoveries() []mockdrupal.Entry {
+	return slices.DeleteFunc(d.Journal(), func(e mockdrupal.Entry) bool { return !strings.HasPrefix(e.Path, "/jsonrpc/methods") })
+}
+
+// Permissions are those that an account of the site holds through its roles.
+func (t *T) Permissions(who Identity) []string {
+	site := t.Drupal.Site()
+	user := UserOf(site, who)
+	var held []string
+	for _, role := range site.Roles {
+		for _, p := range role.Permissions {
+			if site.Holds(user, p) && !slices.Contains(held, p) {
+				held = append(held, p)
+			}
+		}
+	}
+	return held
+}

@@ -1,0 +1,120 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+)
+
+// Hostname is the bridge's, without a port.
+func (t *T) Hostname() string {
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// Bridge is the target as one check sees it, with all that the check sends and finds.
+type T struct {
+	*Environment
+
+	inCheck   bool // a spec is running, so that Skip has something to end
+	Mu        sync.Mutex
+	judging   bool // the check has not come to its clean-up
+	Exchanges []*exchange
+	blamed    *Response
+	Findings  findings
+	failed    *Finding // that ended the check
+	apartNow  bool     // a part of the check is running: its finding does not end the check
+}
+
+// Cleanup undoes something when the running check has ended.
+func Cleanup(undo func(context.Context)) {
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { undo(ctx) })
+}
+
+// Claims tells whether the bridge claims a capability.
+func (e *Environment) Claims(capability string) bool { return slices.Contains(e.Claimed, capability) }
+
+// As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
+func (t *T) As(who Identity) Client {
+	creds, ok := t.CredentialsOf(who)
+	if !ok {
+		NotTestable(fmt.Sprintf("there are no credentials for %s", who))
+	}
+	return Client{T: t, Who: who, Creds: creds}
+}
+
+// With gives a client that signs in with credentials of the check's own making; name stands in the evidence.
+func (t *T) With(name Identity, creds Credentials) Client {
+	for _, secret := range creds.Secrets() {
+		if !t.isName(secret) { // a wrong password may be somebody's name, which messages need
+			t.Redact.Add(secret)
+		}
+	}
+	return Client{T: t, Who: name, Creds: creds}
+}
+
+// isName tells whether a text is the name of an account of the site.
+func (t *T) isName(text string) bool {
+	if t.Drupal == nil {
+		return false
+	}
+	_, ok := t.Drupal.Site().User(text)
+	return ok
+}
+
+func (t *T) CredentialsOf(who Identity) (Credentials, bool) {
+	if creds, ok := t.Credentials[who]; ok {
+		return creds, true
+	}
+	if who == Anonymous {
+		return Credentials{}, true
+	}
+	if t.Drupal == nil {
+		return Credentials{}, false
+	}
+	user, ok := t.Drupal.Site().User(string(who))
+	if !ok {
+		return Credentials{}, false
+	}
+	creds := Credentials{User: user.Name, Password: user.Password}
+	switch {
+	case t.Claims("auth-basic"):
+	case t.Claims("auth-bearer") && len(user.Tokens) > 0:
+		creds = Credentials{Token: user.Tokens[0].Value}
+	case t.Claims("auth-cookie"):
+		creds = Credentials{Cookie: t.Drupal.Session(who)}
+	}
+	t.Redact.Add(creds.Secrets()...)
+	return creds, true
+}
+
+// begin starts a check.
+func (r *Environment) begin() *T {
+	if r.Upstream != nil {
+		r.Upstream.Mark()
+	}
+	r.Running = &T{Environment: r, inCheck: true, judging: true}
+	return r.Running
+}
+
+// cleansUp tells that the running check has judged: what is sent to clean up shows nothing of the clause.
+func (t *T) cleansUp() {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.judging = false
+}
+
+// TakenBy is the tool that was asked to take what was made up for the inputSchema that it shows.
+type TakenBy struct {
+	Tool string
+	Made *generate.Maker
+}

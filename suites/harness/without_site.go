@@ -1,0 +1,56 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+)
+
+// Invocation is a call that a run without a mock may make.
+type Invocation struct {
+	Tool      string
+	Identity  Identity
+	Arguments fixtures.Raw // a JSON object; nil: {}
+	Status    int          // that it must answer; 0: 200
+	Result    fixtures.Raw // that it must give; nil: any
+}
+
+// What makes a clause of both wires testable where the mock is not behind the bridge.
+const (
+	needsUpstream = "it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)"
+	NeedsRecorder = "it needs to see what reaches the site: put the mock Drupal behind the bridge (--mock-listen or --exec), or a recording proxy before the site (--drupal-proxy)"
+	needsSite     = "the site's methods are not known: put the mock Drupal there (--mock-listen or --exec)"
+)
+
+// withoutMock gives what checks a clause in a run without a mock. Where nothing does, the clause is not testable.
+func (t *T) withoutMock(c Check) func(context.Context, *T) {
+	switch {
+	case c.WithoutSite != nil:
+		return c.WithoutSite
+	case t.Upstream != nil && c.Sees == Journal:
+		return c.Run
+	case c.Sees == Journal:
+		NotTestable(NeedsRecorder)
+	case t.Upstream != nil:
+		NotTestable(needsSite)
+	}
+	NotTestable(needsUpstream)
+	return nil
+}
+
+// Succeeds tells whether the call is one that has to work.
+func (i Invocation) Succeeds() bool { return i.Status == 0 || i.Status == http.StatusOK }
+
+// Body is the call as invoke takes it.
+func (i Invocation) Body() []byte {
+	arguments := json.RawMessage(i.Arguments)
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	return Encode(map[string]any{"name": i.Tool, "arguments": arguments})
+}
+
+// AsAgent is a call of the agent's without arguments.
+func AsAgent(tool string) Invocation { return Invocation{Tool: tool, Identity: Agent} }

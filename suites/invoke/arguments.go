@@ -1,0 +1,134 @@
+package invoke
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Arguments that break what the tool shows as its inputSchema.
+func invalidArguments400(ctx context.Context, t *harness.T) {
+	for _, c := range scenario.BrokenArguments(ctx, t) {
+		refusal := match.BeRefused(400, "invalid_params")
+		if len(c.Value.(map[string]any)) == 0 {
+			refusal = match.HaveStatus(400) // invoke/empty-arguments judges the code for {}
+		}
+		kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
+		t.For(harness.Agent, c.Name, func() {
+			put := putArguments(ctx, t, c.Name)
+			r, note := smallest(t, c.Case, kind, c.Fault, put(c.Value), put, refusal)
+			t.Expect(r).To(refusal, note)
+			t.Expect(r).To(match.HaveRunNothing(), note)
+		})
+	}
+}
+
+func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
+	var single, several []scenario.ToolCase
+	for _, tool := range scenario.StrictTools(ctx, t, scenario.Well...) {
+		wrong := tool.WrongTypes()
+		for _, c := range wrong {
+			single = append(single, scenario.ToolCase{StrictTool: tool, Case: c})
+		}
+		if len(wrong) > 1 {
+			several = append(several, scenario.ToolCase{StrictTool: tool, Case: generate.Case{What: severalAtOnce, Value: allBroken(tool, wrong)}})
+		}
+	}
+	judged := 0
+	for _, c := range slices.Concat(scenario.Fairly(t, single, t.Cases*4/5), scenario.Fairly(t, several, t.Cases/5)) {
+		t.For(harness.Agent, c.Name, func() {
+			r := t.As(harness.Agent).Invoke(ctx, c.Name, c.Value)
+			if r.Status != 400 {
+				return // invoke/invalid-arguments-400 judges that
+			}
+			judged++
+			told := NameParameter(c.Parameter())
+			if c.What == severalAtOnce {
+				told = NameAll(wrongNames(c.StrictTool))
+			}
+			t.Expect(r).To(told, c.What)
+		})
+	}
+	if judged == 0 {
+		harness.NotTestable("no invalid argument is refused with 400 (invoke/invalid-arguments-400 judges that)")
+	}
+}
+
+// severalAtOnce is what is wrong with arguments of which several parameters are.
+const severalAtOnce = "several at once"
+
+// allBroken are arguments in which every parameter that can have a wrong type has one.
+func allBroken(t scenario.StrictTool, wrong []generate.Case) map[string]any {
+	arguments := maps.Clone(t.Plain().(map[string]any))
+	for _, c := range wrong {
+		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]
+	}
+	return arguments
+}
+
+// wrongNames are the parameters that can have a wrong type.
+func wrongNames(t scenario.StrictTool) []string {
+	var names []string
+	for _, c := range t.WrongTypes() {
+		names = append(names, c.Parameter())
+	}
+	return names
+}
+
+// NameParameter matches a refusal whose error.data says which parameter was wrong, what was expected and what was
+// received: as an object of these members, or a list of such.
+func NameParameter(name string) OmegaMatcher {
+	return match.Meet(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *harness.Response) string {
+		for _, detail := range details(ErrorData(a)) {
+			said, _ := detail["parameter"].(string)
+			_, expected := detail["expected"]
+			_, received := detail["received"]
+			if strings.Contains(said, name) && expected && received {
+				return ""
+			}
+		}
+		return "error.data " + exact.Short(ErrorData(a))
+	})
+}
+
+// details are all objects in an error's data, itself first.
+func details(data any) []map[string]any {
+	switch data := data.(type) {
+	case map[string]any:
+		all := []map[string]any{data}
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			all = append(all, details(data[name])...)
+		}
+		return all
+	case []any:
+		var all []map[string]any
+		for _, item := range data {
+			all = append(all, details(item)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// NameAll matches a refusal whose error.data names every one of the parameters.
+func NameAll(names []string) OmegaMatcher {
+	return match.Meet(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *harness.Response) string {
+		said := match.Texts(ErrorData(a))
+		for _, name := range names {
+			if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, name) }) {
+				return fmt.Sprintf("nothing of %s in %s", name, exact.Short(ErrorData(a)))
+			}
+		}
+		return ""
+	})
+}

@@ -1,0 +1,209 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Who is refused, and how a method fails.
+func hidden404(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
+	if r := t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{}); r.Status != http.StatusNotFound {
+		harness.NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
+	}
+
+	for _, hidden := range scenario.HiddenMethods(t) {
+		t.For(harness.Agent, hidden, func() {
+			t.Drupal.Mark()
+			r := t.As(harness.Agent).Invoke(ctx, hidden, harness.Args{})
+			t.Expect(r).To(match.BeUnknown(scenario.InvokeWith(t.As(harness.Agent), harness.Args{}), ctx, hidden))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
+}
+
+func denied(ctx context.Context, t *harness.T) {
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	t.As(harness.Agent).Invoke(ctx, denied, harness.Args{}).MustSucceed()
+
+	t.For(harness.Discoverer, denied, func() {
+		t.Drupal.Mark()
+		r := t.As(harness.Discoverer).Invoke(ctx, denied, harness.Args{})
+		t.Expect(r).To(match.BeRefusedWith(403, 404))
+		t.Expect(r).To(match.HaveRunNothing())
+	})
+
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	t.As(who).List(ctx)
+	t.As(who).Invoke(ctx, denied, harness.Args{}).MustSucceed()
+	t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Row(who, denied, "after the permission went", func() {
+		t.Drupal.Mark()
+		r := t.As(who).Invoke(ctx, denied, harness.Args{})
+		t.Expect(r).To(match.BeRefusedWith(403, 404))
+		t.Expect(r).To(match.HaveRunNothing())
+	})
+}
+
+func deniedClear(ctx context.Context, t *harness.T) {
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	t.As(harness.Agent).Invoke(ctx, denied, harness.Args{}).MustSucceed()
+	if !slices.Contains(t.As(harness.Discoverer).MustListAll(ctx).Names(), denied) {
+		harness.NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
+	}
+
+	r := t.As(harness.Discoverer).Invoke(ctx, denied, harness.Args{})
+	t.Expect(r).To(match.BeRefused(403, "access_denied"))
+	t.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+}
+
+func executionError500(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
+
+	for _, tool := range scenario.Failing(t) {
+		t.For(harness.Agent, tool.Name, func() {
+			r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			t.Expect(r).To(match.BeRefused(500, "execution_error"))
+			t.Expect(r).To(match.SayInMessage(tool.Fails().Message))
+		})
+	}
+}
+
+func errorDataKept(ctx context.Context, t *harness.T) {
+	judged := 0
+	for _, tool := range scenario.Failing(t) {
+		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		if r.Status != http.StatusInternalServerError {
+			continue // invoke/execution-error-500 judges that
+		}
+		judged++
+		t.For(harness.Agent, tool.Name, func() { t.Expect(r).To(KeepErrorData(tool.Fails())) })
+	}
+	if judged == 0 {
+		harness.NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
+	}
+}
+
+func semanticInvalid400(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
+	judged := 0
+	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Fail) {
+		if tool.Fails().Code == scenario.RPCInvalidParams {
+			judged++
+			t.For(harness.Agent, tool.Name, func() {
+				t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(400, "invalid_params"))
+			})
+		}
+	}
+	if judged == 0 {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that answers -32602 itself")
+	}
+}
+
+func noTraceLeak(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
+	judged := 0
+	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Throw, fixtures.Fail) {
+		planted := canaries(tool.Method)
+		if len(planted) == 0 {
+			continue
+		}
+		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		if !r.IsError() {
+			continue // invoke/execution-error-500 judges that
+		}
+		judged++
+		t.For(harness.Agent, tool.Name, func() {
+			t.Expect(r).NotTo(HoldAny(planted))
+			if t.Claims("mcp") {
+				if told := callByMCP(ctx, t.As(harness.Agent), tool.Name, tool.Arguments); told != nil {
+					t.Expect(told).NotTo(HoldAny(planted), "over MCP")
+				}
+			}
+		})
+		t.For(harness.Admin, tool.Name, func() { t.Expect(t.As(harness.Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
+	}
+	if judged == 0 {
+		harness.NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
+	}
+}
+
+// KeepErrorData matches a refusal that keeps the JSON-RPC error's code and data in its own data. What PHP wrote into
+// the data of a -32603 is to be withheld.
+func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
+	expected := fmt.Sprintf("error.data.jsonrpc_code %d", e.Code)
+	withheld := e.Code == scenario.RPCInternalError
+	if e.Data != nil && !withheld {
+		expected += " and jsonrpc_data " + exact.Cut(string(e.Data), 100)
+	}
+	return match.Meet(expected, func(a *harness.Response) string {
+		data, _ := ErrorData(a).(map[string]any)
+		if exact.Diff(json.Number(strconv.Itoa(e.Code)), data["jsonrpc_code"]) != "" {
+			return "error.data " + exact.Short(ErrorData(a))
+		}
+		kept, there := data["jsonrpc_data"]
+		switch {
+		case withheld && there && kept != nil:
+			return "PHP's own text in jsonrpc_data: " + exact.Short(kept)
+		case withheld || e.Data == nil:
+			return ""
+		}
+		want, err := exact.Parse(e.Data)
+		if err != nil {
+			return ""
+		}
+		if d := exact.Diff(want, kept); d != "" {
+			return "another jsonrpc_data " + d
+		}
+		return ""
+	})
+}
+
+// canaries are the words in a method's exception, or in the data of its internal error, that only the site can have
+// written: paths, classes, addresses, credentials, and words that say so themselves.
+func canaries(m *fixtures.Method) []string {
+	text := m.Behaviour.Text
+	if e := m.Behaviour.Error; e != nil && e.Code == scenario.RPCInternalError {
+		text = string(e.Data)
+	}
+	var found []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n\t\"'(),;<>", r) }) {
+		if strings.Contains(word, "CANARY") || len(word) > 8 && strings.ContainsAny(word, `/\:@=#`) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// HoldAny matches an answer that holds one of the words, as they stand or as JSON escapes them, in a header or its body.
+func HoldAny(words []string) OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to hold what the site said to itself", Test: func(a *harness.Response) (string, bool) {
+		for _, word := range words {
+			if match.HoldsText(a, word) {
+				return fmt.Sprintf("%q in it: %s", word, a.Outcome()), true
+			}
+		}
+		return "", false
+	}}
+}
+
+// SpeakOf matches a refusal whose message has one of the words in it, in any case.
+func SpeakOf(words ...string) OmegaMatcher {
+	return match.Matching("a message with one of "+strings.Join(words, ", "), func(a *harness.Response) bool {
+		message := strings.ToLower(a.Message())
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
+	})
+}

@@ -1,0 +1,272 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// What a body must be, and by which verb it must come.
+func malformedJSON(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+
+	for _, c := range malformedBodies {
+		t.Row(harness.Agent, "", c.what, func() {
+			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json"))
+		})
+	}
+}
+
+func bodyNotObject(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+
+	for _, c := range notObjects {
+		t.Row(harness.Agent, "", c.what, func() {
+			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json", "missing_parameter"))
+		})
+	}
+}
+
+func missingName(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+
+	for _, c := range notNames {
+		t.Row(harness.Agent, "", c.what, func() {
+			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "missing_parameter"))
+		})
+	}
+	t.Row(harness.Agent, "", "an empty name", func() {
+		empty := t.As(harness.Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
+		t.Expect(empty).To(match.Matching("400 missing_parameter, or 404", func(a *harness.Response) bool {
+			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
+		}))
+	})
+}
+
+func missingArguments(ctx context.Context, t *harness.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+
+	for _, c := range notArguments {
+		body := strings.ReplaceAll(c.body, `"TOOL"`, string(harness.Encode(call.Tool)))
+		t.Row(call.Identity, "", c.what, func() {
+			t.Expect(t.As(call.Identity).InvokeBody(ctx, []byte(body))).To(match.BeRefused(400, "missing_parameter", "invalid_params"))
+		})
+	}
+}
+
+func unknown404(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+
+	t.For(harness.Agent, scenario.NoSuchTool, func() {
+		t.Expect(t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
+	})
+	call, ok := scenario.Harmless(ctx, t)
+	if !ok {
+		return // a name close to that of an existing tool may run it
+	}
+	listed := t.As(harness.Agent).MustListAll(ctx).Names()
+	for what, name := range harness.InOrder(scenario.OtherSpellings(call.Tool)) {
+		if !slices.Contains(listed, name) {
+			t.Row(call.Identity, "", what, func() {
+				t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
+			})
+		}
+	}
+	for what, name := range harness.InOrder(scenario.UncleanSpellings(call.Tool)) {
+		t.Row(call.Identity, "", what, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeClientError()) })
+	}
+	for _, name := range scenario.OddNames {
+		if !slices.Contains(listed, name) {
+			t.For(call.Identity, name, func() {
+				t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
+			})
+		}
+	}
+}
+
+func postOnly(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+	name := scenario.NoSuchTool
+	if call, ok := scenario.Harmless(ctx, t); ok {
+		name = call.Tool
+	}
+	for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
+		body := string(harness.Encode(map[string]any{"name": name, "arguments": harness.Args{}}))
+		for what, r := range harness.InOrder(map[string]harness.Request{
+			"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
+			"with a body":    {Body: strings.NewReader(body), Show: body},
+		}) {
+			r.Method, r.Path = verb, harness.InvokePath
+			t.Row(harness.Agent, "", verb+" "+what, func() {
+				t.Mark()
+				answer := t.As(harness.Agent).Send(ctx, r)
+				t.Expect(answer).To(match.HaveStatus(405))
+				t.Expect(answer).To(match.HaveRunNothing())
+			})
+		}
+	}
+}
+
+func largeBody(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+	agent := t.As(harness.Agent)
+	const mega = 1 << 20
+
+	tool, parameter := broadTool(ctx, t)
+	large := func() *harness.Response {
+		return agent.Invoke(ctx, tool, harness.Args{parameter: [][]string{{strings.Repeat("x", mega)}}})
+	}
+	r := large()
+	for range 2 {
+		if r.Status == http.StatusGatewayTimeout { // the site took too long for it
+			r = large()
+		}
+	}
+	t.Row(harness.Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(BeTakenOrTooLarge(tool)) })
+	mustTakeInvokes(ctx, t)
+
+	t.Row(harness.Agent, "", "64 MiB", func() {
+		t.Expect(scenario.SendHuge(ctx, agent)).To(BeTurnedAwayForSize())
+		t.Expect(servesOn(ctx, t)).To(harness.BeNone(), "the next request")
+	})
+	mustTakeInvokes(ctx, t)
+
+	const deep = 10_000
+	nested := `{"name":` + string(harness.Encode(tool)) + `,"arguments":{` + string(harness.Encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
+	t.Row(harness.Agent, "", "arguments nested 10,000 deep", func() {
+		t.Expect(agent.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
+			To(match.BeClientError())
+		t.Expect(servesOn(ctx, t)).To(harness.BeNone(), "the next request")
+	})
+}
+
+func duplicateMembers(ctx context.Context, t *harness.T) {
+	mustTakeInvokes(ctx, t)
+
+	name := string(harness.Encode(scenario.NoSuchTool))
+	if call, ok := scenario.Harmless(ctx, t); ok {
+		name = string(harness.Encode(call.Tool))
+	}
+	for what, body := range harness.InOrder(map[string]string{
+		"two names":     `{"name":"` + scenario.NoSuchTool + `","name":` + name + `,"arguments":{}}`,
+		"one escaped":   `{"name":"` + scenario.NoSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
+		"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
+	}) {
+		t.Row(harness.Agent, "", what, func() { t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(body))).To(match.HaveStatus(400)) })
+	}
+	if t.Drupal == nil {
+		return
+	}
+	tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), `{"a":2}`)
+	if !ok {
+		return
+	}
+	within := `{"name":` + string(harness.Encode(tool.Name)) + `,"arguments":{` + string(harness.Encode(parameter)) + `:{DUPLICATE"a":2}}}`
+	t.As(harness.Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", "", 1))).MustSucceed()
+	t.Row(harness.Agent, "", "two members of an argument", func() {
+		t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(strings.Replace(within, "DUPLICATE", `"a":1,`, 1)))).To(match.HaveStatus(400))
+	})
+}
+
+// wrongBody is a request's body by what is wrong with it.
+type wrongBody struct{ what, body string }
+
+// malformedBodies are bodies that are no JSON.
+var malformedBodies = []wrongBody{
+	{"an empty body", ""},
+	{"blanks alone", " \n"},
+	{"words", "name=" + scenario.NoSuchTool},
+	{"a body cut short", `{"name":"` + scenario.NoSuchTool + `","arguments":{}`},
+	{"a body cut in a string", `{"name":"no.su`},
+	{"trailing garbage", `{"name":"` + scenario.NoSuchTool + `","arguments":{}} x`},
+	{"two documents", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a byte order mark", "\xef\xbb\xbf" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"invalid UTF-8 in the name", `{"name":"no.such.` + "\xff\xfe" + `","arguments":{}}`},
+	{"invalid UTF-8 in the arguments", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":"` + "\xc3\x28" + `"}}`},
+	{"single quotes", `{'name':'` + scenario.NoSuchTool + `','arguments':{}}`},
+	{"a trailing comma", `{"name":"` + scenario.NoSuchTool + `","arguments":{},}`},
+	{"NaN", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":NaN}}`},
+	{"a comment", `{"name":"` + scenario.NoSuchTool + `",/* none */"arguments":{}}`},
+	{"a line of comment", `{"name":"` + scenario.NoSuchTool + `",` + "\n// none\n" + `"arguments":{}}`},
+	{"a member name without quotes", `{name:"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a line break within a string", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":"a` + "\n" + `b"}}`},
+	{"a number that starts with a zero", `{"name":"` + scenario.NoSuchTool + `","arguments":{"x":007}}`},
+	{"a no-break space before it", "\u00a0" + `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a NUL behind it", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}` + "\x00"},
+}
+
+// notObjects are JSON documents that are no object.
+var notObjects = []wrongBody{
+	{"an empty list", `[]`},
+	{"a list of calls", `[{"name":"` + scenario.NoSuchTool + `","arguments":{}}]`},
+	{"a string", `"name"`},
+	{"a number", `5`},
+	{"true", `true`},
+	{"null", `null`},
+}
+
+// notNames are calls without a name that could be one.
+var notNames = []wrongBody{
+	{"no name", `{"arguments":{}}`},
+	{"an empty object", `{}`},
+	{"another member", `{"tool":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a number", `{"name":5,"arguments":{}}`},
+	{"zero", `{"name":0,"arguments":{}}`},
+	{"null", `{"name":null,"arguments":{}}`},
+	{"a list", `{"name":["` + scenario.NoSuchTool + `"],"arguments":{}}`},
+	{"an empty list", `{"name":[],"arguments":{}}`},
+	{"an object", `{"name":{"name":"` + scenario.NoSuchTool + `"},"arguments":{}}`},
+	{"true", `{"name":true,"arguments":{}}`},
+	{"false", `{"name":false,"arguments":{}}`},
+}
+
+// notArguments are calls of TOOL without arguments that could be some.
+var notArguments = []wrongBody{
+	{"no arguments", `{"name":"TOOL"}`},
+	{"null", `{"name":"TOOL","arguments":null}`},
+	{"a string", `{"name":"TOOL","arguments":"{}"}`},
+	{"an empty string", `{"name":"TOOL","arguments":""}`},
+	{"a number", `{"name":"TOOL","arguments":5}`},
+	{"zero", `{"name":"TOOL","arguments":0}`},
+	{"true", `{"name":"TOOL","arguments":true}`},
+	{"false", `{"name":"TOOL","arguments":false}`},
+	{"a list", `{"name":"TOOL","arguments":["x",2]}`},
+}
+
+// broadTool is a tool that may be run and a parameter of it that takes any value; where there is none, a tool that does
+// not exist.
+func broadTool(ctx context.Context, t *harness.T) (name, parameter string) {
+	if t.Drupal != nil {
+		if tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), `[["x"]]`); ok {
+			return tool.Name, parameter
+		}
+	}
+	return scenario.NoSuchTool, "x"
+}
+
+// BeTakenOrTooLarge matches the answer to a large invoke: it works (a tool that is not there is told so), or 413.
+func BeTakenOrTooLarge(tool string) OmegaMatcher {
+	return match.Matching("a success or 413", func(a *harness.Response) bool {
+		return a.Status == http.StatusRequestEntityTooLarge || a.Status != 0 && !a.IsError() ||
+			tool == scenario.NoSuchTool && a.Status == http.StatusNotFound
+	})
+}
+
+// BeTurnedAwayForSize matches the answer to a body that is far too large: 413, 400, or a connection that was closed.
+func BeTurnedAwayForSize() OmegaMatcher {
+	return match.Matching("413, 400 or a closed connection", func(a *harness.Response) bool {
+		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusBadRequest ||
+			a.Status == 0 && !errors.Is(a.Err, harness.ErrTimeout)
+	})
+}

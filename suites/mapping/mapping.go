@@ -1,0 +1,530 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area mapping.
+var Checks = []harness.Check{
+	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
+	{ID: "mapping/name-underscored", Sees: harness.Site, Run: nameUnderscored},
+	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
+	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},
+	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Run: annotationsFromAttribute},
+	{ID: "mapping/output-schema", Sees: harness.Site, Run: outputSchema},
+	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
+	{ID: "mapping/no-params-object", Sees: harness.Site, Run: noParamsObject},
+	{ID: "mapping/properties-complete", Sees: harness.Site, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Site, Run: paramDescription},
+	{ID: "mapping/required-exact", Sees: harness.Site, Run: requiredExact},
+	{ID: "mapping/factory-params", Sees: harness.Site, Run: factoryParams},
+	{ID: "mapping/by-position", Sees: harness.Site, Run: byPosition},
+	{ID: "mapping/language", Sees: harness.Site, Run: language},
+}
+
+func nameIsID(ctx context.Context, t *harness.T) {
+	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
+	t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
+		t.Expect(page).To(match.HoldTool(tool, "the id of its method as `name`", func(tool harness.Tool) string {
+			if _, ok := t.Drupal.Site().Method(tool.Name()); !ok && tool.Name() != "" {
+				return "no such id"
+			}
+			return ""
+		}))
+	})
+	for _, m := range scenario.MustShow(t, harness.Agent) {
+		t.For(harness.Agent, m.ID, func() { t.Expect(list).To(NameRight(t, m)) })
+	}
+}
+
+func nameUnderscored(ctx context.Context, t *harness.T) {
+	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
+	t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
+		t.Expect(page).To(match.HoldTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", func(tool harness.Tool) string { return underscoreFault(t, tool) }))
+	})
+	t.Expire()
+	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(HaveNamesOf(list))
+	t.EachTool(list, func(_ *harness.Response, tool harness.Tool) {
+		t.Expect(t.As(harness.Agent).Describe(ctx, tool.Name())).To(match.BeTheTool(tool.Name()), "the listed name")
+	})
+	known := scenario.KnownTool(ctx, t)
+	t.For(harness.Agent, known, func() {
+		t.Expect(t.As(harness.Agent).Invoke(ctx, known, harness.Args{})).To(match.HaveResult(), "the listed name")
+	})
+	colliding := map[string]*fixtures.Method{}
+	for _, m := range scenario.Colliding(t) {
+		if name := nameOf(t, list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
+			colliding[name] = m
+			t.For(harness.Agent, name, func() {
+				t.Expect(list).To(match.HaveOnce(name))
+				t.Drupal.Mark()
+				t.Expect(t.As(harness.Agent).Invoke(ctx, name, harness.Args{})).To(match.HaveRun(m.ID, 1))
+			})
+		}
+	}
+	if len(colliding) < 2 || t.DiscoveryTTL == 0 {
+		return // nobody knows when the bridge would show another order
+	}
+	gone := scenario.Leaving(t)
+	other := scenario.With(t.Drupal, "", gone)
+	slices.Reverse(other.Methods)
+	t.Replace(ctx, other)
+	if !t.Await(ctx, func() bool {
+		names := t.Listed(ctx)
+		return len(names) > 0 && !slices.Contains(names, t.ToolName(gone))
+	}) {
+		return // fresh/ttl-expiry judges that
+	}
+	for name, m := range harness.InOrder(colliding) {
+		t.For(harness.Agent, name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(harness.Agent).Invoke(ctx, name, harness.Args{})).To(match.HaveRun(m.ID, 1), "once the site gives its methods in another order")
+		})
+	}
+}
+
+func namePortable(ctx context.Context, t *harness.T) {
+	t.EachTool(scenario.AllTools(ctx, t, t.As(harness.Agent)), func(page *harness.Response, tool harness.Tool) {
+		t.Expect(page).To(match.HoldTool(tool, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(tool harness.Tool) string {
+			if portableName.MatchString(tool.Name()) || tool.Name() == "" || isID(t, tool.Name()) {
+				return ""
+			}
+			return "another"
+		}))
+	})
+}
+
+func descriptionIsUsage(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "its usage as `description`", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
+			return ""
+		}
+		return match.MemberOf(tool, "description") + fmt.Sprintf(" in place of %q", m.Usage)
+	})
+}
+
+func titleFromAttribute(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
+			return ""
+		}
+		return match.MemberOf(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
+	})
+}
+
+func annotationsFromAttribute(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.MCP == nil || m.MCP.Annotations == nil {
+			return "" // list/tool-optional-members judges that
+		}
+		want, _ := match.Published(m.MCP.Annotations).(map[string]any)
+		got, _ := tool["annotations"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			v, there := got[name]
+			if !there {
+				return fmt.Sprintf("no %q in %s", name, match.MemberOf(tool, "annotations"))
+			}
+			if d := exact.Diff(want[name], v); d != "" {
+				return fmt.Sprintf("another %q: %s", name, d)
+			}
+		}
+		return strangeNote(t, want, got)
+	})
+}
+
+func outputSchema(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool harness.Tool) string {
+		got, there := tool["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
+		want := match.Published(m.Output)
+		switch {
+		case m.Output != nil && len(match.Texts(want)) == 0: // {} is no schema to PHP
+			return ""
+		case m.Output == nil && !there:
+			return ""
+		case m.Output == nil || !there:
+			return match.MemberOf(tool, "outputSchema")
+		}
+		if d := jsonschema.Difference(want, got, ""); d != "" {
+			return "another: " + d
+		}
+		return ""
+	})
+}
+
+func inputObject(ctx context.Context, t *harness.T) {
+	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
+		t.Expect(page).To(match.HoldTool(tool, "an object schema as `inputSchema`", func(tool harness.Tool) string {
+			schema := tool.Input()
+			if schema == nil {
+				return "" // list/tool-required-members judges that
+			}
+			if schema["type"] != "object" {
+				return "the type " + exact.Short(schema["type"])
+			}
+			if shown, there := schema["properties"]; there && properties(tool) == nil {
+				return "the properties " + exact.Short(shown)
+			}
+			return ""
+		}))
+	})
+}
+
+func noParamsObject(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.ByPosition {
+			return ""
+		}
+		for _, member := range []string{"inputSchema", "outputSchema"} {
+			if f := listAsProperties(tool[member], member); f != "" {
+				return f
+			}
+		}
+		return ""
+	})
+}
+
+func propertiesComplete(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "one property for every parameter, with its schema", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.ByPosition || tool.Input() == nil {
+			return ""
+		}
+		declared := map[string]bool{}
+		for _, p := range m.Params {
+			declared[p.Name] = true
+			if _, there := property(tool, p.Name); !there {
+				return fmt.Sprintf("no property %q", p.Name)
+			}
+			if p.Factory != "" || p.Drupal != nil {
+				continue // mapping/factory-params and the area translate judge those
+			}
+			if f := propertyFault(tool, p); f != "" {
+				return f
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(properties(tool))) {
+			if !declared[name] {
+				return fmt.Sprintf("the property %q, which is no parameter", name)
+			}
+		}
+		return ""
+	})
+}
+
+func paramDescription(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "each parameter's description as that of its property", func(m *fixtures.Method, tool harness.Tool) string {
+		for _, p := range m.Params {
+			property, there := property(tool, p.Name)
+			if m.ByPosition || !there {
+				continue
+			}
+			schema, _ := property.(map[string]any)
+			got, described := schema["description"]
+			if p.Description == "" && !described || p.Description != "" && got == p.Description {
+				continue
+			}
+			own, _ := match.Published(p.Resolved()).(map[string]any)
+			if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
+				continue // the schema has one of its own
+			}
+			return fmt.Sprintf("%s for %q in place of %s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
+		}
+		return ""
+	})
+}
+
+func requiredExact(ctx context.Context, t *harness.T) {
+	eachMethod(ctx, t, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, tool harness.Tool) string {
+		if m.ByPosition || tool.Input() == nil {
+			return ""
+		}
+		var want []any
+		for _, p := range m.Params {
+			if p.Required {
+				want = append(want, p.Name)
+			}
+		}
+		got, there := tool.Input()["required"]
+		names, isList := got.([]any)
+		if !there && len(want) == 0 || isList && len(want) > 0 && len(names) == len(want) && sameNames(want, names) {
+			return ""
+		}
+		return fmt.Sprintf("%s in place of %s", describedAs(got, there), describedAs(want, len(want) > 0))
+	})
+}
+
+func factoryParams(ctx context.Context, t *harness.T) {
+	judged := 0
+	eachMethod(ctx, t, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, tool harness.Tool) string {
+		for _, p := range m.Params {
+			if p.Factory == "" || m.ByPosition {
+				continue
+			}
+			judged++
+			if f := propertyFault(tool, p); f != "" {
+				return f
+			}
+			property, _ := property(tool, p.Name)
+			for _, text := range match.Texts(property) {
+				if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
+					return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
+				}
+			}
+		}
+		return ""
+	})
+	if judged == 0 {
+		harness.NotTestable("no tool of the agent's has a parameter from a factory")
+	}
+}
+
+func byPosition(ctx context.Context, t *harness.T) {
+	site := t.Drupal.Site()
+	if !slices.ContainsFunc(site.VisibleTo(harness.UserOf(site, harness.Agent)), func(id string) bool { m, _ := site.Method(id); return m.ByPosition }) {
+		harness.NotTestable("the site " + site.Name + " has no tool with parameters by position")
+	}
+	eachMethod(ctx, t, "an object schema for parameters by position", func(m *fixtures.Method, tool harness.Tool) string {
+		if !m.ByPosition {
+			return ""
+		}
+		schema := tool.Input() // its type is mapping/input-object's to judge
+		if shown, there := schema["properties"]; there && properties(tool) == nil {
+			return "the properties " + exact.Short(shown)
+		}
+		required, _ := schema["required"].([]any)
+		if slices.ContainsFunc(required, func(v any) bool { _, text := v.(string); return !text }) {
+			return "required " + exact.Short(required)
+		}
+		return ""
+	})
+}
+
+func language(ctx context.Context, t *harness.T) {
+	who := scenario.Newcomer(t)
+	for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
+		t.Drupal.Mark()
+		r := who.Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Language": {language}}})
+		r.MustSucceed()
+		t.Row(who.Who, "", language, func() {
+			t.Expect(r).To(match.Meet("the site to be asked in the language "+language, func(*harness.Response) string {
+				asked := []string{}
+				for _, entry := range t.Drupal.Discoveries() {
+					asked = append(asked, entry.Header.Get("Accept-Language"))
+				}
+				switch {
+				case slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }):
+					return ""
+				case len(asked) == 0:
+					return "no request to it"
+				}
+				return "requests with the Accept-Language " + match.FewOf(asked)
+			}))
+		})
+	}
+}
+
+// strangeNote says which of a tool's annotations is another method's: a list, an object or a number that stands under the
+// same name there, and not in the tool's own attribute. Others a bridge may have added itself. "" where none is.
+func strangeNote(t *harness.T, own, got map[string]any) string {
+	for name, v := range harness.InOrder(got) {
+		switch v.(type) {
+		case nil, string, bool:
+			continue
+		}
+		if _, has := own[name]; has {
+			continue
+		}
+		for _, other := range t.Drupal.Site().Methods {
+			if other.MCP == nil || other.MCP.Annotations == nil {
+				continue
+			}
+			notes, _ := match.Published(other.MCP.Annotations).(map[string]any)
+			if its, has := notes[name]; has && exact.Equal(its, v) {
+				return fmt.Sprintf("%q, which is an annotation of %s", name, other.ID)
+			}
+		}
+	}
+	return ""
+}
+
+// eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
+// mapping/name-is-id, those that share a name to list/names-unique, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
+// translate; where nothing is left, the check is not testable.
+func eachMethod(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
+	judged := 0
+	scenario.EveryTool(ctx, t, func(list harness.Listing, page *harness.Response, tool harness.Tool) {
+		t.Expect(page).To(match.HoldTool(tool, expected, func(tool harness.Tool) string {
+			m := scenario.MethodOf(t, tool.Name())
+			if m == nil || !scenario.Translatable(t, m) || !list.Once(tool.Name()) {
+				return ""
+			}
+			judged++
+			return fault(m, tool)
+		}))
+	})
+	if judged == 0 {
+		harness.NotTestable("no listed tool bears the name of a method of the site (mapping/name-is-id and mapping/name-underscored judge that)")
+	}
+}
+
+// portableName is the form of a name that every MCP client takes.
+var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// isID tells whether a name is a method's id, so that it could not be another. Without the site the claim counts.
+func isID(t *harness.T, name string) bool {
+	if !t.Claims("naming-id") {
+		return false
+	}
+	if t.Drupal == nil {
+		return true
+	}
+	_, ok := t.Drupal.Site().Method(name)
+	return ok
+}
+
+// underscoreFault says what is wrong with a tool's name under naming-underscore.
+func underscoreFault(t *harness.T, tool harness.Tool) string {
+	site := t.Drupal.Site()
+	for i := range site.Methods {
+		if t.ToolName(site.Methods[i].ID) == tool.Name() {
+			return ""
+		}
+	}
+	if scenario.Collides(t, tool.Name()) && portableName.MatchString(tool.Name()) && !strings.Contains(tool.Name(), ".") {
+		return ""
+	}
+	return "another"
+}
+
+// nameOf finds the name under which a method is listed by its usage; "" where none or several tools or methods have it.
+func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
+	alike := 0
+	methods := t.Drupal.Site().Methods
+	for i := range methods {
+		if methods[i].Usage == m.Usage {
+			alike++
+		}
+	}
+	var names []string
+	for _, tool := range list.Tools() {
+		if tool["description"] == m.Usage {
+			names = append(names, tool.Name())
+		}
+	}
+	if m.Usage == "" || alike > 1 || len(names) != 1 {
+		return ""
+	}
+	return names[0]
+}
+
+// NameRight matches a listing in which the tool that describes itself as the method does bears the method's id.
+func NameRight(t *harness.T, m *fixtures.Method) OmegaMatcher {
+	return &match.ListingMatcher{Expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), Judge: func(l harness.Listing) string {
+		if name := nameOf(t, l, m); name != "" && name != m.ID {
+			return fmt.Sprintf("%q", name)
+		}
+		return ""
+	}}
+}
+
+func describedAs(v any, there bool) string {
+	if !there {
+		return "none"
+	}
+	return exact.Short(v)
+}
+
+func sameNames(want, got []any) bool {
+	return !slices.ContainsFunc(want, func(name any) bool {
+		return !slices.ContainsFunc(got, func(v any) bool { return exact.Equal(name, v) })
+	})
+}
+
+// HaveNamesOf matches a listing of the same names as another, in any order.
+func HaveNamesOf(other harness.Listing) types.GomegaMatcher {
+	return &match.ListingMatcher{Expected: "the same names as the time before", Judge: func(l harness.Listing) string {
+		before := other.Names()
+		return match.FewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
+	}}
+}
+
+// properties are those of the tool's inputSchema; nil where it has no object of them.
+func properties(t harness.Tool) map[string]any {
+	properties, _ := t.Input()["properties"].(map[string]any)
+	return properties
+}
+
+// property is what the tool shows of a parameter.
+func property(t harness.Tool, name string) (any, bool) {
+	v, there := properties(t)[name]
+	return v, there
+}
+
+// propertyFault says where a property differs in meaning from the schema that the site publishes for the parameter; ""
+// when it does not, or is not there.
+func propertyFault(t harness.Tool, p fixtures.Param) string {
+	if _, there := property(t, p.Name); !there {
+		return ""
+	}
+	at := "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p.Name)
+	if d := jsonschema.Difference(match.Published(p.Resolved()), map[string]any(t.Input()), at); d != "" {
+		return fmt.Sprintf("another schema for the parameter %q: %s", p.Name, d)
+	}
+	return ""
+}
+
+// listAsProperties finds a `properties` that is no object, at the top of a schema or anywhere within, values of
+// enumerations and defaults left aside; "" without one.
+func listAsProperties(v any, at string) string {
+	schema, ok := v.(map[string]any)
+	if !ok {
+		if items, ok := v.([]any); ok {
+			for i, item := range items {
+				if f := listAsProperties(item, fmt.Sprintf("%s/%d", at, i)); f != "" {
+					return f
+				}
+			}
+		}
+		return ""
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
+		inner, below := schema[keyword], at+"/"+keyword
+		members, isObject := inner.(map[string]any)
+		switch keyword {
+		case "enum", "const", "default", "examples":
+			continue
+		case "properties":
+			if !isObject {
+				return fmt.Sprintf("%s at %s", exact.Short(inner), below)
+			}
+			fallthrough
+		case "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies":
+			for _, name := range slices.Sorted(maps.Keys(members)) {
+				if f := listAsProperties(members[name], below+"/"+name); f != "" {
+					return f
+				}
+			}
+		default:
+			if f := listAsProperties(inner, below); f != "" {
+				return f
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestListAsPropertiesLooksEverywhereButInData(t *testing.T) {
+	empty, list := map[string]any{}, []any{}
+	for name, c := range map[string]struct {
+		schema any
+		found  string
+	}{
+		"at the top":               {map[string]any{"properties": list}, "[] at s/properties"},
+		"null":                     {map[string]any{"properties": nil}, "null at s/properties"},
+		"within a property":        {map[string]any{"properties": map[string]any{"a": map[string]any{"properties": list}}}, "s/properties/a/properties"},
+		"within items of a list":   {map[string]any{"items": []any{map[string]any{"properties": list}}}, "s/items/0/properties"},
+		"within a combinator":      {map[string]any{"anyOf": []any{empty, map[string]any{"properties": list}}}, "s/anyOf/1/properties"},
+		"a property of that name":  {map[string]any{"properties": map[string]any{"properties": map[string]any{"type": "string"}}}, ""},
+		"data of that name":        {map[string]any{"default": map[string]any{"properties": list}, "enum": []any{map[string]any{"properties": list}}}, ""},
+		"an object":                {map[string]any{"properties": empty}, ""},
+		"a definition of the name": {map[string]any{"definitions": map[string]any{"properties": empty}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := listAsProperties(c.schema, "s"); c.found == "" && got != "" || !strings.Contains(got, c.found) {
+				t.Errorf("got %q, want %q in it", got, c.found)
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package match
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
+func BeJSON() types.GomegaMatcher {
+	return Meet("application/json with one JSON object", func(a *harness.Response) string {
+		if a.Err != nil {
+			return a.Err.Error()
+		}
+		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" {
+			return fmt.Sprintf("Content-Type %q", a.Header.Get("Content-Type"))
+		}
+		v, err := a.JSON()
+		if err != nil {
+			return "a body that " + err.Error()
+		}
+		if _, ok := v.(map[string]any); !ok {
+			return "the body " + exact.Short(v)
+		}
+		return ""
+	})
+}
+
+// BeHTML matches an HTML page, whatever its content type says.
+func BeHTML() types.GomegaMatcher {
+	return &ResponseMatcher{Expected: "HTML", Test: func(a *harness.Response) (string, bool) {
+		start := strings.ToLower(strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])))
+		return fmt.Sprintf("Content-Type %q: %s", a.Header.Get("Content-Type"), a.Outcome()),
+			strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
+	}}
+}
+
+// SayInMessage matches a refusal whose message holds the text.
+func SayInMessage(text string) types.GomegaMatcher {
+	return Matching(fmt.Sprintf("a message that holds %q", text), func(a *harness.Response) bool { return strings.Contains(a.Message(), text) })
+}
+
+// EqualAnswer matches an answer of the same status and an equal JSON body.
+func EqualAnswer(other *harness.Response) types.GomegaMatcher {
+	return Meet("the same answer as before: "+other.Outcome(), func(a *harness.Response) string {
+		if a.Status != other.Status {
+			return a.Outcome()
+		}
+		want, before := other.JSON()
+		got, err := a.JSON()
+		if err != nil && before != nil && bytes.Equal(a.Body, other.Body) {
+			return "" // of which fault of form another clause tells
+		}
+		if err != nil {
+			return "a body that " + err.Error()
+		}
+		if d := exact.Diff(want, got); d != "" {
+			return "another body " + d
+		}
+		return ""
+	})
+}
+
+// BeUnknown matches a refusal that cannot be told from that of an unknown name: 404 tool_not_found with the status,
+// code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
+// ids) is free. ask sends the request for a name.
+func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
+	return Meet("the same refusal as for an unknown name", func(a *harness.Response) string {
+		first, second := Nobody(name, 'q'), Nobody(name, 'z')
+		one, two := ask(ctx, first), ask(ctx, second)
+		if one.Status == a.Status && one.Code() != a.Code() {
+			return fmt.Sprintf("code %q, but an unknown name gets %q", a.Code(), one.Code())
+		}
+		if a.Status != one.Status {
+			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())
+		}
+		if a.Status != http.StatusNotFound {
+			return a.Outcome()
+		}
+		if x, y, z := BodyOf(a, name), BodyOf(one, first), BodyOf(two, second); y == z && x != y {
+			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
+		}
+		for _, h := range HeaderNames(a, one, two) {
+			x, y, z := HeaderOf(a, h, name), HeaderOf(one, h, first), HeaderOf(two, h, second)
+			if y == z && x != y {
+				return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
+			}
+		}
+		return ""
+	})
+}
+
+// Nobody is a name of the same length and punctuation that no tool has.
+func Nobody(name string, letter rune) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return letter
+		}
+		return r
+	}, name)
+}
+
+// HeaderNames lists the headers of the answers, but for the one that tells the time.
+func HeaderNames(answers ...*harness.Response) []string {
+	var names []string
+	for _, a := range answers {
+		for name := range a.Header {
+			if name != "Date" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// OfTheMoment are headers whose values tell of the time and the load, not of the request.
+var OfTheMoment = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
+	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
+
+func HeaderOf(a *harness.Response, header, name string) string {
+	if slices.Contains(OfTheMoment, header) && len(a.Header.Values(header)) > 0 {
+		return "present"
+	}
+	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
+}
+
+func BodyOf(a *harness.Response, name string) string {
+	return strings.ReplaceAll(harness.OneLine(string(a.Body)), name, "NAME")
+}

@@ -1,0 +1,51 @@
+package match
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
+func KeepEnvelope() OmegaMatcher {
+	return Meet(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *harness.Response) string {
+		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
+			return "" // refused before routing
+		}
+		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {
+			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(harness.OneLine(string(a.Body)), 120))
+		}
+		v, err := a.JSON()
+		if err != nil {
+			return fmt.Sprintf("%d with a body that %v", a.Status, err)
+		}
+		object, _ := v.(map[string]any)
+		refused, ok := object["error"].(map[string]any)
+		if !ok {
+			return a.Outcome()
+		}
+		if _, ok := refused["code"].(string); !ok {
+			return "no string as code: " + a.Outcome()
+		}
+		if message, ok := refused["message"].(string); !ok || strings.TrimSpace(message) == "" {
+			return "no message: " + a.Outcome()
+		}
+		for _, name := range []string{"result", "tool", "tools"} {
+			if _, there := object[name]; there {
+				return fmt.Sprintf("`%s` beside the error: %s", name, a.Outcome())
+			}
+		}
+		return ""
+	})
+}
+
+// BeEnvelope matches a refusal in the contract's envelope.
+func BeEnvelope() OmegaMatcher {
+	return Matching(`{"error": {"code", "message"}}`, func(a *harness.Response) bool { return a.Code() != "" && a.Message() != "" })
+}

@@ -1,0 +1,161 @@
+package match
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// Minus are the names of all that are not in some.
+func Minus(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
+}
+
+func Union(one, two []string) []string {
+	return append(slices.Clone(one), Minus(two, one)...)
+}
+
+func StartsWithAny(name string, beginnings map[string]bool) bool {
+	for beginning := range beginnings {
+		if strings.HasPrefix(name, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
+// ListingMatcher judges the pages of a list together.
+type ListingMatcher struct {
+	Expected string
+	Judge    func(harness.Listing) string
+	got      string
+}
+
+func (m *ListingMatcher) Match(actual any) (bool, error) {
+	l, ok := actual.(harness.Listing)
+	if !ok {
+		return false, fmt.Errorf("a listing is needed, not a %T", actual)
+	}
+	m.got = m.Judge(l)
+	return m.got == "", nil
+}
+
+func (m *ListingMatcher) FailureMessage(actual any) string {
+	return m.Finding(actual, false).String()
+}
+
+func (m *ListingMatcher) NegatedFailureMessage(actual any) string {
+	return m.Finding(actual, true).String()
+}
+
+func (m *ListingMatcher) Finding(actual any, matched bool) harness.Finding {
+	l := actual.(harness.Listing)
+	l.Last().Blame()
+	expected, got := m.Expected, m.got
+	if matched {
+		expected, got = "not "+expected, "them"
+	}
+	return harness.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
+}
+
+func SameBody(a, b *harness.Response) bool {
+	x, errX := a.JSON()
+	y, errY := b.JSON()
+	if errX != nil || errY != nil {
+		return string(a.Body) == string(b.Body)
+	}
+	return exact.Equal(x, y)
+}
+
+// HoldsText tells whether a text stands in an answer's headers or body, as it is or as JSON escapes it.
+func HoldsText(a *harness.Response, text string) bool {
+	if strings.Contains(string(a.Body), text) {
+		return true
+	}
+	for _, values := range a.Header {
+		if strings.Contains(strings.Join(values, "\n"), text) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(Texts(a.Anything()), func(s string) bool { return strings.Contains(s, text) })
+}
+
+// HaveOnce matches a listing with exactly one tool of the name.
+func HaveOnce(name string) types.GomegaMatcher {
+	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Judge: func(l harness.Listing) string {
+		if !l.Once(name) {
+			return "several"
+		}
+		return ""
+	}}
+}
+
+// HoldTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
+func HoldTool(t harness.Tool, expected string, fault func(t harness.Tool) string) types.GomegaMatcher {
+	return &ResponseMatcher{about: fmt.Sprintf("the tool %q", t.Name()), Expected: expected, Test: func(*harness.Response) (string, bool) {
+		f := fault(t)
+		return f, f == ""
+	}}
+}
+
+// OtherNames says where two lists of names differ; "" when they are equal.
+func OtherNames(want, got []string) string {
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			return fmt.Sprintf("%q in place of %q at position %d", got[i], want[i], i+1)
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d tools in place of %d", len(got), len(want))
+	}
+	return ""
+}
+
+// Repeated lists the names that stand more than once.
+func Repeated(names []string) []string {
+	count := map[string]int{}
+	var twice []string
+	for _, name := range names {
+		if count[name]++; count[name] == 2 {
+			twice = append(twice, name)
+		}
+	}
+	return twice
+}
+
+// FewOf writes names for a message: the first few, and how many more there are.
+func FewOf(names []string) string {
+	const shown = 5
+	words := make([]string, 0, shown)
+	for _, name := range names[:min(shown, len(names))] {
+		words = append(words, fmt.Sprintf("%q", name))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// TypeOf names the JSON type of a value as messages do.
+func TypeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	case []any:
+		return "an array"
+	}
+	return "an object"
+}

@@ -1,0 +1,25 @@
+package match
+
+import (
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness/harnesstest"
+)
+
+func TestMatchers(t *testing.T) {
+	const refused = `{"error":{"code":"tool_not_found","message":"There is no tool named x."}}`
+	harnesstest.Run(t, map[string]harnesstest.Case{
+		"the envelope":                 harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, refused), true),
+		"the envelope with data":       harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 400, `{"error":{"code":"invalid_params","message":"no","data":{}},"request":"7"}`), true),
+		"the envelope as problem+json": harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, refused, "Content-Type", "application/problem+json"), true),
+		"the envelope as HTML":         harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, refused, "Content-Type", "text/html"), false),
+		"an HTML page":                 harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 500, `<html></html>`, "Content-Type", "text/html"), false),
+		"no body":                      harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 405, ``), false),
+		"a page before routing":        harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 431, `too large`, "Content-Type", "text/plain"), true),
+		"a text as error":              harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, `{"error":"not found"}`), false),
+		"no code":                      harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, `{"error":{"message":"no"}}`), false),
+		"a number as code":             harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, `{"error":{"code":404,"message":"no"}}`), false),
+		"an empty message":             harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, `{"error":{"code":"not_found","message":""}}`), false),
+		"a result beside the error":    harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 500, `{"error":{"code":"execution_error","message":"no"},"result":null}`), false),
+	})
+}

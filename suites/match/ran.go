@@ -1,0 +1,104 @@
+package match
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// HoldInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
+func HoldInResult(text fixtures.Raw) OmegaMatcher {
+	want := fmt.Sprint(Must(exact.Parse(text)))
+	return Meet("200 with `result`, and "+string(text)+" in it", func(a *harness.Response) string {
+		result, there := a.Member("result")
+		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(Texts(result), func(s string) bool { return strings.Contains(s, want) }) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+// Must is for documents that a check or the site file spells out.
+func Must(v any, err error) any {
+	if err != nil {
+		panic(fmt.Sprintf("a check's own document is no JSON: %v", err))
+	}
+	return v
+}
+
+// HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
+func HaveForwarded(method string, sent []byte) OmegaMatcher {
+	want := Must(exact.Parse(sent))
+	return Meet("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string { return ForwardFault(a, method, want) })
+}
+
+// ForwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
+func ForwardFault(a *harness.Response, method string, want any) string {
+	calls := a.T.Drupal.Calls(method)
+	if len(calls) == 0 {
+		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
+	}
+	params := calls[len(calls)-1].Params
+	if params == nil {
+		params = fixtures.Raw("{}") // JSON-RPC lets them be left out
+	}
+	got, err := exact.Parse(params)
+	if err != nil {
+		return "params that " + err.Error()
+	}
+	if d := exact.Diff(want, got); d != "" {
+		return "others " + d
+	}
+	return ""
+}
+
+// HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run
+// there is nothing to see, and it matches.
+func HaveRunNothing() types.GomegaMatcher {
+	return Meet("no method to run on the site", func(a *harness.Response) string {
+		if a.T.Upstream == nil {
+			return ""
+		}
+		if runs := a.T.Upstream.Runs(); len(runs) > 0 {
+			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), FewOf(MethodsOf(runs)))
+		}
+		return ""
+	})
+}
+
+// HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
+func HaveRun(method string, times int) types.GomegaMatcher {
+	return Meet(fmt.Sprintf("%s to run %s", method, Often(times)), func(a *harness.Response) string {
+		if n := len(a.T.Upstream.Runs(method)); n != times {
+			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), Often(n))
+		}
+		return ""
+	})
+}
+
+func Often(n int) string {
+	switch n {
+	case 0:
+		return "never"
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func MethodsOf(calls []mockdrupal.Call) []string {
+	var methods []string
+	for _, call := range calls {
+		methods = append(methods, call.Method)
+	}
+	return methods
+}

@@ -1,0 +1,143 @@
+package match
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// BeSuccess matches any 2xx without an error in it.
+func BeSuccess() OmegaMatcher {
+	return Matching("a 2xx", (*harness.Response).Succeeded)
+}
+
+// answerMatcher judges one Answer. Where it fails it gives a Finding in the words of the contract.
+type ResponseMatcher struct {
+	about    string // what of the answer is judged; "": all
+	Expected string
+	Test     func(a *harness.Response) (got string, ok bool)
+	got      string
+}
+
+func (m *ResponseMatcher) Match(actual any) (bool, error) {
+	a, ok := actual.(*harness.Response)
+	if !ok {
+		return false, fmt.Errorf("an answer of the bridge is needed, not a %T", actual)
+	}
+	got, ok := m.Test(a)
+	m.got = got
+	return ok, nil
+}
+
+func (m *ResponseMatcher) FailureMessage(actual any) string { return m.Finding(actual, false).String() }
+
+func (m *ResponseMatcher) NegatedFailureMessage(actual any) string {
+	return m.Finding(actual, true).String()
+}
+
+// Finding is asked for when the expectation fails: then the answer is the one to blame.
+func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
+	a := actual.(*harness.Response)
+	a.Blame()
+	expected, got := m.Expected, m.got
+	if matched {
+		expected = "not " + expected
+	}
+	if got == "" {
+		got = a.Outcome()
+	}
+	return harness.Mismatch(a.Subject(), expected, got).About(m.about)
+}
+
+// judging builds a matcher from what is expected and a judgement that says what came instead.
+func Matching(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
+		if ok(a) {
+			return "", true
+		}
+		return a.Outcome(), false
+	}}
+}
+
+// Meet builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
+// answer ("" when it is right).
+func Meet(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
+		f := fault(a)
+		return f, f == ""
+	}}
+}
+
+// BeRefused matches an answer of the status whose error.code is one of codes; without codes the status alone counts.
+func BeRefused(status int, codes ...string) types.GomegaMatcher {
+	expected := fmt.Sprint(status)
+	if len(codes) > 0 {
+		expected += " " + strings.Join(codes, " or ")
+	}
+	return Matching(expected, func(a *harness.Response) bool {
+		return a.Status == status && (len(codes) == 0 || slices.Contains(codes, a.Code()))
+	})
+}
+
+// BeRefusedWith matches an answer of any of the statuses.
+func BeRefusedWith(statuses ...int) types.GomegaMatcher {
+	words := make([]string, len(statuses))
+	for i, s := range statuses {
+		words[i] = fmt.Sprint(s)
+	}
+	expected := strings.Join(words, " or ")
+	if last := len(words) - 1; last > 1 {
+		expected = strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return Matching(expected, func(a *harness.Response) bool { return slices.Contains(statuses, a.Status) })
+}
+
+// BeClientError matches any 4xx.
+func BeClientError() types.GomegaMatcher {
+	return Matching("a 4xx", func(a *harness.Response) bool { return a.Status >= 400 && a.Status < 500 })
+}
+
+// HaveStatus matches an answer of exactly the status.
+func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
+
+// BeTheTool matches a describe answer: 200 with the tool of that name.
+func BeTheTool(name string) types.GomegaMatcher {
+	return Matching(fmt.Sprintf("200 with the tool %q", name), func(a *harness.Response) bool {
+		_, err := a.JSON()
+		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
+	})
+}
+
+// HaveResult matches an invoke answer: 200 with a `result` member.
+func HaveResult() types.GomegaMatcher {
+	return Matching("200 with a `result`", func(a *harness.Response) bool {
+		_, ok := a.Member("result")
+		_, err := a.JSON()
+		return err == nil && a.Status == http.StatusOK && ok
+	})
+}
+
+// GiveResult matches an invoke answer whose result equals a JSON document, numbers by value, {} apart from [].
+func GiveResult(want string) types.GomegaMatcher {
+	expected, err := exact.Parse([]byte(want))
+	if err != nil {
+		panic(fmt.Sprintf("a check expects a result that is no JSON: %v", err))
+	}
+	return &ResponseMatcher{Expected: "200 with the result " + exact.Short(expected), Test: func(a *harness.Response) (string, bool) {
+		got, ok := a.Member("result")
+		if a.Status != http.StatusOK || !ok {
+			return a.Outcome(), false
+		}
+		if d := exact.Diff(expected, got); d != "" {
+			return "a result that differs " + d, false
+		}
+		return "", true
+	}}
+}

@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
+)
+
+// MustMCP is MCP for checks that judge something else: where no session opens they are not testable.
+func MustMCP(ctx context.Context, c harness.Client, revision harness.Revision) *harness.Session {
+	s := c.MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		harness.NotTestable("no MCP session opens (mcp/initialize and mcp/stateless-2026 judge that): " + s.Opened.Outcome())
+	}
+	return s
+}
+
+// BeValid matches an answer whose result or error is what its revision's schema allows.
+func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher {
+	return &match.ResponseMatcher{Expected: fmt.Sprintf("a valid %s of %s", kind, revision), Test: func(a *harness.Response) (string, bool) {
+		var document any = a.RPC()
+		if kind != mcpschema.Error {
+			document = a.RPC()["result"]
+		}
+		if result, ok := document.(map[string]any); ok {
+			result = maps.Clone(result)
+			switch {
+			case kind == mcpschema.ListTools: // mcp/client-tolerance judges the tools
+				result["tools"] = []any{}
+			case kind == mcpschema.CallTool && revision.Stateless(): // mcp/stateless-2026 judges it
+				result["resultType"] = "complete"
+			}
+			document = result
+		}
+		fault := mcpschema.Fault(string(revision), kind, document)
+		return "one that breaks it " + fault, fault == ""
+	}}
+}
+
+func find(l harness.McpListing, name string) (harness.Tool, bool) {
+	for _, t := range l.Tools {
+		if t.Name() == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// MustListTools is ListAllTools for checks that judge something else.
+func MustListTools(ctx context.Context, s *harness.Session) harness.McpListing {
+	l := s.ListAllTools(ctx)
+	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
+		l = s.ListAllTools(ctx) // it changed while it was read
+	}
+	if !l.Fault.None() {
+		harness.Untestable("tools/list, which it builds on, failed (mcp/tools-list judges that): ", l.Fault)
+	}
+	return l
+}
+
+// toolResult is a result of tools/call taken apart.
+type toolResult struct {
+	isError    bool
+	text       []string
+	structured any
+	has        bool // structuredContent is there
+}
+
+func toolResultOf(a *harness.Response) toolResult {
+	result := a.RPCResult()
+	var r toolResult
+	r.isError, _ = result["isError"].(bool)
+	r.structured, r.has = result["structuredContent"]
+	content, _ := result["content"].([]any)
+	for _, block := range content {
+		if block, ok := block.(map[string]any); ok && block["type"] == "text" {
+			text, _ := block["text"].(string)
+			r.text = append(r.text, text)
+		}
+	}
+	return r
+}
+
+// value is what the tool gave: structuredContent without the wrapping of a result that is no object, or the JSON of the
+// first text.
+func (r toolResult) value() any {
+	if r.has {
+		return unwrapped(r.structured)
+	}
+	if len(r.text) == 0 {
+		return nil
+	}
+	if v, err := exact.Parse([]byte(r.text[0])); err == nil {
+		return v
+	}
+	return r.text[0]
+}
+
+// unwrapped takes {"result": x} apart; another object is itself.
+func unwrapped(v any) any {
+	if object, ok := v.(map[string]any); ok && len(object) == 1 {
+		for _, name := range []string{"result", "value"} {
+			if inner, wrapped := object[name]; wrapped {
+				return inner
+			}
+		}
+	}
+	return v
+}
+
+// BeToolError matches a result of tools/call with isError true whose text holds all the words.
+func BeToolError(words ...string) types.GomegaMatcher {
+	expected := "a result with isError true"
+	if len(words) > 0 {
+		expected += " and a text with " + strings.Join(words, ", ")
+	}
+	return &match.ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
+		r := toolResultOf(a)
+		for _, w := range words {
+			if !strings.Contains(strings.Join(r.text, "\n"), w) {
+				return a.RPCOutcome(), false
+			}
+		}
+		return a.RPCOutcome(), r.isError && len(r.text) > 0
+	}}
+}
+
+// BeToolResult matches a result of tools/call that is no error.
+func BeToolResult() types.GomegaMatcher {
+	return &match.ResponseMatcher{Expected: "a result that is no error", Test: func(a *harness.Response) (string, bool) {
+		_, content := a.RPCResult()["content"].([]any)
+		return a.RPCOutcome(), content && !toolResultOf(a).isError
+	}}
+}

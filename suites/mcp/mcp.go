@@ -1,0 +1,520 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area mcp.
+var Checks = []harness.Check{
+	{ID: "mcp/initialize", Sees: harness.Front, Run: initialize},
+	{ID: "mcp/tools-list", Sees: harness.Front, Run: toolsList},
+	{ID: "mcp/invalid-cursor", Sees: harness.Front, Run: invalidCursor},
+	{ID: "mcp/unknown-tool", Sees: harness.Front, Run: unknownTool},
+	{ID: "mcp/invalid-arguments", Sees: harness.Front, Run: invalidArguments},
+	{ID: "mcp/execution-error", Sees: harness.Site, Run: executionError},
+	{ID: "mcp/structured-content", Sees: harness.Site, Run: structuredContent},
+	{ID: "mcp/client-tolerance", Sees: harness.Front, Run: clientTolerance},
+	{ID: "mcp/empty-map", Sees: harness.Site, Run: emptyMap},
+	{ID: "mcp/stateless-2026", Sees: harness.Front, Run: stateless2026},
+	{ID: "fresh/notify", Sees: harness.Site, Run: notify},
+	{ID: "mcp/parity", Sees: harness.Front, Run: parity},
+	{ID: "mcp/stdio", Sees: harness.Front, Run: stdio},
+	{ID: "mcp/bad-version-header", Sees: harness.Front, Run: badVersionHeader},
+	{ID: "mcp/origin", Sees: harness.Front, Run: origin},
+	{ID: "mcp/session", Sees: harness.Front, Run: session},
+	{ID: "mcp/notification-202", Sees: harness.Front, Run: notification202},
+}
+
+// shownFault is the first of shownFaults; "" when there is none.
+func shownFault(t *harness.T, who harness.Identity, got []string) string {
+	wrong := scenario.ShownFaults(t, who, got)
+	if len(wrong) == 0 {
+		return ""
+	}
+	return wrong[slices.Sorted(maps.Keys(wrong))[0]]
+}
+
+func initialize(ctx context.Context, t *harness.T) {
+	offered := sessionRevisions(ctx, t)
+	t.Expect(offered).NotTo(BeEmpty(), harness.Mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
+	for _, revision := range offered {
+		t.Row(harness.Agent, "", string(revision), func() { opensWell(ctx, t, revision) })
+	}
+	unknown := t.As(harness.Agent).MCP(ctx, "1999-01-01")
+	t.Row(harness.Agent, "", "a version that nobody knows", func() {
+		t.Expect(unknown.Opened).To(match.Meet("another version in the answer, or an error", func(a *harness.Response) string {
+			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
+				return a.RPCOutcome()
+			}
+			return ""
+		}))
+	})
+}
+
+func toolsList(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		for _, who := range t.Callers(harness.Agent, harness.Discoverer) {
+			t.For(who, "", func() { listsByMCP(ctx, t, revision, who) })
+		}
+		for _, who := range t.Callers(harness.Outsider, harness.NoRPC, harness.Anonymous) {
+			t.For(who, "", func() { notShown(ctx, t, revision, who) })
+		}
+	}
+}
+
+func invalidCursor(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		t.Row(harness.Agent, "", "in "+string(revision), func() { t.Expect(s.ListTools(ctx, "!no-cursor!")).To(match.BeProtocolError("-32602")) })
+	}
+}
+
+func unknownTool(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		if t.Drupal != nil {
+			denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+			known := otherTool(t, denied)
+			t.Expect(s.CallTool(ctx, known, harness.Args{})).To(BeToolResult())
+			refuses := func(s *harness.Session, name, what string) {
+				t.For(s.Client.Who, name, func() {
+					t.Drupal.Mark()
+					r := s.CallTool(ctx, name, harness.Args{})
+					t.Expect(r).To(match.BeProtocolError("-32602"), what)
+					t.Expect(r).To(match.HaveRun(name, 0), what)
+				})
+			}
+			if loud := strings.ToUpper(known); !slices.Contains(t.Visible(harness.Agent), loud) {
+				refuses(s, loud, "a tool's name in another case")
+			}
+			refuses(s, scenario.HiddenMethods(t)[0], "a method that is no tool")
+			refuses(MustMCP(ctx, t.As(harness.Discoverer), revision), denied, "a tool that the caller may not run")
+			deniedSince(ctx, t, revision, denied)
+		} else {
+			MustListTools(ctx, s)
+		}
+		t.For(harness.Agent, scenario.NoSuchTool, func() {
+			nobodys := s.CallTool(ctx, scenario.NoSuchTool, harness.Args{})
+			t.Expect(nobodys).To(match.BeProtocolError("-32602"), "a tool that nobody has")
+			t.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+		})
+	}
+}
+
+func invalidArguments(ctx context.Context, t *harness.T) {
+	if t.Drupal == nil {
+		harness.NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
+	}
+	echo := scenario.EchoTool(t)
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments("twin"))).To(BeToolResult())
+		r := s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
+		if revision == harness.MCP2025June && r.RPCCode() == "-32602" {
+			continue
+		}
+		t.Row(harness.Agent, t.ToolName(echo.ID), "in "+string(revision), func() { t.Expect(r).To(BeToolError(echo.Param), "arguments that break the inputSchema") })
+	}
+}
+
+func executionError(ctx context.Context, t *harness.T) {
+	failing := scenario.FailingTool(t)
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.CallTool(ctx, scenario.KnownTool(ctx, t), harness.Args{})).To(BeToolResult())
+		t.Row(harness.Agent, t.ToolName(failing.ID), "in "+string(revision), func() {
+			failed := s.CallTool(ctx, t.ToolName(failing.ID), harness.Args{})
+			t.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+		})
+	}
+}
+
+func structuredContent(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		l := MustListTools(ctx, s)
+		judged := 0
+		for _, m := range scenario.AgentTools(t) {
+			tool, listed := find(l, t.ToolName(m.ID))
+			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(scenario.Parsed(string(m.Behaviour.Value))) {
+				continue
+			}
+			judged++
+			t.For(harness.Agent, tool.Name(), func() {
+				called := s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})
+				t.Expect(called).To(GiveStructured(m, tool, revision))
+				t.Expect(called).To(BeValid(revision, mcpschema.CallTool))
+			})
+		}
+		if judged == 0 {
+			harness.NotTestable("no tool with an outputSchema and a fixed result is listed")
+		}
+	}
+}
+
+func clientTolerance(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		for _, tool := range MustListTools(ctx, MustMCP(ctx, t.As(harness.Agent), revision)).Tools {
+			t.For(harness.Agent, tool.Name(), func() {
+				for _, fault := range []string{clientFault(tool, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(tool))} {
+					t.Expect(fault).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
+				}
+			})
+		}
+	}
+}
+
+func emptyMap(ctx context.Context, t *harness.T) {
+	judged := 0
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		for _, m := range scenario.AgentTools(t) {
+			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
+				continue
+			}
+			judged++
+			t.For(harness.Agent, t.ToolName(m.ID), func() {
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Meet("structuredContent {}", func(a *harness.Response) string {
+					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+						return a.RPCOutcome()
+					}
+					return ""
+				}), "PHP's [] for an object, in %s", revision)
+			})
+		}
+	}
+	if judged == 0 {
+		harness.NotTestable("the site has no tool that gives [] for an object")
+	}
+}
+
+// opensWell holds a session's opening, and the form of what comes after it, to a revision.
+func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
+	s := t.As(harness.Agent).MCP(ctx, revision)
+	t.Expect(s.Opened).To(match.Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	if t.Claims("mcp-list-changed") && !declaresListChanged(s) {
+		t.Expect(offersStream(ctx, s)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
+	}
+	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
+	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+	t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+	t.Expect(s.Call(ctx, "ping", nil)).To(match.Meet("an empty result to ping", func(a *harness.Response) string {
+		if a.RPCResult() == nil {
+			return a.RPCOutcome()
+		}
+		return ""
+	}))
+	nobodys := map[string]any{"name": scenario.NoSuchTool, "arguments": harness.Args{}}
+	for _, id := range ids {
+		t.Expect(s.Send(ctx, s.Message(id, "tools/list", map[string]any{}), s.Headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+		t.Expect(s.Send(ctx, s.Message(id, "tools/call", nobodys), s.Headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
+	}
+	for _, o := range optional {
+		answer := s.Call(ctx, o.method, map[string]any{})
+		if _, has := declared[o.capability]; !has {
+			t.Expect(answer).To(match.BeProtocolError("-32601"), "%s is not declared", o.capability)
+		} else if o.needed {
+			t.Expect(answer).NotTo(match.BeProtocolError("-32601"), "%s is declared", o.capability)
+		}
+	}
+}
+
+// listsByMCP holds what tools/list pages to against what the caller must see.
+func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
+	l := MustMCP(ctx, t.As(who), revision).ListAllTools(ctx)
+	t.Expect(l.Fault).To(harness.BeNone(), "tools/list in %s as %s", revision, who)
+	for _, page := range l.Pages {
+		if !revision.Stateless() { // mcp/stateless-2026 judges those
+			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
+		}
+		t.Expect(page).To(match.Meet("`_meta` with keys as the specification forms them", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
+	}
+	last := l.Pages[len(l.Pages)-1]
+	t.Expect(last).To(match.Meet("no `nextCursor` on the last page", func(a *harness.Response) string {
+		if cursor, there := a.RPCResult()["nextCursor"]; there {
+			return "nextCursor " + exact.Short(cursor)
+		}
+		return ""
+	}))
+	switch {
+	case t.Claims("tools"):
+		own := t.As(who).MustListAll(ctx).Names()
+		last.Blame()
+		t.Expect(l.Names()).To(ConsistOf(own), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", harness.ListPath), match.OtherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.Names())))))
+	case t.Drupal != nil:
+		last.Blame()
+		t.Expect(shownFault(t, who, l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
+	}
+	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.FewOf(match.Repeated(l.Names())))))
+}
+
+// metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
+var metaKey = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*/)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
+
+// metaKeyFault says which key of a page's `_meta`, or of that of one of its tools, is none; "" when all are.
+func metaKeyFault(page map[string]any) string {
+	tools, _ := page["tools"].([]any)
+	for _, holder := range append([]any{page}, tools...) {
+		object, _ := holder.(map[string]any)
+		meta, _ := object["_meta"].(map[string]any)
+		for key := range harness.InOrder(meta) {
+			if !metaKey.MatchString(key) {
+				return fmt.Sprintf("the key %q", key)
+			}
+		}
+	}
+	return ""
+}
+
+// ids are what a request may be called by, beside a small number: what PHP takes for nothing, text, and the time in
+// milliseconds.
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
+
+// optional are methods that stand under a capability which a bridge need not have; who declares it has those that are
+// needed.
+var optional = []struct {
+	capability, method string
+	needed             bool
+}{
+	{"prompts", "prompts/list", true}, {"resources", "resources/list", true}, {"resources", "resources/templates/list", false},
+	{"completions", "completion/complete", true}, {"logging", "logging/setLevel", true},
+}
+
+// deniedSince holds the call of a tool whose permission has just been taken, and which the bridge may think is still the
+// caller's, to that of one that never was.
+func deniedSince(ctx context.Context, t *harness.T, revision harness.Revision, tool string) {
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	t.For(who, tool, func() {
+		s := MustMCP(ctx, t.As(who), revision)
+		s.CallTool(ctx, tool, harness.Args{}).MustMeet(BeToolResult())
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Drupal.Mark()
+		r := s.CallTool(ctx, tool, harness.Args{})
+		t.Expect(r).To(match.Meet("a protocol error, and no result", func(a *harness.Response) string {
+			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
+				return a.RPCOutcome()
+			}
+			return ""
+		}), "a tool whose permission has just been taken")
+		t.Expect(r).To(match.HaveRun(tool, 0), "a tool whose permission has just been taken")
+	})
+}
+
+// otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the twin's
+// run down late.
+func otherTool(t *harness.T, not string) string {
+	for _, m := range scenario.AgentTools(t) {
+		if name := t.ToolName(m.ID); scenario.RunsPlainly(m) && name != not {
+			return name
+		}
+	}
+	harness.NotTestable("the site has but one tool that runs without arguments")
+	return ""
+}
+
+// notShown holds tools/list against what the caller is refused elsewhere: who may not list by the three endpoints is
+// shown nothing, and where there is MCP alone, anonymous callers nothing that they may not run.
+func notShown(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
+	if t.Claims("tools") && t.As(who).List(ctx).Status == http.StatusOK {
+		return // mcp/parity compares the two
+	}
+	s := t.As(who).MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		return
+	}
+	shown := s.ListAllTools(ctx).Names()
+	switch {
+	case t.Claims("tools"):
+		t.Expect(shown).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, harness.ListPath), "no tool", match.FewOf(shown)))
+	case t.Drupal != nil && who == harness.Anonymous:
+		visible := t.Visible(who)
+		more := match.Minus(shown, visible)
+		t.Expect(more).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", match.FewOf(more)))
+	}
+}
+
+// revisions are those that the bridge offers, of those that it claims.
+func revisions(ctx context.Context, t *harness.T) []harness.Revision {
+	offered := sessionRevisions(ctx, t)
+	if t.Claims("mcp-2026") {
+		offered = append(offered, harness.MCP2026July)
+	}
+	if len(offered) == 0 {
+		harness.NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+	}
+	return offered
+}
+
+// sessionRevisions are the revisions with sessions that the bridge agrees to.
+func sessionRevisions(ctx context.Context, t *harness.T) []harness.Revision {
+	var offered []harness.Revision
+	for _, revision := range []harness.Revision{harness.MCP2025November, harness.MCP2025June} {
+		if version, _ := t.As(harness.Agent).MCP(ctx, revision).Opened.RPCResult()["protocolVersion"].(string); version == string(revision) {
+			offered = append(offered, revision)
+		}
+	}
+	return offered
+}
+
+func initializeFault(revision harness.Revision) func(a *harness.Response) string {
+	return func(a *harness.Response) string {
+		result := a.RPCResult()
+		capabilities, _ := result["capabilities"].(map[string]any)
+		_, declared := capabilities["tools"].(map[string]any)
+		info, _ := result["serverInfo"].(map[string]any)
+		name, _ := info["name"].(string)
+		switch {
+		case a.Status != http.StatusOK || result == nil:
+			return a.RPCOutcome()
+		case result["protocolVersion"] != string(revision):
+			return "protocolVersion " + exact.Short(result["protocolVersion"])
+		case !declared:
+			return "capabilities " + exact.Short(result["capabilities"])
+		case name == "":
+			return "serverInfo " + exact.Short(result["serverInfo"])
+		}
+		return ""
+	}
+}
+
+// HaveTools matches a response to tools/list.
+func HaveTools() OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "a page of tools", Test: func(a *harness.Response) (string, bool) {
+		_, ok := a.RPCResult()["tools"].([]any)
+		return a.RPCOutcome(), ok
+	}}
+}
+
+// BeAnswered matches a response to what was asked, whatever it says.
+func BeAnswered() OmegaMatcher {
+	return match.Meet("a response by the request's id", func(a *harness.Response) string {
+		if a.RPC() == nil && a.Status < 400 {
+			return a.RPCOutcome()
+		}
+		return ""
+	})
+}
+
+// GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the
+// outputSchema that is shown, and stands in a text block as well.
+func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revision) OmegaMatcher {
+	want := scenario.Parsed(string(m.Behaviour.Value))
+	return match.Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *harness.Response) string {
+		r := toolResultOf(a)
+		if !r.has || r.isError {
+			return a.RPCOutcome()
+		}
+		if _, object := r.structured.(map[string]any); !object && !revision.Stateless() {
+			return "structuredContent that is no object: " + exact.Short(r.structured)
+		}
+		if !exact.Equal(want, r.structured) && !exact.Equal(want, unwrapped(r.structured)) {
+			return "structuredContent " + exact.Short(r.structured)
+		}
+		schema, err := jsonschema.Compile(tool["outputSchema"], jsonschema.Draft2020_12)
+		if err != nil {
+			return "the outputSchema " + exact.Short(tool["outputSchema"]) + ", which " + err.Error()
+		}
+		if fault := schema.Fault(r.structured); fault != "" {
+			return "structuredContent that breaks the outputSchema " + fault
+		}
+		for _, text := range r.text {
+			v, err := exact.Parse([]byte(text))
+			if text == want || err == nil && (exact.Equal(v, r.structured) || exact.Equal(v, want)) {
+				return ""
+			}
+		}
+		return "no text block with the same JSON: " + exact.Short(r.text)
+	})
+}
+
+// conforms tells whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
+func conforms(m *fixtures.Method) bool {
+	schema, err := jsonschema.Compile(scenario.Parsed(string(m.Output)), jsonschema.Draft7)
+	return err == nil && schema.Fault(scenario.Parsed(string(m.Behaviour.Value))) == ""
+}
+
+// beyondDouble tells whether a value holds a number that a double cannot: whoever speaks MCP in JavaScript has lost it,
+// so that nobody can rely on it. invoke/result-exact and mcp/parity judge such numbers.
+func beyondDouble(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), beyondDouble)
+	case []any:
+		return slices.ContainsFunc(v, beyondDouble)
+	case json.Number:
+		double, err := v.Float64()
+		return err != nil || !exact.SameNumber(v.String(), strconv.FormatFloat(double, 'g', -1, 64))
+	}
+	return false
+}
+
+func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }
+
+func wantsObject(schema fixtures.Raw) bool {
+	if schema == nil {
+		return false
+	}
+	object, _ := scenario.Parsed(string(schema)).(map[string]any)
+	return object["type"] == "object"
+}
+
+// clientFault says what in a tool makes a strict client drop the whole list; "" when nothing does.
+func clientFault(t harness.Tool, revision harness.Revision) string {
+	for name, value := range harness.InOrder(t) {
+		if value == nil {
+			return "`" + name + "` is null"
+		}
+	}
+	if fault := scenario.ToolFault(t); fault != "" {
+		return fault
+	}
+	for _, name := range []string{"title", "description"} {
+		if text, there := t[name]; there {
+			if _, ok := text.(string); !ok {
+				return fmt.Sprintf("`%s` is %s", name, exact.Short(text))
+			}
+		}
+	}
+	properties, there := t.Input()["properties"]
+	if members, ok := properties.(map[string]any); there && !ok {
+		return "`properties` is " + exact.Short(properties)
+	} else if revision == harness.MCP2025June || revision == harness.MCP2025November {
+		for name, property := range harness.InOrder(members) {
+			if _, ok := property.(map[string]any); !ok {
+				return fmt.Sprintf("the property %q is %s", name, exact.Short(property))
+			}
+		}
+	}
+	if output, there := t["outputSchema"].(map[string]any); there && !revision.Stateless() && output["type"] != "object" {
+		return "the outputSchema's type is " + exact.Short(output["type"])
+	}
+	notes, _ := t["annotations"].(map[string]any)
+	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+		if value, there := notes[hint]; there {
+			if _, ok := value.(bool); !ok {
+				return fmt.Sprintf("the hint %s is %s", hint, exact.Short(value))
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,264 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func notify(ctx context.Context, t *harness.T) {
+	if t.DiscoveryTTL == 0 {
+		harness.NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+	}
+	streams := map[harness.Revision]*listener{}
+	for _, revision := range notifyingRevisions(ctx, t) {
+		streams[revision] = listen(ctx, t.As(harness.Agent), revision, toolChanges)
+	}
+	t.Expect(streams).NotTo(BeEmpty(), harness.Mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
+	var deaf *listener
+	if streams[harness.MCP2026July] != nil {
+		deaf = listen(ctx, t.As(harness.Agent), harness.MCP2026July, map[string]any{})
+	}
+	t.Expire()
+	early := harness.Within(ctx, lookAgain(t), func() bool { return len(told(streams)) > 0 })
+	t.Expect(early).To(BeFalse(), harness.Mismatch("nothing changed", "no "+listChanged, "one"))
+	before := t.Drupal.Site()
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	harness.Cleanup(func(ctx context.Context) {
+		t.Drupal.Mock.SetSite(before)
+		t.Await(ctx, func() bool {
+			return !slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), t.ToolName(scenario.Arrival))
+		})
+	})
+	heard := t.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
+	if !heard {
+		for revision := range harness.InOrder(streams) {
+			t.Expect(told(streams)).To(ContainElement(revision), harness.Mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.Patience(), revision), "none"))
+		}
+	}
+	for revision, l := range harness.InOrder(streams) {
+		for _, message := range l.messages() {
+			if message["method"] == listChanged {
+				t.Expect(message).NotTo(HaveKey("id"), harness.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a notification, which has no id", "a request"))
+				t.Expect(mcpschema.Fault(string(revision), mcpschema.ListChanged, message)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "a valid notification", ""))
+			}
+		}
+		t.Expect(l.subscriptionFault()).To(BeEmpty(), "the stream of subscriptions/listen in %s", revision)
+		t.Expect(t.Await(ctx, func() bool { return slices.Contains(l.session.ListAllTools(ctx).Names(), t.ToolName(scenario.Arrival)) })).
+			To(BeTrue(), harness.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
+	}
+	toldOfSchemas(ctx, t, streams)
+	if deaf != nil {
+		t.Expect(deaf.changes()).To(BeZero(), harness.Mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
+	}
+}
+
+// toldOfSchemas changes the inputSchema of the arrived tool, and holds the streams to telling of that as well.
+func toldOfSchemas(ctx context.Context, t *harness.T, streams map[harness.Revision]*listener) {
+	before := map[harness.Revision]int{}
+	for revision, l := range streams {
+		before[revision] = l.changes()
+	}
+	untold := func() []harness.Revision {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r harness.Revision) bool { return streams[r].changes() > before[r] })
+	}
+	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	all := func() bool { return len(untold()) == 0 }
+	if !t.Await(ctx, all) {
+		t.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
+	}
+	missed := untold()
+	t.Expect(missed).To(BeEmpty(), harness.Mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", t.Patience()), fmt.Sprintf("none in %v", missed)))
+}
+
+// toolChanges asks for the notifications of changed tools.
+var toolChanges = map[string]any{"toolsListChanged": true}
+
+// subscriptionKey is the member of `_meta` that says to which subscriptions/listen a message belongs.
+const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
+
+// notifyingRevisions are the offered revisions in which clients are told of changed tools: a bridge may have some
+// without a stream of notifications.
+func notifyingRevisions(ctx context.Context, t *harness.T) []harness.Revision {
+	return slices.DeleteFunc(revisions(ctx, t), func(revision harness.Revision) bool {
+		return !declaresListChanged(MustMCP(ctx, t.As(harness.Agent), revision))
+	})
+}
+
+// declaresListChanged tells whether the bridge says that it tells of changed tools.
+func declaresListChanged(s *harness.Session) bool {
+	capabilities, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+	tools, _ := capabilities["tools"].(map[string]any)
+	return tools["listChanged"] == true
+}
+
+// offersStream tells whether the bridge opens a stream for notifications in a revision with sessions, also to a page of
+// the origin where one is given.
+func offersStream(ctx context.Context, s *harness.Session, origin ...string) bool {
+	resp, err := openStream(ctx, s, nil, origin...)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+const listChanged = "notifications/tools/list_changed"
+
+// lookAgain is the time in which a bridge that polls has looked at the site once more.
+func lookAgain(t *harness.T) time.Duration {
+	const slack = 400 * time.Millisecond
+	if t.Advance != nil {
+		return slack
+	}
+	return t.DiscoveryTTL + slack
+}
+
+// told lists the revisions in which a client heard of a changed list.
+func told(streams map[harness.Revision]*listener) []harness.Revision {
+	var heard []harness.Revision
+	for revision, l := range harness.InOrder(streams) {
+		if l.changes() > 0 {
+			heard = append(heard, revision)
+		}
+	}
+	return heard
+}
+
+// listener collects the notifications of a stream.
+type listener struct {
+	session *harness.Session
+	id      any // of subscriptions/listen; nil in the revisions with sessions
+	body    chan []byte
+	all     []byte
+}
+
+// subscriptionID is the id of the suites' subscriptions/listen.
+const subscriptionID = 4711
+
+// openStream asks for the stream on which the revision's notifications come, which ends with ctx: by a request of its
+// own, or by subscriptions/listen with what is wanted; as a page of the origin would, where one is given.
+func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, origin ...string) (*http.Response, error) {
+	method, h, message := http.MethodGet, s.Headers("", nil), []byte(nil)
+	h.Set("Accept", "text/event-stream")
+	if s.Revision.Stateless() {
+		params := map[string]any{"notifications": wanted}
+		method, h, message = http.MethodPost, s.Headers("subscriptions/listen", params), harness.Encode(s.Message(subscriptionID, "subscriptions/listen", params))
+		h.Set("Content-Type", "application/json")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.Client.T.URL+harness.MCPPath, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	s.Client.Creds.Apply(req.Header)
+	for name, values := range h {
+		req.Header[name] = values
+	}
+	for _, page := range origin {
+		req.Header.Set("Origin", page)
+	}
+	s.Client.T.KeepPace()
+	return s.Client.T.Transport.RoundTrip(req)
+}
+
+// listen opens the stream of notifications, waits until it stands, and lists the tools once more. The stream ends with
+// the check.
+func listen(ctx context.Context, c harness.Client, revision harness.Revision, wanted map[string]any) *listener {
+	s := MustMCP(ctx, c, revision)
+	MustListTools(ctx, s)
+	streaming, cancel := context.WithCancel(ctx)
+	harness.Cleanup(func(context.Context) { cancel() })
+	resp, err := openStream(streaming, s, wanted)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		c.T.Fail(harness.Mismatch(fmt.Sprintf("the stream of notifications in %s", revision), "200 with text/event-stream", fmt.Sprint(statusOf(resp), err)))
+	}
+	l := &listener{session: s, body: make(chan []byte, 256)}
+	if revision.Stateless() {
+		l.id = subscriptionID
+	}
+	go func() {
+		defer close(l.body)
+		defer resp.Body.Close()
+		for {
+			chunk := make([]byte, 8<<10)
+			n, err := resp.Body.Read(chunk)
+			if n > 0 {
+				l.body <- chunk[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	MustListTools(ctx, s)
+	return l
+}
+
+func statusOf(resp *http.Response) string {
+	if resp == nil {
+		return "no answer: "
+	}
+	return resp.Status + " "
+}
+
+// messages are those that came so far.
+func (l *listener) messages() []map[string]any {
+	for {
+		select {
+		case chunk, open := <-l.body:
+			l.all = append(l.all, chunk...)
+			if open {
+				continue
+			}
+		default:
+		}
+		return harness.Events(l.all)
+	}
+}
+
+// changes counts the notifications of a changed list so far.
+func (l *listener) changes() int {
+	n := 0
+	for _, m := range l.messages() {
+		if m["method"] == listChanged {
+			n++
+		}
+	}
+	return n
+}
+
+// subscriptionFault says what is wrong with the messages of a subscription: the first must acknowledge it, and each
+// must say to which it belongs; "" in the revisions with sessions.
+func (l *listener) subscriptionFault() string {
+	if l.id == nil {
+		return ""
+	}
+	for i, m := range l.messages() {
+		carrier, _ := m["params"].(map[string]any)
+		if m["method"] == nil { // the response, with which it ends
+			carrier, _ = m["result"].(map[string]any)
+		}
+		meta, _ := carrier["_meta"].(map[string]any)
+		switch {
+		case i == 0 && m["method"] != acknowledged:
+			return "expected " + acknowledged + " first, got " + exact.Short(m)
+		case !exact.Equal(json.Number(fmt.Sprint(l.id)), meta[subscriptionKey]):
+			return fmt.Sprintf("expected %s %v on every message, got %s", subscriptionKey, l.id, exact.Short(m))
+		}
+	}
+	return ""
+}
+
+const acknowledged = "notifications/subscriptions/acknowledged"

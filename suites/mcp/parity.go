@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func parity(ctx context.Context, t *harness.T) {
+	if !t.Claims("tools") {
+		harness.Skip(harness.NotApplicable, harness.Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
+	}
+	for _, revision := range revisions(ctx, t) {
+		for _, who := range t.Callers(harness.Agent, harness.Discoverer) {
+			sameTools(ctx, t, revision, who)
+		}
+		sameCalls(ctx, t, revision)
+		sameArguments(ctx, t, revision)
+	}
+	sameAfterChange(ctx, t)
+}
+
+// sameTools holds what MCP shows a caller against what the three endpoints show.
+func sameTools(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
+	listed := t.As(who).MustListAll(ctx)
+	shown := MustListTools(ctx, MustMCP(ctx, t.As(who), revision))
+	t.For(who, "", func() {
+		t.Expect(shown.Names()).To(Equal(listed.Names()), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s in the same order", harness.ListPath), match.OtherNames(listed.Names(), shown.Names())))
+	})
+	for _, tool := range shown.Tools {
+		other, there := listed.Find(tool.Name())
+		if !there {
+			continue // the lists differ, which is told above
+		}
+		t.For(who, tool.Name(), func() {
+			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
+			t.Expect(difference).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", harness.ListPath), fmt.Sprintf("another: %s", difference)))
+			otherwise := toldOtherwise(other, tool)
+			t.Expect(otherwise).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s tells of it", harness.ListPath), otherwise))
+		})
+	}
+}
+
+// hints are the annotations that clients act on, with what their absence means.
+var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+
+// toldOtherwise says what a tool of MCP tells people otherwise than the same tool of list; "" when nothing. What list
+// leaves empty is MCP's own; members of a wrong type are judged by mcp/client-tolerance.
+func toldOtherwise(listed, shown harness.Tool) string {
+	notes, _ := listed["annotations"].(map[string]any)
+	mcpNotes, areNotes := shown["annotations"].(map[string]any)
+	title, there := shown["title"]
+	if !there {
+		title, there = mcpNotes["title"]
+	}
+	_, described := shown["description"]
+	for _, member := range []struct {
+		name       string
+		want, have any
+		there      bool
+	}{{"description", listed["description"], shown["description"], described}, {"title", listed["title"], title, there}} {
+		_, isText := member.have.(string)
+		if want, ok := member.want.(string); ok && want != "" && (isText || !member.there) && member.have != want {
+			return fmt.Sprintf("the %s %s, not %s", member.name, exact.Short(member.have), exact.Short(want))
+		}
+	}
+	if _, there = shown["annotations"]; there && !areNotes {
+		return ""
+	}
+	for hint, otherwise := range harness.InOrder(hints) {
+		want, isHint := notes[hint].(bool)
+		if _, there := notes[hint]; !there {
+			want, isHint = otherwise, true
+		}
+		have, ok := mcpNotes[hint].(bool)
+		if mcpNotes[hint] == nil {
+			have, ok = otherwise, true
+		}
+		if isHint && ok && want != have {
+			return fmt.Sprintf("%s %t, not %t", hint, have, want)
+		}
+	}
+	return ""
+}
+
+// manySided is an argument with all that is lost on the way through another language's types.
+const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
+
+// sameArguments holds what tools/call sends the site against what invoke sends, for the agent.
+func sameArguments(ctx context.Context, t *harness.T, revision harness.Revision) {
+	if t.Drupal == nil {
+		return
+	}
+	tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), manySided)
+	if !ok {
+		return
+	}
+	arguments := harness.Args{parameter: json.RawMessage(manySided)}
+	t.Drupal.Mark()
+	t.As(harness.Agent).Invoke(ctx, tool.Name, arguments)
+	before := t.Drupal.Runs(tool.ID)
+	if len(before) == 0 {
+		return // invoke/arguments-forwarded judges that
+	}
+	t.Drupal.Mark()
+	t.For(harness.Agent, tool.Name, func() {
+		t.Expect(MustMCP(ctx, t.As(harness.Agent), revision).CallTool(ctx, tool.Name, arguments)).
+			To(match.HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+	})
+}
+
+// sameAfterChange holds what MCP shows of a changed site against what list shows.
+func sameAfterChange(ctx context.Context, t *harness.T) {
+	if t.Drupal == nil || t.DiscoveryTTL == 0 {
+		return
+	}
+	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	name := t.ToolName(scenario.Arrival)
+	if !t.Await(ctx, func() bool { return slices.Contains(t.Listed(ctx), name) }) {
+		return // fresh/ttl-expiry judges that
+	}
+	t.For(harness.Agent, name, func() {
+		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), name) })).
+			To(BeTrue(), harness.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", harness.ListPath), fmt.Sprintf("it in tools/list as well within %v", t.Patience()), "the old tools"))
+	})
+}
+
+// sameCalls holds the answers of tools/call against those of invoke, for the agent.
+func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
+	if t.Drupal == nil {
+		return // no tool may be run
+	}
+	s := MustMCP(ctx, t.As(harness.Agent), revision)
+	for _, m := range scenario.AgentTools(t) {
+		switch m.Behaviour.Kind {
+		case fixtures.WhoAmI:
+		case fixtures.Value:
+			if m.Output != nil && !conforms(m) {
+				continue
+			}
+		default:
+			continue
+		}
+		if len(m.Params) > 0 || m.Behaviour.Sleep > 0 {
+			continue
+		}
+		invoked := t.As(harness.Agent).Invoke(ctx, t.ToolName(m.ID), harness.Args{})
+		want, ok := invoked.Member("result")
+		if !ok {
+			continue // invoke/result-exact judges that
+		}
+		t.For(harness.Agent, t.ToolName(m.ID), func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Meet("the result of invoke: "+exact.Short(want), func(a *harness.Response) string {
+				r := toolResultOf(a)
+				text, isText := want.(string)
+				switch got := r.value(); {
+				case r.isError:
+				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
+					return ""
+				}
+				return a.RPCOutcome()
+			}))
+		})
+	}
+	t.For(harness.Agent, scenario.KnownTool(ctx, t), func() {
+		bare := map[string]any{"name": scenario.KnownTool(ctx, t)}
+		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Meet("a result or an error to the request", func(a *harness.Response) string {
+			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
+				return a.RPCOutcome()
+			}
+			return ""
+		}), "without `arguments`, which may be left out")
+	})
+	echo := scenario.EchoTool(t)
+	for what, arguments := range harness.InOrder(map[string]any{"a required parameter missing": harness.Args{}, "a wrong type": echo.Arguments(5)}) {
+		if invoked := t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), arguments); !invoked.IsError() {
+			continue // invoke/invalid-arguments-400 judges that
+		}
+		t.Row(harness.Agent, t.ToolName(echo.ID), what, func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Meet("a refusal, as invoke gives", func(a *harness.Response) string {
+				if a.RPCCode() != "" || toolResultOf(a).isError {
+					return ""
+				}
+				return a.RPCOutcome()
+			}))
+		})
+	}
+}

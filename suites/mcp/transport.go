@@ -1,0 +1,169 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// unknownVersions are values of MCP-Protocol-Version that no revision has: before, after and between them, and no date.
+var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
+
+func badVersionHeader(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		for _, version := range unknownVersions {
+			h := s.Headers("tools/list", nil)
+			h.Set("MCP-Protocol-Version", version)
+			t.Row(harness.Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
+				t.Expect(s.Send(ctx, s.Message(77, "tools/list", map[string]any{}), h)).To(match.BeRefusedWith(400))
+			})
+		}
+	}
+}
+
+func origin(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		refused := []int{403}
+		if revision == harness.MCP2025June { // which does not say how
+			refused = []int{400, 401, 403, 404, 421}
+		}
+		for _, origin := range foreignOrigins(t) {
+			h := s.Headers("tools/list", nil)
+			h.Set("Origin", origin)
+			t.Row(harness.Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
+				t.Expect(s.Send(ctx, s.Message(78, "tools/list", map[string]any{}), h)).To(match.BeRefusedWith(refused...))
+			})
+		}
+		guardsSession(ctx, t, s, foreignOrigins(t)[0])
+	}
+}
+
+func session(ctx context.Context, t *harness.T) {
+	revisions := sessionRevisions(ctx, t)
+	if len(revisions) == 0 {
+		harness.NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+	}
+	for _, revision := range revisions {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		if s.ID == "" {
+			continue // a bridge may do without sessions
+		}
+		stranger := &harness.Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
+		t.Row(harness.Agent, "", "a session that nobody opened", func() { t.Expect(stranger.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+		for _, who := range t.Callers(harness.Discoverer, harness.Anonymous) {
+			t.For(who, "", func() { notLent(ctx, t, s, who) })
+		}
+		ended := s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: s.Headers("", nil)})
+		if ended.Status == http.StatusMethodNotAllowed {
+			continue // a bridge may refuse that clients end a session
+		}
+		t.Row(harness.Agent, "", "a session that was ended", func() { t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+	}
+}
+
+func notification202(ctx context.Context, t *harness.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		methods := []string{"notifications/initialized", "notifications/cancelled"}
+		if revision.Stateless() {
+			methods = methods[1:]
+		}
+		for _, method := range methods {
+			t.Row(harness.Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
+				t.Expect(sendNotification(ctx, s, method)).To(match.Meet("202 without a body", func(a *harness.Response) string {
+					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+						return a.Outcome()
+					}
+					return ""
+				}))
+			})
+		}
+	}
+}
+
+// foreignOrigins are those of pages that are none of the bridge's: of another host, also where it begins or ends like
+// the bridge's own, and of a sandbox.
+func foreignOrigins(t *harness.T) []string {
+	scheme, _, _ := strings.Cut(t.URL, "://")
+	return []string{"http://evil.example", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), "null"}
+}
+
+// guardsSession holds a session's other requests, for its stream and for its end, to what its messages are held to: a
+// page of another origin gets neither.
+func guardsSession(ctx context.Context, t *harness.T, s *harness.Session, origin string) {
+	if s.ID == "" {
+		return
+	}
+	if offersStream(ctx, s) {
+		t.Row(harness.Agent, "", fmt.Sprintf("GET with Origin: %s in %s", origin, s.Revision), func() {
+			t.Expect(offersStream(ctx, s, origin)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("GET %s in %s with Origin: %s", harness.MCPPath, s.Revision, origin), "a refusal", "the stream of notifications"))
+		})
+	}
+	h := s.Headers("", nil)
+	h.Set("Origin", origin)
+	s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: h})
+	t.Row(harness.Agent, "", fmt.Sprintf("DELETE with Origin: %s in %s", origin, s.Revision), func() {
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools(), "after DELETE %s from a page that must not end the session", harness.MCPPath)
+	})
+}
+
+// notify sends a notification that the bridge can accept.
+func sendNotification(ctx context.Context, s *harness.Session, method string) *harness.Response {
+	var params map[string]any
+	if method == "notifications/cancelled" {
+		params = map[string]any{"requestId": 999_999}
+	}
+	return s.Send(ctx, s.Message(nil, method, params), s.Headers(method, params))
+}
+
+// notLent tries a session as somebody else: that must be refused, or give what is the sender's own.
+func notLent(ctx context.Context, t *harness.T, s *harness.Session, who harness.Identity) {
+	var own []string
+	if opened := t.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {
+		own = opened.ListAllTools(ctx).Names()
+	}
+	borrowed := &harness.Session{Client: t.As(who), Revision: s.Revision, ID: s.ID}
+	t.Expect(borrowed.ListTools(ctx, "")).To(match.Meet("a refusal, or the sender's own tools", func(a *harness.Response) string {
+		tools, _ := a.RPCResult()["tools"].([]any)
+		for _, item := range tools {
+			if item, ok := item.(map[string]any); ok && !slices.Contains(own, harness.Tool(item).Name()) {
+				return "the tool " + harness.Tool(item).Name() + " of the caller who opened it"
+			}
+		}
+		return ""
+	}), "the session of another caller, as %s", who)
+	if t.Drupal == nil {
+		return
+	}
+	for _, tool := range scenario.Samples(t, s.Client.Who, fixtures.WhoAmI) {
+		t.Drupal.Mark()
+		borrowed.CallTool(ctx, tool.Name, harness.Args{})
+		t.Expect(ranAs(t, s.Client.Who)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("tools/call by %s in the session of %s", who, s.Client.Who), fmt.Sprintf("nothing to run as %s", s.Client.Who), "a run"))
+	}
+}
+
+// ranAs tells whether a method ran for an account since the last Mark.
+func ranAs(t *harness.T, who harness.Identity) bool {
+	for _, entry := range t.Drupal.Journal() {
+		for _, call := range entry.Calls {
+			if call.Ran && entry.User == string(who) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package pertool
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area per-tool.
+var Checks = []harness.Check{
+	{ID: "per-tool/answers", Sees: harness.Site, Run: answers},
+	{ID: "per-tool/name-binds", Sees: harness.Site, Run: nameBinds},
+	{ID: "per-tool/scopes", Sees: harness.Site, Run: scopes},
+	{ID: "per-tool/unknown-404", Sees: harness.Site, Run: unknown404},
+}
+
+// scoped is the method that the checks of scopes add to the site, and the scopes that it asks for.
+const scoped = "content.scoped"
+
+var scopeNames = []string{"content:read", "content:write"}
+
+func answers(ctx context.Context, t *harness.T) {
+	known, echo := knownMethod(t), scenario.EchoTool(t)
+	for _, id := range []any{"abc", 7, "7"} {
+		t.Row(harness.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { t.Expect(CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, id)).To(AnswerRPC(id)) })
+		t.Row(harness.Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
+			t.Expect(AskAt(ctx, t.As(harness.Agent), known, rpcBody(known, harness.Args{}, id))).To(AnswerRPC(id))
+		})
+	}
+	params := echo.Arguments("é+&% {}")
+	call := rpcBody(echo.ID, params, 1)
+	for how, r := range harness.InOrder(map[string]*harness.Response{"by POST": PostAt(ctx, t.As(harness.Agent), echo.ID, call), "by GET ?query=": AskAt(ctx, t.As(harness.Agent), echo.ID, call)}) {
+		t.Row(harness.Agent, echo.ID, how, func() {
+			t.Expect(r).To(AnswerRPC(1))
+			t.Expect(r).To(match.GiveResult(string(harness.Encode(params))))
+		})
+	}
+}
+
+func nameBinds(ctx context.Context, t *harness.T) {
+	known, other := knownMethod(t), scenario.HiddenMethods(t)[0]
+	CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, 1).MustSucceed()
+	for _, method := range []string{other, scenario.EchoTool(t).ID} {
+		for how, ask := range harness.InOrder(map[string]func() *harness.Response{
+			"by POST": func() *harness.Response { return CallAt(ctx, t.As(harness.Agent), known, method, harness.Args{}, 1) },
+			"by GET ?query=": func() *harness.Response {
+				return AskAt(ctx, t.As(harness.Agent), known, rpcBody(method, harness.Args{}, 1))
+			},
+		}) {
+			t.Row(harness.Agent, method, how, func() {
+				t.Drupal.Mark()
+				r := ask()
+				t.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
+				t.Expect(r).To(match.HaveRun(method, 0), "the method "+method+" at the tool "+known)
+			})
+		}
+	}
+	t.Row(harness.Agent, known, "no method", func() {
+		t.Drupal.Mark()
+		r := PostAt(ctx, t.As(harness.Agent), known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
+		t.Expect(r).To(beRPCRefused())
+		t.Expect(r).To(match.HaveRun(known, 0))
+	})
+	t.Drupal.Mark()
+	batch := fmt.Sprintf("[%s,%s]", rpcBody(known, harness.Args{}, 1), rpcBody(other, harness.Args{}, 2))
+	sent := t.As(harness.Agent).Send(ctx, harness.Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
+	t.Row(harness.Agent, other, "a batch", func() { t.Expect(sent).To(match.HaveRun(other, 0)) })
+}
+
+func scopes(ctx context.Context, t *harness.T) {
+	site := t.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	all, some := fixtures.Token{Value: "scoped-all", Scopes: scopeNames}, fixtures.Token{Value: "scoped-some", Scopes: scopeNames[:1]}
+	for i := range site.Users {
+		if site.Users[i].Name == string(harness.Agent) {
+			site.Users[i].Tokens = append(site.Users[i].Tokens, all, some)
+		}
+	}
+	for _, scope := range scopeNames {
+		site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: t.Permissions(harness.Agent)})
+	}
+	enough, less := t.With(harness.Agent, harness.Credentials{Token: all.Value}), t.With(harness.Agent, harness.Credentials{Token: some.Value})
+	t.ChangeSite(ctx, site, func() bool { return RPCResultIs(CallAt(ctx, enough, scoped, scoped, harness.Args{}, 1), "done") })
+
+	call := rpcBody(scoped, harness.Args{}, 1)
+	for how, send := range harness.InOrder(map[string]func(harness.Client) *harness.Response{
+		"by POST":        func(c harness.Client) *harness.Response { return PostAt(ctx, c, scoped, call) },
+		"by GET ?query=": func(c harness.Client) *harness.Response { return AskAt(ctx, c, scoped, call) },
+	}) {
+		t.Row(harness.Anonymous, scoped, "without a token, "+how, func() {
+			anonymous := send(t.As(harness.Anonymous))
+			t.Expect(anonymous).To(match.BeRefusedWith(401))
+			t.Expect(anonymous).To(challenge())
+		})
+		t.Row(harness.Agent, scoped, "with too few scopes, "+how, func() {
+			refused := send(less)
+			t.Expect(refused).To(match.BeRefusedWith(403))
+			t.Expect(refused).To(challenge("insufficient_scope", scopeNames[1]))
+		})
+	}
+	if t.Wrong() {
+		return
+	}
+	t.Expect(len(t.Drupal.Runs(scoped))).To(BeNumerically("<=", len(accounted(t, scoped))), harness.Mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
+}
+
+func unknown404(ctx context.Context, t *harness.T) {
+	known := knownMethod(t)
+	CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, 1).MustSucceed()
+	for what, name := range harness.InOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": scenario.HiddenMethods(t)[0]}) {
+		for how, r := range harness.InOrder(map[string]*harness.Response{"by POST": CallAt(ctx, t.As(harness.Agent), name, name, harness.Args{}, 1), "by GET ?query=": AskAt(ctx, t.As(harness.Agent), name, rpcBody(name, harness.Args{}, 1))}) {
+			t.Row(harness.Agent, name, what+", "+how, func() {
+				t.Expect(r).To(match.BeRefusedWith(404))
+				t.Expect(r).To(match.BeProtocolError("-32601"))
+			})
+		}
+	}
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	t.Row(harness.Discoverer, denied, "a tool that the caller may not run", func() {
+		r := CallAt(ctx, t.As(harness.Discoverer), denied, denied, harness.Args{}, 1)
+		t.Expect(r).To(match.BeRefusedWith(404))
+		t.Expect(r).To(match.BeProtocolError("-32601"))
+	})
+}
+
+func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) }
+
+func rpcBody(method string, params harness.Args, id any) []byte {
+	return harness.Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
+}
+
+// CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
+func CallAt(ctx context.Context, c harness.Client, tool, method string, params harness.Args, id any) *harness.Response {
+	return PostAt(ctx, c, tool, rpcBody(method, params, id))
+}
+
+// PostAt posts a body of any kind to the endpoint of a tool.
+func PostAt(ctx context.Context, c harness.Client, tool string, body []byte) *harness.Response {
+	return c.Send(ctx, harness.Request{Method: http.MethodPost, Path: toolPath(tool), Body: bytes.NewReader(body), Show: string(body)})
+}
+
+// AskAt sends a JSON-RPC call to the endpoint of a tool by GET, in ?query=.
+func AskAt(ctx context.Context, c harness.Client, tool string, call []byte) *harness.Response {
+	return c.Send(ctx, harness.Request{Path: toolPath(tool), Query: url.Values{"query": {string(call)}}})
+}
+
+// knownMethod is a plain tool of the site.
+func knownMethod(t *harness.T) string {
+	id := scenario.Simplest(t)
+	if id == "" {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that runs without arguments")
+	}
+	return id
+}
+
+// RPCResultIs tells whether the answer is a JSON-RPC result of that text.
+func RPCResultIs(a *harness.Response, text string) bool { return a.RPC()["result"] == text }
+
+// accounted are the runs of a method that a caller with every scope asked for in this check.
+func accounted(t *harness.T, method string) []*harness.Response {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	var answers []*harness.Response
+	for _, r := range t.Exchanges {
+		if r.Answer.Status == http.StatusOK && strings.HasSuffix(r.Answer.Path, method) {
+			answers = append(answers, r.Answer)
+		}
+	}
+	return answers
+}
+
+// AnswerRPC matches a JSON-RPC response with a result and the request's id.
+func AnswerRPC(id any) OmegaMatcher {
+	want := match.Must(exact.Parse(harness.Encode(id)))
+	return match.Meet("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *harness.Response) string {
+		_, result := a.Member("result")
+		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+func beRPCRefused() OmegaMatcher {
+	return match.Meet("a refusal", func(a *harness.Response) string {
+		if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
+			return ""
+		}
+		return a.RPCOutcome()
+	})
+}
+
+// challenge matches a WWW-Authenticate for bearer tokens that holds the words.
+func challenge(words ...string) OmegaMatcher {
+	return match.Meet("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
+		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")
+		if !strings.Contains(strings.ToLower(header), "bearer") {
+			return "WWW-Authenticate " + exact.Short(header)
+		}
+		for _, w := range words {
+			if !strings.Contains(header, w) {
+				return "WWW-Authenticate " + exact.Short(header)
+			}
+		}
+		return ""
+	})
+}

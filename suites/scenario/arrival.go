@@ -1,0 +1,61 @@
+package scenario
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+)
+
+// The method that checks of freshness add to the site, and what it takes before and after a change.
+const (
+	Arrival      = "content.arrival"
+	ArrivalOld   = `{"type":"string","enum":["old","both"]}`
+	ArrivalNew   = `{"type":"string","enum":["new","both"]}`
+	ArrivalParam = "kind"
+)
+
+// With is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
+// without the method that leaves.
+func With(d *harness.Drupal, schema, leaving string) *fixtures.Site {
+	site := d.Site().Clone()
+	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == Arrival })
+	if schema != "" {
+		site.Methods = append([]fixtures.Method{{ID: Arrival, Usage: "Has just arrived", Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: "Arrival"},
+			Params:    []fixtures.Param{{Name: ArrivalParam, Schema: fixtures.Raw(schema), Required: true, Description: "What it takes"}},
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}}}, site.Methods...)
+	}
+	return site
+}
+
+// Leaving is a tool of the agent's that a check may take from the site.
+func Leaving(t *harness.T) string {
+	tools := AgentTools(t)
+	return tools[len(tools)-1].ID
+}
+
+// AwaitSchema waits until list shows the arriving method with the schema, to the agent and to others.
+func AwaitSchema(ctx context.Context, t *harness.T, schema string, others ...harness.Identity) {
+	for _, who := range append([]harness.Identity{harness.Agent}, others...) {
+		t.AwaitShown(ctx, "a method that came or changed", func() bool { return Shows(ctx, t, who, schema) })
+	}
+}
+
+// Shows tells whether list shows a caller the arriving method with the schema.
+func Shows(ctx context.Context, t *harness.T, who harness.Identity, schema string) bool {
+	tool, ok := t.As(who).ListAll(ctx).Find(t.ToolName(Arrival))
+	return ok && SchemaFault(tool, schema) == ""
+}
+
+// SchemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
+func SchemaFault(tool harness.Tool, schema string) string {
+	property, _ := jsonschema.At(map[string]any(tool.Input()), "/properties/"+ArrivalParam)
+	want, err := exact.Parse([]byte(schema))
+	if err != nil {
+		return err.Error()
+	}
+	return exact.Diff(want.(map[string]any)["enum"], property["enum"])
+}

@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"context"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// Shrinkings is how many requests the search for the smallest failing case may take.
+const Shrinkings = 60
+
+// Dice are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
+func Dice(t *harness.T, purpose string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(uint64(t.Seed), h.Sum64()))
+}
+
+// StrictTool is a tool that takes arguments made up for its inputSchema.
+type StrictTool struct {
+	Sample
+	*generate.Maker
+}
+
+// ToolCase is a case made up for one of the tools.
+type ToolCase struct {
+	StrictTool
+	generate.Case
+}
+
+// StrictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
+// the twins of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
+// run, and of the first one each time anew, for it shows that the bridge still takes any.
+func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []StrictTool {
+	listed := t.As(harness.Agent).MustListAll(ctx)
+	var able []StrictTool
+	for _, s := range Samples(t, harness.Agent, kinds...) {
+		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
+			if made := t.Makers.ForArguments(shown.Input()); made != nil {
+				able = append(able, StrictTool{s, made})
+			}
+		}
+	}
+	var tools []StrictTool
+	for _, tool := range Some(Dice(t, "strict"), able, t.Cases) {
+		key := harness.TakenBy{Tool: tool.Name, Made: tool.Maker}
+		taken, asked := t.Taken[key]
+		if !asked || len(tools) == 0 {
+			taken = tool.Taken(func(arguments any) bool { return !t.As(harness.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
+			t.Taken[key] = taken
+		}
+		if taken != nil {
+			tools = append(tools, StrictTool{tool.Sample, taken.With(Dice(t, tool.Name))})
+		}
+	}
+	if len(tools) == 0 {
+		harness.NotTestable("no tool takes valid arguments made up for its inputSchema")
+	}
+	return tools
+}
+
+// EveryCase gathers what can be told of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
+// all. There are no more than --cases.
+func EveryCase(t *harness.T, tools []StrictTool, told func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
+	var all []ToolCase
+	for _, tool := range tools {
+		for _, c := range told(tool) {
+			all = append(all, ToolCase{tool, c})
+		}
+	}
+	all = Fairly(t, all, t.Cases*4/5)
+	for n := range min(t.Cases-len(all), t.Cases/5) {
+		if c, ok := drawn(tools[n%len(tools)]); ok {
+			all = append(all, ToolCase{tools[n%len(tools)], c})
+		}
+	}
+	return all
+}
+
+// BrokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
+func BrokenArguments(ctx context.Context, t *harness.T) []ToolCase {
+	broken := EveryCase(t, StrictTools(ctx, t, Well...), func(tool StrictTool) []generate.Case { return tool.Broken() }, StrictTool.DrawnBroken)
+	if len(broken) == 0 {
+		harness.NotTestable("the bridge lists no tool whose inputSchema can be broken")
+	}
+	return broken
+}
+
+// Fairly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
+// ones, the seed says.
+func Fairly(t *harness.T, all []ToolCase, n int) []ToolCase {
+	if len(all) <= n {
+		return all
+	}
+	groups := map[string][]int{}
+	for _, at := range Dice(t, "pick").Perm(len(all)) {
+		keyword, _, _ := strings.Cut(all[at].What, " ")
+		groups[keyword] = append(groups[keyword], at)
+	}
+	keywords := slices.Sorted(maps.Keys(groups))
+	var picked []int
+	for round := 0; len(picked) < n; round++ {
+		for _, keyword := range keywords {
+			if group := groups[keyword]; round < len(group) && len(picked) < n {
+				picked = append(picked, group[round])
+			}
+		}
+	}
+	slices.Sort(picked)
+	chosen := make([]ToolCase, n)
+	for i, at := range picked {
+		chosen[i] = all[at]
+	}
+	return chosen
+}
+
+// WrongTypes are the invalid arguments in which one parameter as a whole has a wrong type, once for each parameter.
+func (t StrictTool) WrongTypes() []generate.Case {
+	var wrong []generate.Case
+	for _, c := range t.Broken() {
+		if strings.HasPrefix(c.What, "type ") && strings.Count(c.What, "/") == 1 && (len(wrong) == 0 || wrong[len(wrong)-1].Parameter() != c.Parameter()) {
+			wrong = append(wrong, c)
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"fmt"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+)
+
+// ToolFault says what would make a client drop a whole list for one tool.
+func ToolFault(tool harness.Tool) string {
+	if tool.Input() == nil || tool.Input()["type"] != "object" {
+		return "its inputSchema is " + exact.Short(tool["inputSchema"])
+	}
+	for _, name := range []string{"inputSchema", "outputSchema"} {
+		schema, there := tool[name]
+		if !there {
+			continue
+		}
+		if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
+			return "its " + name + " is no valid schema " + f
+		}
+		if f := jsonschema.Unresolved(schema); f != "" {
+			return "its " + name + " refers to elsewhere: " + f
+		}
+		if f := jsonschema.Circular(schema); f != "" {
+			return "its " + name + " has no end: " + f
+		}
+	}
+	if notes, there := tool["annotations"]; there {
+		if _, ok := notes.(map[string]any); !ok {
+			return "its annotations are " + exact.Short(notes)
+		}
+	}
+	return ""
+}
+
+// Parsed reads a JSON value that stands in a check.
+func Parsed(value string) any {
+	v, err := exact.Parse([]byte(value))
+	if err != nil {
+		panic(fmt.Sprintf("a check's own value %s is no JSON: %v", value, err))
+	}
+	return v
+}

@@ -1,0 +1,206 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// ListsOfOthers are the lists of callers of the mock's site who see more and fewer tools than the agent, where they may
+// list at all.
+func ListsOfOthers(ctx context.Context, t *harness.T) []harness.Listing {
+	if t.Drupal == nil {
+		return nil
+	}
+	var lists []harness.Listing
+	for _, who := range []harness.Identity{harness.Discoverer, harness.Admin} {
+		if list := t.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+// AllTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check
+// is not testable: other clauses judge that.
+func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.Listing {
+	list := caller.MustListAll(ctx)
+	MustBeReadable(list)
+	if len(list.Tools()) == 0 {
+		harness.Untestable("", harness.Mismatch(list.Pages[0].Subject(), "tools", "none"))
+	}
+	return list
+}
+
+// MustBeReadable makes the check not testable where pages do not hold tools or a cursor in a form that can be used.
+func MustBeReadable(list harness.Listing) {
+	for _, page := range list.Pages {
+		if tools, _ := page.Member("tools"); page.Status == http.StatusOK && match.TypeOf(tools) != "an array" {
+			harness.NotTestable("the list cannot be read: its `tools` is " + match.TypeOf(tools) + " (list/has-tools-array judges that)")
+		}
+	}
+	if cursor, _ := list.Last().Member("nextCursor"); cursor != nil && cursor != false && match.TypeOf(cursor) != "a string" {
+		harness.NotTestable("the list cannot be followed: its `nextCursor` is " + match.TypeOf(cursor) + " (list/next-cursor-type judges that)")
+	}
+}
+
+// Newcomer is a caller like the agent whom the bridge has never seen; without a site to make one on, the agent.
+func Newcomer(t *harness.T) harness.Client {
+	if t.Drupal == nil {
+		return t.As(harness.Agent)
+	}
+	return t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
+}
+
+// MustShow are the methods that the caller must find in the list. Not among them are those that a bridge may leave out
+// or whose name the contract does not foretell. Without a site, or with exposure by patterns, nobody knows any.
+func MustShow(t *harness.T, who harness.Identity) []*fixtures.Method {
+	if t.Drupal == nil || !t.Claims("exposure-attribute") {
+		return nil
+	}
+	var methods []*fixtures.Method
+	for _, name := range t.Visible(who) {
+		if m := MethodOf(t, name); m != nil && !m.ByPosition && Translatable(t, m) {
+			methods = append(methods, m)
+		}
+	}
+	return methods
+}
+
+// Translatable tells whether the bridge has to understand the method's schemas.
+func Translatable(t *harness.T, m *fixtures.Method) bool {
+	if m.Unchecked {
+		return false
+	}
+	for _, p := range m.Params {
+		if p.Drupal != nil && !t.Claims("drupal-types") {
+			return false
+		}
+	}
+	return true
+}
+
+// MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
+func MethodOf(t *harness.T, name string) *fixtures.Method {
+	site := t.Drupal.Site()
+	if !t.Claims("naming-underscore") {
+		m, _ := site.Method(name)
+		return m
+	}
+	var found *fixtures.Method
+	for i := range site.Methods {
+		if t.ToolName(site.Methods[i].ID) == name {
+			if found != nil {
+				return nil
+			}
+			found = &site.Methods[i]
+		}
+	}
+	return found
+}
+
+// Serve puts these methods in place of the site's for the rest of the running check: see present.
+func Serve(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
+	t.Replace(ctx, t.Drupal.Site())
+	return Present(ctx, t, methods)
+}
+
+// Present puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer
+// shows the old ones, and gives a caller whom it has never seen, with the agent's permissions. Replace must have seen
+// to it that the old site comes back.
+func Present(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
+	caller := Newcomer(t)
+	old := t.Visible(caller.Who)
+	site := t.Drupal.Site().ClonePeople()
+	site.Methods = methods
+	t.Drupal.Mock.SetSite(site)
+	t.AwaitShown(ctx, "that methods went", func() bool { return !ShowsAny(caller.List(ctx), old) })
+	return caller
+}
+
+func ShowsAny(page *harness.Response, names []string) bool {
+	return slices.ContainsFunc(page.Tools(), func(t harness.Tool) bool { return slices.Contains(names, t.Name()) })
+}
+
+// ManyMethods are n exposed methods that ask for no permission, named with the prefix.
+func ManyMethods(prefix string, n int) []fixtures.Method {
+	site, err := fixtures.Builtin(fmt.Sprintf("bulk-%d", n))
+	if err != nil {
+		panic(fmt.Sprintf("a check cannot make its own site: %v", err))
+	}
+	for i := range site.Methods {
+		site.Methods[i].ID = fmt.Sprintf("%s%05d", prefix, i)
+	}
+	return site.Methods
+}
+
+// EveryTool judges every tool that the agent sees, and those that only others of the mock's site see, each apart: it
+// stands on a page of a list.
+func EveryTool(ctx context.Context, t *harness.T, judge func(list harness.Listing, page *harness.Response, tool harness.Tool)) {
+	own := AllTools(ctx, t, t.As(harness.Agent))
+	t.EachTool(own, func(page *harness.Response, tool harness.Tool) { judge(own, page, tool) })
+	shown := own.Names()
+	for _, list := range ListsOfOthers(ctx, t) {
+		t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
+			if !slices.Contains(shown, tool.Name()) {
+				judge(list, page, tool)
+			}
+		})
+	}
+}
+
+// Collides tells whether a name can be that of one of several methods whose underscored ids are the same: how they are
+// told apart is the bridge's affair, as long as the common part stays.
+func Collides(t *harness.T, name string) bool {
+	return t.Claims("naming-underscore") && slices.ContainsFunc(Colliding(t), func(m *fixtures.Method) bool { return strings.Contains(name, t.ToolName(m.ID)) })
+}
+
+// Colliding lists the agent's methods that share their underscored id with another.
+func Colliding(t *harness.T) []*fixtures.Method {
+	site := t.Drupal.Site()
+	count := map[string]int{}
+	for i := range site.Methods {
+		count[t.ToolName(site.Methods[i].ID)]++
+	}
+	var found []*fixtures.Method
+	for _, id := range site.VisibleTo(harness.UserOf(site, harness.Agent)) {
+		if m, _ := site.Method(id); count[t.ToolName(id)] > 1 {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// ShownFaults says of each name that is missing or too many among those that the caller is shown what is wrong.
+func ShownFaults(t *harness.T, who harness.Identity, got []string) map[string]string {
+	want := t.Visible(who)
+	wrong := map[string]string{}
+	loose := map[string]bool{}
+	for i, name := range want {
+		if slices.Contains(want[:i], name) {
+			loose[name] = true
+		}
+	}
+	for _, m := range t.Drupal.Site().Methods {
+		if m.ByPosition || m.Unchecked {
+			loose[t.ToolName(m.ID)] = true
+		}
+	}
+	for _, name := range want {
+		if !loose[name] && !slices.Contains(got, name) {
+			wrong[name] = fmt.Sprintf("%d tools without %q", len(got), name)
+		}
+	}
+	for _, name := range got {
+		if !slices.Contains(want, name) && !match.StartsWithAny(name, loose) {
+			wrong[name] = fmt.Sprintf("%q among %d tools", name, len(got))
+		}
+	}
+	return wrong
+}

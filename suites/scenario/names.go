@@ -1,0 +1,48 @@
+package scenario
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// OddNames are names of no tool that a careless look-up takes for something else: for nothing, or for what every object
+// of the language has; and those that a careless message does not hold whole.
+var OddNames = []string{"0", "null", "constructor", "__proto__", "toString", "<b>no</b>&such", "no.such.tool." + strings.Repeat("x", 87)}
+
+// OtherSpellings are names close to a known one that must not find it, each with what it tries.
+func OtherSpellings(name string) map[string]string {
+	spellings := map[string]string{
+		"upper case":     strings.ToUpper(name),
+		"lower case":     strings.ToLower(name),
+		"a blank before": " " + name,
+		"a blank after":  name + " ",
+		"a prefix":       name[:len(name)-1],
+		"a longer one":   name + "x",
+		"a path":         "./" + name,
+		"a slash before": "/" + name,
+		"a glob":         name[:1] + "*",
+		"everything":     "*",
+		"SQL's wildcard": name[:1] + "%",
+		"a pattern":      ".*",
+
+		"SQL's wildcard for one character": name[:1] + "_" + name[min(2, len(name)):],
+		"a pattern of one character":       name[:1] + "." + name[min(2, len(name)):],
+		"a suffix":                         name[1:],
+		"underscores in place of dots":     strings.ReplaceAll(name, ".", "_"),
+		"a longer one by a dot":            name + ".",
+		"a longer one by a word":           name + ".x",
+		"percent-encoded twice":            harness.PercentEncoded(name),
+		"a full-width letter":              string('\uff21'+rune(name[0]-'A')) + name[1:],
+		"an accent":                        name[:1] + "\u0301" + name[1:],
+		"a blank of no width behind":       name + "\u200b",
+	}
+	maps.DeleteFunc(spellings, func(_, other string) bool { return other == "" || other == name })
+	return spellings
+}
+
+// UncleanSpellings must not find the name either, and may be refused for their control characters before it is looked up.
+func UncleanSpellings(name string) map[string]string {
+	return map[string]string{"a NUL behind": name + "\x00", "a NUL and more behind": name + "\x00x", "a line break behind": name + "\n", "a tab before": "\t" + name}
+}

@@ -1,0 +1,202 @@
+package scenario
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// Cause is what is wrong with a request; the same cause has the same code on every endpoint.
+type Cause string
+
+// Causes that several requests share, and those whose code a clause names.
+const (
+	wrongVerb    Cause = "a verb that the endpoint does not take"
+	noSignIn     Cause = "nobody signed in"
+	badSignIn    Cause = "credentials of nobody"
+	noDiscovery  Cause = "a caller who may not discover tools"
+	MissingName  Cause = "a missing name"
+	UnknownTool  Cause = "an unknown tool"
+	MalformedDoc Cause = "a body that is no JSON"
+	BrokenRule   Cause = "arguments that break the inputSchema"
+	FailedMethod Cause = "a method that failed"
+	Other        Cause = "" // stands alone
+)
+
+// refusal is a request that a bridge ought to refuse. In query and body stand {known}, {hidden}, {denied}, {strict},
+// {failing} and {throwing} for tools; without a mock, a request to invoke that holds one is left out.
+type refusal struct {
+	What   string
+	Cause  Cause
+	Caller harness.Identity
+	method string // "" is GET
+	path   string
+	query  string
+	body   string
+	header http.Header
+	fault  *mockdrupal.Fault // armed for this request
+}
+
+var (
+	AsNobody = http.Header{"Authorization": {"Basic " + harness.Basic("bridgecheck-nobody", "no-such-password")}}
+	AsText   = http.Header{"Content-Type": {"text/plain"}}
+	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+)
+
+// refusals are requests of every sort that a bridge refuses, on all three endpoints.
+var refusals = []refusal{
+	{"list with a malformed cursor", Other, harness.Agent, "", harness.ListPath, "cursor=%00%FF", "", nil, nil},
+	{"list with a cursor that is a list", Other, harness.Agent, "", harness.ListPath, "cursor[]=x", "", nil, nil},
+	{"list by POST", wrongVerb, harness.Agent, "POST", harness.ListPath, "", "{}", nil, nil},
+	{"list by PUT", wrongVerb, harness.Agent, "PUT", harness.ListPath, "", "", nil, nil},
+	{"list by PATCH", wrongVerb, harness.Agent, "PATCH", harness.ListPath, "", "", nil, nil},
+	{"list by DELETE", wrongVerb, harness.Agent, "DELETE", harness.ListPath, "", "", nil, nil},
+	{"list by nobody", noSignIn, harness.Anonymous, "", harness.ListPath, "", "", nil, nil},
+	{"list with credentials of nobody", badSignIn, harness.Anonymous, "", harness.ListPath, "", "", AsNobody, nil},
+	{"list by one who may not discover", noDiscovery, harness.Outsider, "", harness.ListPath, "", "", nil, nil},
+
+	{"describe without a name", MissingName, harness.Agent, "", harness.DescribePath, "", "", nil, nil},
+	{"describe with an empty name", MissingName, harness.Agent, "", harness.DescribePath, "name=", "", nil, nil},
+	{"describe with a list of names", Other, harness.Agent, "", harness.DescribePath, "name[]=x", "", nil, nil},
+	{"describe with a name that is no UTF-8", Other, harness.Agent, "", harness.DescribePath, "name=%FF%FE", "", nil, nil},
+	{"describe of an unknown tool", UnknownTool, harness.Agent, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe of markup", UnknownTool, harness.Agent, "", harness.DescribePath, "name=%3Cb%3E%22%5C", "", nil, nil},
+	{"describe of a method that is no tool", UnknownTool, harness.Agent, "", harness.DescribePath, "name={hidden}", "", nil, nil},
+	{"describe by POST", wrongVerb, harness.Agent, "POST", harness.DescribePath, "name=" + NoSuchTool, "{}", nil, nil},
+	{"describe by PUT", wrongVerb, harness.Agent, "PUT", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe by DELETE", wrongVerb, harness.Agent, "DELETE", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe by nobody", noSignIn, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe with credentials of nobody", badSignIn, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", AsNobody, nil},
+	{"describe by one who may not discover", noDiscovery, harness.Outsider, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+
+	{"invoke with an empty body", Other, harness.Agent, "POST", harness.InvokePath, "", " ", nil, nil},
+	{"invoke with words", MalformedDoc, harness.Agent, "POST", harness.InvokePath, "", "hello", nil, nil},
+	{"invoke cut short", MalformedDoc, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool, nil, nil},
+	{"invoke with a list", Other, harness.Agent, "POST", harness.InvokePath, "", `[]`, nil, nil},
+	{"invoke with null", Other, harness.Agent, "POST", harness.InvokePath, "", `null`, nil, nil},
+	{"invoke without a name", MissingName, harness.Agent, "POST", harness.InvokePath, "", `{"arguments":{}}`, nil, nil},
+	{"invoke with a list as name", MissingName, harness.Agent, "POST", harness.InvokePath, "", `{"name":["x"],"arguments":{}}`, nil, nil},
+	{"invoke without arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `"}`, nil, nil},
+	{"invoke with a text as arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":"x"}`, nil, nil},
+	{"invoke with duplicate members", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"a.b","name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke with deep arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, nil, nil},
+	{"invoke of an unknown tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke of markup", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"<b>\"\\","arguments":{}}`, nil, nil},
+	{"invoke by GET", wrongVerb, harness.Agent, "GET", harness.InvokePath, "", "", nil, nil},
+	{"invoke by PUT", wrongVerb, harness.Agent, "PUT", harness.InvokePath, "", "{}", nil, nil},
+	{"invoke by PATCH", wrongVerb, harness.Agent, "PATCH", harness.InvokePath, "", "{}", nil, nil},
+	{"invoke by DELETE", wrongVerb, harness.Agent, "DELETE", harness.InvokePath, "", "", nil, nil},
+	{"invoke as text", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsText, nil},
+	{"invoke as a form", Other, harness.Agent, "POST", harness.InvokePath, "", `name=` + NoSuchTool, asForm, nil},
+	{"invoke by nobody", noSignIn, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke with credentials of nobody", badSignIn, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsNobody, nil},
+	{"invoke by one who may not use JSON-RPC", Other, harness.NoRPC, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke of a method that is no tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{hidden}","arguments":{}}`, nil, nil},
+	{"invoke of a tool that the caller may not run", Other, harness.Discoverer, "POST", harness.InvokePath, "", `{"name":"{denied}","arguments":{}}`, nil, nil},
+	{"invoke with a parameter missing", BrokenRule, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
+	{"invoke of a method that fails", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
+	{"invoke of a method that throws", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
+	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultHTML, Status: 503}},
+	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultReset}},
+	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
+}
+
+// Asked is an answer to one of the refusals.
+type Asked struct {
+	refusal
+	*harness.Response
+}
+
+// AskAll sends every refusal that this run can send.
+func AskAll(ctx context.Context, t *harness.T) []Asked {
+	t.As(harness.Agent).List(ctx).MustSucceed()
+	tools := Stand(ctx, t)
+	var all []Asked
+	for _, r := range refusals {
+		query, known := tools.In(r.query)
+		body, also := tools.In(r.body)
+		if !known || !also || !t.Knows(r.Caller) || r.fault != nil && t.Drupal == nil {
+			continue
+		}
+		q := harness.Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
+		if r.body != "" {
+			q.Body, q.Show = strings.NewReader(body), body
+		}
+		disarm := func() {}
+		if r.fault != nil {
+			disarm = t.Drupal.Arm(*r.fault)
+		}
+		all = append(all, Asked{r, t.As(r.Caller).Send(ctx, q)})
+		disarm()
+		if r.fault != nil {
+			Recovered(ctx, t, MustRun(ctx, t))
+		}
+	}
+	return all
+}
+
+// portable are the names that can stand in a query and in JSON as they are.
+var portable = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// Stands are the tools that stand for the names in braces.
+type Stands map[string]string
+
+// Stand finds them on the site; without a site there are none.
+func Stand(ctx context.Context, t *harness.T) Stands {
+	if t.Drupal == nil {
+		return nil
+	}
+	s := Stands{"{known}": KnownTool(ctx, t)}
+	for i := range t.Drupal.Site().Methods {
+		m := &t.Drupal.Site().Methods[i]
+		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && t.Drupal.Site().MayRun(harness.UserOf(t.Drupal.Site(), harness.Agent), m) {
+			s["{hidden}"] = t.ToolName(m.ID)
+		}
+	}
+	discoverable := Samples(t, harness.Discoverer, Well...)
+	for _, tool := range Samples(t, harness.Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, Well...)...) {
+		if !portable.MatchString(tool.Name) {
+			continue
+		}
+		switch kind := tool.Behaviour.Kind; {
+		case kind == fixtures.Throw:
+			s["{throwing}"] = tool.Name
+		case kind == fixtures.Fail && len(tool.Params) > 0 && strings.Contains(string(tool.Params[0].Resolved()), `"type":"string"`):
+			s["{picky}"], s["{text}"] = tool.Name, tool.Params[0].Name
+		case kind == fixtures.Fail && tool.Fails().Code < -32603 && len(tool.Arguments) == 0:
+			s["{failing}"] = tool.Name
+		case kind == fixtures.Echo && len(tool.Arguments) == 1 && len(tool.Params) == 1 && strings.Contains(string(tool.Params[0].Resolved()), `"type":"string"`):
+			s["{strict}"], s["{words}"] = tool.Name, tool.Params[0].Name
+		case len(tool.Access) > 0 && len(tool.Arguments) == 0 && !hasSample(discoverable, tool.ID):
+			s["{denied}"] = tool.Name
+		}
+	}
+	return s
+}
+
+func hasSample(list []Sample, id string) bool {
+	for _, s := range list {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// In puts the tools in; ok is false when one is needed that there is not.
+func (s Stands) In(text string) (filled string, ok bool) {
+	for word, name := range s {
+		text = strings.ReplaceAll(text, word, name)
+	}
+	for _, word := range []string{"{known}", "{hidden}", "{denied}", "{strict}", "{failing}", "{throwing}", "{picky}"} {
+		if strings.Contains(text, word) {
+			return "", false
+		}
+	}
+	return text, true
+}

@@ -1,0 +1,185 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// JSON-RPC codes that mean something to a bridge.
+const (
+	rpcDenied         = -32600
+	rpcMethodNotFound = -32601
+	RPCInvalidParams  = -32602
+	RPCInternalError  = -32603
+)
+
+// invoking gives the function that invokes a tool by name with the arguments.
+func InvokeWith(c harness.Client, arguments any) func(ctx context.Context, name string) *harness.Response {
+	return func(ctx context.Context, name string) *harness.Response { return c.Invoke(ctx, name, arguments) }
+}
+
+// Fails is the JSON-RPC error with which the method fails: its own, or what Drupal makes of an exception.
+func (s Sample) Fails() fixtures.RPCError {
+	if s.Behaviour.Kind == fixtures.Throw {
+		return fixtures.RPCError{Code: RPCInternalError, Message: "Internal Error"}
+	}
+	return *s.Behaviour.Error
+}
+
+// Failing lists the agent's tools that fail with a code that says nothing but that they failed.
+func Failing(t *harness.T) []Sample {
+	return slices.DeleteFunc(MustFind(t, harness.Agent, fixtures.Fail, fixtures.Throw), func(s Sample) bool {
+		switch s.Fails().Code {
+		case rpcDenied, rpcMethodNotFound, RPCInvalidParams:
+			return true
+		}
+		return false
+	})
+}
+
+// NoSuchTool is a name that no tool has.
+const NoSuchTool = "no.such.tool"
+
+// Sample is a method of the site with the name under which the bridge lists it and the least arguments that it takes.
+type Sample struct {
+	*fixtures.Method
+	Name      string
+	Arguments map[string]any
+}
+
+// Samples lists the tools that the caller sees and that do one of the kinds, in site order: those that answer at once,
+// take arguments by name, and whose required ones a value can be made up for. Left out are those that refuse even an
+// empty params object, that the caller sees and may not run, and whose name cannot be foretold.
+func Samples(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Sample {
+	site := t.Drupal.Site()
+	user, visible := harness.UserOf(site, who), t.Visible(who)
+	if !site.Holds(user, fixtures.UseJSONRPC) {
+		return nil
+	}
+	var found []Sample
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		name := t.ToolName(m.ID)
+		if !slices.Contains(kinds, m.Behaviour.Kind) || m.Behaviour.Sleep > 0 || m.Unchecked || m.ByPosition || m.NullParams ||
+			!site.MayRun(user, m) || CountRuns(visible, name) != 1 {
+			continue
+		}
+		if arguments, ok := leastArguments(m); ok {
+			found = append(found, Sample{m, name, arguments})
+		}
+	}
+	return found
+}
+
+func CountRuns(list []string, s string) int {
+	n := 0
+	for _, item := range list {
+		if item == s {
+			n++
+		}
+	}
+	return n
+}
+
+// MustFind is samples for checks that need one at least.
+func MustFind(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Sample {
+	found := Samples(t, who, kinds...)
+	if len(found) == 0 {
+		harness.NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", t.Drupal.Site().Name, kinds, who))
+	}
+	return found
+}
+
+// Well are the kinds of behaviour that succeed whatever valid arguments they get.
+var Well = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
+
+// leastArguments makes up the required arguments of a method.
+func leastArguments(m *fixtures.Method) (map[string]any, bool) {
+	arguments := map[string]any{}
+	for _, p := range m.Params {
+		if !p.Required {
+			continue
+		}
+		schema, err := exact.Parse(p.Resolved())
+		if err != nil || p.Drupal != nil {
+			return nil, false
+		}
+		arguments[p.Name] = generate.Example(schema)
+	}
+	return arguments, true
+}
+
+// echoing is a tool of the agent's that gives back its arguments, and one required string parameter of it.
+type echoing struct {
+	fixtures.Method
+	Param string
+}
+
+func (e echoing) Arguments(value any) harness.Args { return harness.Args{e.Param: value} }
+
+// EchoTool is findEcho for checks that need one.
+func EchoTool(t *harness.T) echoing {
+	tool, ok := FindEcho(t)
+	if !ok {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that echoes one required string")
+	}
+	return tool
+}
+
+// FindEcho finds a tool that echoes and has exactly one required parameter, a plain string.
+func FindEcho(t *harness.T) (tool echoing, ok bool) {
+	for _, m := range AgentTools(t) {
+		var required []fixtures.Param
+		for _, p := range m.Params {
+			if p.Required {
+				required = append(required, p)
+			}
+		}
+		if m.Behaviour.Kind == fixtures.Echo && !m.ByPosition && len(required) == 1 && strings.ReplaceAll(string(required[0].Schema), " ", "") == `{"type":"string"}` {
+			return echoing{*m, required[0].Name}, true
+		}
+	}
+	return echoing{}, false
+}
+
+// FailingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
+func FailingTool(t *harness.T) *fixtures.Method {
+	for _, m := range AgentTools(t) {
+		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
+			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
+			return m
+		}
+	}
+	harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that fails with a code of its own")
+	return nil
+}
+
+// Harmless is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
+// that the configuration allows.
+func Harmless(ctx context.Context, t *harness.T) (call harness.Invocation, ok bool) {
+	switch {
+	case t.Drupal != nil:
+		return harness.Invocation{Tool: KnownTool(ctx, t), Identity: harness.Agent}, true
+	}
+	i := slices.IndexFunc(t.Invocable, harness.Invocation.Succeeds)
+	if i < 0 {
+		return harness.Invocation{}, false
+	}
+	return t.Invocable[i], true
+}
+
+// MustRun gives a harmless call; without one the check is not testable.
+func MustRun(ctx context.Context, t *harness.T) harness.Invocation {
+	call, ok := Harmless(ctx, t)
+	if !ok {
+		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`")
+	}
+	return call
+}

@@ -1,0 +1,234 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// stepsDrawn is how many steps a drawn sequence has at most.
+const stepsDrawn = 80
+
+// deed is what a step does.
+type deed string
+
+const (
+	Listing       deed = "list"
+	Describing    deed = "describe"
+	Invoking      deed = "invoke"
+	invokingBadly deed = "invoke with arguments that are no object"
+	asking        deed = "ask for an unknown tool"
+	changing      deed = "change the site"
+)
+
+// Step is one step of a drawn sequence.
+type Step struct {
+	Who  harness.Identity
+	Does deed
+	Tool string
+}
+
+func (s Step) String() string {
+	switch s.Does {
+	case changing:
+		return string(s.Does)
+	case Listing, asking:
+		return fmt.Sprintf("%s as %s", s.Does, s.Who)
+	}
+	return fmt.Sprintf("%s %s as %s", s.Does, s.Tool, s.Who)
+}
+
+// Actors are who takes the steps of a sequence, and what they may touch: every tool that is named may be run.
+type Actors struct {
+	Callers []harness.Identity
+	Shown   []string // tools to describe
+	Runs    []harness.Invocation
+	changes int // of the site, at most
+	Steps   int // of a sequence
+}
+
+// Agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
+func Agents(ctx context.Context, t *harness.T) Actors {
+	a := Actors{Callers: []harness.Identity{harness.Agent}, Shown: t.As(harness.Agent).MustListAll(ctx).Names(), Steps: Steps(t)}
+	if t.Drupal == nil {
+		a.Runs = t.Invocable
+		if t.Knows(harness.Agent2) {
+			a.Callers = append(a.Callers, harness.Agent2)
+		}
+		if len(a.Shown)+len(a.Runs) == 0 {
+			harness.NotTestable("the agent sees no tool: it needs one")
+		}
+		return a
+	}
+	a.Callers = append(a.Callers, harness.Agent2)
+	for _, s := range Samples(t, harness.Agent, Well...) {
+		a.Runs = append(a.Runs, harness.Invocation{Tool: s.Name, Arguments: harness.Encode(s.Arguments)})
+	}
+	switch {
+	case t.Advance != nil:
+		a.changes = 3
+	case t.DiscoveryTTL > 0:
+		a.changes = 1 // it takes the TTL
+	}
+	if a.changes == 0 {
+		a.Callers = append(a.Callers, harness.Discoverer) // who does not see what arrives, so that nobody can tell when it has
+	}
+	return a
+}
+
+// Steps is how many steps a drawn sequence has: no more than there may be cases.
+func Steps(t *harness.T) int { return min(stepsDrawn, t.Cases) }
+
+// Sequence draws the steps of a sequence.
+func (a Actors) Sequence(dice *rand.Rand) []Step {
+	focus := Some(dice, a.Shown, 3)
+	runs := Some(dice, a.Runs, 3)
+	for _, call := range runs { // what was run is what is looked at
+		focus = append(focus, call.Tool)
+	}
+	steps := make([]Step, a.Steps)
+	for i := range steps {
+		s := Step{Who: a.Callers[dice.IntN(len(a.Callers))], Tool: focus[dice.IntN(len(focus))]}
+		switch n := dice.IntN(10); {
+		case n < 3:
+			s.Does = Listing
+		case n < 6:
+			s.Does = Describing
+		case n < 7 || len(runs) == 0:
+			s.Does = asking
+		case n < 9:
+			s.Does, s.Tool = Invoking, runs[dice.IntN(len(runs))].Tool
+		default:
+			s.Does, s.Tool = invokingBadly, runs[dice.IntN(len(runs))].Tool
+		}
+		steps[i] = s
+	}
+	for range a.changes {
+		steps[dice.IntN(len(steps))] = Step{Does: changing}
+	}
+	return steps
+}
+
+// Some are n of all in their order; which ones, the dice say.
+func Some[T any](dice *rand.Rand, all []T, n int) []T {
+	if n >= len(all) {
+		return slices.Clone(all)
+	}
+	var chosen []T
+	for _, i := range slices.Sorted(slices.Values(dice.Perm(len(all))[:n])) {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
+}
+
+// Take does a step that is one request.
+func Take(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
+	return Accepted(ctx, t, func() *harness.Response { return send(ctx, t, s, a) })
+}
+
+func send(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
+	caller := t.As(s.Who)
+	switch s.Does {
+	case Describing:
+		return caller.Describe(ctx, s.Tool)
+	case Invoking:
+		i := slices.IndexFunc(a.Runs, func(call harness.Invocation) bool { return call.Tool == s.Tool })
+		return caller.InvokeBody(ctx, a.Runs[i].Body())
+	case invokingBadly:
+		return caller.InvokeBody(ctx, harness.Encode(map[string]any{"name": s.Tool, "arguments": "none"}))
+	case asking:
+		return caller.Invoke(ctx, NoSuchTool, harness.Args{})
+	}
+	return caller.List(ctx)
+}
+
+// Mismade is what was wrong at the end of a sequence.
+type Mismade struct {
+	Actual any
+	Must   types.GomegaMatcher
+	Trail  string
+	Last   Step
+}
+
+// FaultOf is mismade where the matcher says no; nil where it says yes.
+func FaultOf(actual any, must types.GomegaMatcher) *Mismade {
+	if ok, err := must.Match(actual); ok && err == nil {
+		return nil
+	}
+	return &Mismade{Actual: actual, Must: must}
+}
+
+// Walk runs a sequence; judge does one step and says what is wrong after it. Where something is, the sequence is run
+// again with ever fewer steps, and what the shortest shows is given.
+func Walk(t *harness.T, steps []Step, fresh func() (judge func(Step) *Mismade)) *Mismade {
+	run := func(steps []Step) (*Mismade, []Step) {
+		judge := fresh()
+		for i, s := range steps {
+			if wrong := judge(s); wrong != nil {
+				wrong.Last = s
+				return wrong, steps[:i+1]
+			}
+		}
+		return nil, nil
+	}
+	wrong, taken := run(steps)
+	if wrong == nil {
+		return nil
+	}
+	tries := Shrinkings / 4
+	if t.Wrong() {
+		tries = 0 // there is a simpler fault to begin with
+	}
+	for left, size := tries, len(taken)/2; size >= 1 && left > 0; size /= 2 {
+		for at := 0; at < len(taken)-1 && left > 0; left-- {
+			fewer := slices.Concat(taken[:at], taken[min(at+size, len(taken)-1):])
+			if again, shorter := run(fewer); again != nil {
+				wrong, taken = again, shorter
+			} else {
+				at += size
+			}
+		}
+	}
+	last := make([]string, len(taken))
+	for i, s := range taken {
+		last[i] = s.String()
+	}
+	wrong.Trail = fmt.Sprintf("after %s, drawn with seed %d", strings.Join(last, "; "), t.Seed)
+	return wrong
+}
+
+// Changer gives what a step of changing does: the arriving method takes other values each time, and the wait is over
+// when the list shows them.
+func Changer(ctx context.Context, t *harness.T, a Actors) func() {
+	if a.changes == 0 {
+		return func() {}
+	}
+	t.Replace(ctx, With(t.Drupal, ArrivalOld, ""))
+	AwaitSchema(ctx, t, ArrivalOld, a.Callers...)
+	next := ArrivalNew
+	return func() {
+		t.Drupal.Mock.SetSite(With(t.Drupal, next, ""))
+		AwaitSchema(ctx, t, next, a.Callers...)
+		if next == ArrivalNew {
+			next = ArrivalOld
+		} else {
+			next = ArrivalNew
+		}
+	}
+}
+
+// GoOn does a step that is not judged itself. A change makes what was listed before worth nothing.
+func GoOn(ctx context.Context, t *harness.T, s Step, a Actors, change func(), listed map[harness.Identity]harness.Listing) {
+	if s.Does == changing {
+		change()
+		clear(listed)
+		return
+	}
+	Take(ctx, t, s, a)
+}

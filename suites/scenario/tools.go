@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// RunsPlainly tells whether a method answers at once to a call without arguments.
+func RunsPlainly(m *fixtures.Method) bool {
+	return !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) && m.Behaviour.Kind != fixtures.Fail &&
+		m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0
+}
+
+// TakerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
+// parameters.
+func TakerOf(t *harness.T, listed harness.Listing, value string) (tool Sample, parameter string, ok bool) {
+	v := match.Must(exact.Parse([]byte(value)))
+	for _, s := range Samples(t, harness.Agent, fixtures.Echo) {
+		shown, listed := listed.Find(s.Name)
+		if !listed || len(s.Arguments) > 0 {
+			continue
+		}
+		schema, err := jsonschema.Compile(shown.Input(), jsonschema.Draft7)
+		if err != nil {
+			continue
+		}
+		for _, p := range s.Params {
+			if schema.Fault(map[string]any{p.Name: v}) == "" {
+				return s, p.Name, true
+			}
+		}
+	}
+	return Sample{}, "", false
+}
+
+// Plain lists the agent's tools whose result is a text in which nothing can get lost.
+func Plain(t *harness.T) []Sample {
+	plain := slices.DeleteFunc(Samples(t, harness.Agent, fixtures.Value), func(s Sample) bool { return !IsPlain(s.Behaviour.Value) })
+	if len(plain) == 0 {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool with a plain text as its result")
+	}
+	return plain
+}
+
+// MustGiveResults is the twin of all that looks into results: a plain one comes back, in whatever form.
+func MustGiveResults(ctx context.Context, t *harness.T) {
+	tool := Plain(t)[0]
+	judge := match.HoldInResult(tool.Behaviour.Value)
+	r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	if ok, err := judge.Match(r); err != nil || !ok {
+		harness.NotTestable("a plain result does not come back (invoke/answers-result judges that): " + judge.FailureMessage(r))
+	}
+}
+
+// IsPlain tells a text without anything in it that could get lost or changed.
+func IsPlain(value fixtures.Raw) bool {
+	var text string
+	if json.Unmarshal(value, &text) != nil || text == "" || len(text) > 100 {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > '~' || r < ' ' || strings.ContainsRune(`<>&"'\/{}`, r) })
+}
+
+// Simplest is the first method of the site that the agent may run as a tool and that answers at once to a call without
+// arguments; "" on a site without one.
+func Simplest(t *harness.T) string {
+	for _, m := range AgentTools(t) {
+		if RunsPlainly(m) {
+			return m.ID
+		}
+	}
+	return ""
+}
+
+// AgentTools are the methods that are tools and that the agent may run, in the site's order.
+func AgentTools(t *harness.T) []*fixtures.Method {
+	var tools []*fixtures.Method
+	site := t.Drupal.Site()
+	for i := range site.Methods {
+		if m := &site.Methods[i]; t.Exposed(m) && site.MayRun(harness.UserOf(site, harness.Agent), m) {
+			tools = append(tools, m)
+		}
+	}
+	return tools
+}
+
+// KnownTool names a tool that the agent sees: a plain one of the mock's site that runs without arguments, else the
+// first that is listed.
+func KnownTool(ctx context.Context, t *harness.T) string {
+	if t.Drupal != nil {
+		if id := Simplest(t); id != "" {
+			return t.ToolName(id)
+		}
+	}
+	names := t.As(harness.Agent).MustListAll(ctx).Names()
+	if len(names) == 0 {
+		harness.NotTestable("the agent sees no tool: it needs one")
+	}
+	return names[0]
+}
+
+// HiddenMethods are methods of the site that every permission would let run, but that are not exposed as tools.
+func HiddenMethods(t *harness.T) []string {
+	var hidden []string
+	site := t.Drupal.Site()
+	for i := range site.Methods {
+		if m := &site.Methods[i]; !t.Exposed(m) && site.MayRun(harness.UserOf(site, harness.Agent), m) {
+			hidden = append(hidden, t.ToolName(m.ID))
+			if t.ToolName(m.ID) != m.ID {
+				hidden = append(hidden, m.ID) // the name that the site knows it by
+			}
+		}
+	}
+	if len(hidden) == 0 {
+		harness.NotTestable("the site " + site.Name + " has no method that is not exposed")
+	}
+	return hidden
+}
+
+// DeniedTool names a tool that may runs and who lacks the permission for.
+func DeniedTool(t *harness.T, who, may harness.Identity) string {
+	site := t.Drupal.Site()
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		if t.Exposed(m) && !site.MayRun(harness.UserOf(site, who), m) && site.MayRun(harness.UserOf(site, may), m) && RunsPlainly(m) {
+			return t.ToolName(m.ID)
+		}
+	}
+	harness.NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", site.Name, may, who))
+	return ""
+}

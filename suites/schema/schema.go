@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area schema.
+var Checks = []harness.Check{
+	{ID: "schema/input-valid", Sees: harness.Front, Run: inputValid},
+	{ID: "schema/output-valid", Sees: harness.Front, Run: outputValid},
+	{ID: "schema/no-remote-ref", Sees: harness.Front, Run: noRemoteRef},
+	{ID: "schema/bounded", Sees: harness.Front, Run: bounded},
+	{ID: "schema/accepts-valid-example", Sees: harness.Front, Run: acceptsValidExample},
+}
+
+// The bounds of schema/bounded.
+const (
+	maxSchemaDepth = 32
+	maxSchemaBytes = 64 << 10
+)
+
+func inputValid(ctx context.Context, t *harness.T) {
+	eachSchema(ctx, t, "a valid JSON Schema", validity, "inputSchema")
+}
+
+func outputValid(ctx context.Context, t *harness.T) {
+	eachSchema(ctx, t, "a valid JSON Schema", validity, "outputSchema")
+}
+
+func noRemoteRef(ctx context.Context, t *harness.T) {
+	eachSchema(ctx, t, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
+}
+
+func bounded(ctx context.Context, t *harness.T) {
+	eachSchema(ctx, t, fmt.Sprintf("at most %d levels and %d bytes", maxSchemaDepth, maxSchemaBytes), func(schema any) string {
+		if depth := jsonschema.Depth(schema); depth > maxSchemaDepth {
+			return fmt.Sprintf("%d levels", depth)
+		}
+		if size := jsonschema.Size(schema); size > maxSchemaBytes {
+			return fmt.Sprintf("%d bytes", size)
+		}
+		return ""
+	}, "inputSchema", "outputSchema")
+}
+
+func acceptsValidExample(ctx context.Context, t *harness.T) {
+	eachSchema(ctx, t, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
+}
+
+// eachSchema judges the schemas in these members of every tool that is listed to the agent or to others: fault says what is wrong with one.
+func eachSchema(ctx context.Context, t *harness.T, expected string, fault func(schema any) string, members ...string) {
+	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
+		for _, member := range members {
+			t.Expect(page).To(match.HoldTool(tool, expected+" as `"+member+"`", func(tool harness.Tool) string {
+				schema, there := tool[member]
+				if _, isObject := schema.(map[string]any); !there || !isObject {
+					return "" // list/tool-required-members and list/tool-optional-members judge that
+				}
+				return fault(schema)
+			}))
+		}
+	})
+}
+
+// validity judges by the dialect that a schema declares, Draft 7 where it declares none.
+func validity(schema any) string {
+	if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
+		return "one that is not: " + f
+	}
+	return ""
+}

@@ -1,0 +1,269 @@
+package translate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area translate.
+var Checks = []harness.Check{
+	{ID: "translate/entity-reference", Sees: harness.Site, Run: entityReference},
+	{ID: "translate/datetime", Sees: harness.Site, Run: datetime},
+	{ID: "translate/text-formatted", Sees: harness.Site, Run: textFormatted},
+	{ID: "translate/file", Sees: harness.Site, Run: file},
+	{ID: "translate/boolean-integer-decimal-list", Sees: harness.Site, Run: booleanIntegerDecimalList},
+	{ID: "translate/required-default", Sees: harness.Site, Run: requiredDefault},
+	{ID: "translate/custom-type", Sees: harness.Site, Run: customType},
+	{ID: "translate/unknown-type", Sees: harness.Site, Run: unknownType},
+	{ID: "translate/one-bad-tool", Sees: harness.Site, Run: oneBadTool},
+}
+
+// fieldCase says what the property of a Drupal field must take and refuse. The tool and the parameter are those of the
+// built-in site `types`; takes and refuses are JSON values.
+type fieldCase struct {
+	tool, param    string
+	takes, refuses []string
+}
+
+// simpleFields are the cases of translate/boolean-integer-decimal-list.
+var simpleFields = []fieldCase{
+	{"type.numbers", "boolean", []string{`true`, `false`}, []string{`"yes"`, `[]`}},
+	{"type.numbers", "integer", []string{`1`, `100`}, []string{`0`, `101`, `1.5`, `"1"`}},
+	{"type.numbers", "unsigned", []string{`0`, `7`}, []string{`-1`, `0.5`, `"x"`}},
+	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
+	{"type.numbers", "float", []string{`-1.5`, `0.25`}, []string{`1.6`, `-2`, `"x"`}},
+	{"type.texts", "string", []string{`"short"`, `""`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
+	{"type.texts", "string_long", []string{`"long"`, `"` + strings.Repeat("long ", 1000) + `"`}, []string{`5`, `{}`}},
+	{"type.texts", "email", []string{`"a@example.com"`}, []string{`5`, `"no address"`}},
+	{"type.texts", "uri", []string{`"https://example.com/a"`}, []string{`5`, `"no address"`}},
+	{"type.timestamp", "value", []string{`1700000000`}, []string{`"yesterday"`, `1.5`}},
+	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
+	{"type.choices", "list_integer", []string{`1`, `2`}, []string{`3`, `"One"`}},
+	{"type.multiple", "any_number", []string{`[]`, `["a","b","c","d"]`}, []string{`"a"`, `[1]`}},
+	{"type.multiple", "up_to_three", []string{`[0,1,2]`}, []string{`[0,1,2,3]`, `[-1]`, `5`}},
+	{"type.multiple", "one", []string{`"a"`}, []string{`["a"]`}},
+}
+
+// untranslatable are the methods of the site `poisoned` that the clause names: null schema, list annotations, cyclic or
+// remote $ref, absurd size.
+var untranslatable = []string{"bad.null_schema", "bad.list_annotations", "bad.cyclic_ref", "bad.self_ref", "bad.tree", "bad.remote_ref", "bad.file_ref", "bad.deep"}
+
+func entityReference(ctx context.Context, t *harness.T) {
+	types := fieldTypes(ctx, t)
+	for _, c := range []struct{ tool, param, target string }{{"type.entity_reference", "bundle", "node_type"}} {
+		types.of(c.tool, c.param, func(property map[string]any) {
+			values, _ := property["enum"].([]any)
+			t.Expect(values).To(ConsistOf(types.values(c.target)), harness.Mismatch(fmt.Sprintf("the enum of a reference to %s", c.target), "the site's values", exact.Short(property)))
+			t.Expect(property["type"]).To(Equal("string"), harness.Mismatch(fmt.Sprintf("a reference to %s", c.target), "a string", exact.Short(property)))
+		})
+	}
+	types.judge(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
+}
+
+func datetime(ctx context.Context, t *harness.T) {
+	fieldTypes(ctx, t).of("type.datetime", "value", func(property map[string]any) {
+		t.Expect(property["type"]).To(Equal("string"), harness.Mismatch("a datetime", "a string", exact.Short(property)))
+		t.Expect(property["format"]).To(Equal("date-time"), harness.Mismatch("a datetime", "the format date-time", exact.Short(property)))
+	})
+}
+
+func textFormatted(ctx context.Context, t *harness.T) {
+	types := fieldTypes(ctx, t)
+	types.of("type.text_formatted", "value", func(property map[string]any) {
+		parts, _ := property["properties"].(map[string]any)
+		for _, part := range []string{"value", "format"} {
+			t.Expect(parts).To(HaveKey(part), harness.Mismatch("formatted text", fmt.Sprintf("a `%s`", part), exact.Short(property)))
+		}
+	})
+	types.judge(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
+}
+
+func file(ctx context.Context, t *harness.T) {
+	fieldTypes(ctx, t).of("type.file", "value", func(property map[string]any) {
+		shown := exact.Short(property)
+		text := string(harness.Encode(property))
+		t.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), harness.Mismatch("a file", "a reference", shown))
+		for _, extension := range []string{"txt", "pdf"} {
+			t.Expect(text).To(ContainSubstring(extension), harness.Mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
+		}
+		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
+		t.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), harness.Mismatch("a file", "its size of 2 MB among its constraints", shown))
+	})
+}
+
+func booleanIntegerDecimalList(ctx context.Context, t *harness.T) {
+	types := fieldTypes(ctx, t)
+	for _, c := range simpleFields {
+		types.judge(c)
+	}
+}
+
+func requiredDefault(ctx context.Context, t *harness.T) {
+	types := fieldTypes(ctx, t)
+	const tool = "type.required_default"
+	t.Row(harness.Agent, t.ToolName(tool), "required", func() {
+		required := types.input(tool)["required"]
+		t.Expect(required).To(ConsistOf("status", "title"), harness.Mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
+	})
+	types.of(tool, "status", func(status map[string]any) {
+		t.Expect(status["default"]).To(Equal("draft"), harness.Mismatch(fmt.Sprintf("status of %s", tool), "the default \"draft\"", exact.Short(status)))
+		t.Expect(status["description"]).To(Equal("The state"), harness.Mismatch(fmt.Sprintf("status of %s", tool), "the description \"The state\"", exact.Short(status)))
+		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), harness.Mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
+	})
+	types.of(tool, "weight", func(weight map[string]any) {
+		t.Expect(exact.Short(weight["default"])).To(Equal("0"), harness.Mismatch(fmt.Sprintf("weight of %s", tool), "the default 0", exact.Short(weight)))
+	})
+	types.of("type.numbers", "boolean", func(flag map[string]any) {
+		t.Expect(flag["default"]).To(Equal(false), harness.Mismatch("boolean of type.numbers", "the default false", exact.Short(flag)))
+	})
+	types.of(tool, "title", func(title map[string]any) {
+		t.Expect(title["description"]).To(Equal("The title"), harness.Mismatch(fmt.Sprintf("title of %s", tool), "the description \"The title\"", exact.Short(title)))
+	})
+}
+
+func customType(ctx context.Context, t *harness.T) {
+	fieldTypes(ctx, t).judge(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+}
+
+func unknownType(ctx context.Context, t *harness.T) {
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustMeet(match.HaveResult())
+	types := fieldTypes(ctx, t)
+	types.judge(fieldCase{tool: "type.unknown", param: "value", takes: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
+	t.Row(harness.Agent, t.ToolName("type.unknown"), "a field type that the bridge does not know", func() {
+		t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName("type.unknown"), harness.Args{"value": "x"})).To(match.HaveResult())
+	})
+}
+
+func oneBadTool(ctx context.Context, t *harness.T) {
+	site, err := fixtures.Builtin("poisoned")
+	t.Expect(err).NotTo(HaveOccurred())
+	group := ""
+	if t.Claims("exposure-patterns") {
+		group, site.Extensions = "content.", false // where no attribute marks tools, the patterns let these in
+	}
+	var want []string
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		m.ID = group + m.ID
+		if strings.HasPrefix(m.ID, group+"good.") && t.Exposed(m) && site.MayRun(harness.UserOf(site, harness.Agent), m) {
+			want = append(want, t.ToolName(m.ID))
+		}
+	}
+	for _, tool := range t.As(harness.Agent).MustListAll(ctx).Tools() {
+		if fault := scenario.ToolFault(tool); fault != "" {
+			harness.NotTestable(tool.Name() + " has a fault of form already: " + fault + " (list, mapping and schema judge that)")
+		}
+	}
+	well := site.Clone()
+	well.Methods = slices.DeleteFunc(well.Methods, func(m fixtures.Method) bool {
+		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
+	})
+	t.ChangeSite(ctx, well, func() bool {
+		names := t.As(harness.Agent).ListAll(ctx).Names() // the new site's, and of these not necessarily all
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
+	})
+
+	site.Auth = t.Drupal.Site().Auth // callers sign in as before
+	var listing harness.Listing
+	t.Drupal.Mock.SetSite(site)
+	t.Await(ctx, func() bool {
+		listing = t.As(harness.Agent).ListAll(ctx)
+		return slices.Contains(listing.Names(), want[0])
+	})
+	t.Expect(listing.Fault).To(harness.BeNone(), "a site with methods that cannot be translated")
+	for _, name := range want {
+		t.For(harness.Agent, name, func() {
+			listing.PageOf(name).Blame()
+			t.Expect(listing.Names()).To(ContainElement(name), harness.Mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
+			t.Expect(t.As(harness.Agent).Describe(ctx, name)).To(match.HaveStatus(200), "a good tool beside bad ones")
+			tool, _ := listing.Find(name)
+			fault := scenario.ToolFault(tool)
+			t.Expect(fault).To(BeEmpty(), harness.Mismatch(name, "a tool that clients can read, as what the site says of it is well", fmt.Sprintf("one that they cannot: %s", fault)))
+		})
+	}
+	for _, tool := range listing.Tools() {
+		if !slices.ContainsFunc(untranslatable, func(id string) bool { return t.ToolName(group+id) == tool.Name() }) {
+			continue // schema/input-valid and its like judge what is merely wrong
+		}
+		t.For(harness.Agent, tool.Name(), func() {
+			fault := scenario.ToolFault(tool)
+			listing.PageOf(tool.Name()).Blame()
+			t.Expect(fault).To(BeEmpty(), harness.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
+		})
+	}
+}
+
+// fieldSite is the site `types` as the bridge shows it to the agent.
+type fieldSite struct {
+	listing harness.Listing
+	site    *fixtures.Site
+	bridge  *harness.T
+}
+
+// fieldTypes puts the site `types` behind the bridge.
+func fieldTypes(ctx context.Context, t *harness.T) fieldSite {
+	site, err := fixtures.Builtin("types")
+	t.Expect(err).NotTo(HaveOccurred())
+	t.ChangeSite(ctx, site, func() bool {
+		return slices.Contains(t.As(harness.Agent).List(ctx).Names(), t.ToolName("type.numbers"))
+	})
+	return fieldSite{t.As(harness.Agent).MustListAll(ctx), site, t}
+}
+
+// input is the tool's inputSchema; the page that it stands on is what shows a fault in it.
+func (f fieldSite) input(id string) map[string]any {
+	tool, ok := f.listing.Find(f.bridge.ToolName(id))
+	f.listing.PageOf(tool.Name()).Blame()
+	f.bridge.Expect(ok).To(BeTrue(), harness.Mismatch("list of a site with Drupal field types", fmt.Sprintf("the tool %s", id), "none"))
+	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
+	return input
+}
+
+func (f fieldSite) property(id, param string) map[string]any {
+	input := f.input(id)
+	property, ok := jsonschema.At(input, "/properties/"+param)
+	f.bridge.Expect(ok).To(BeTrue(), harness.Mismatch(id, fmt.Sprintf("a schema for %s", param), exact.Short(input)))
+	return property
+}
+
+// values are what a reference to the target may hold: the ids of the site's items.
+func (f fieldSite) values(target string) []any {
+	var ids []any
+	for _, raw := range f.site.Content[target] {
+		item, err := exact.Parse(raw)
+		f.bridge.Expect(err).NotTo(HaveOccurred())
+		ids = append(ids, item.(map[string]any)["id"])
+	}
+	return ids
+}
+
+// of judges the property of a parameter apart from others.
+func (f fieldSite) of(id, param string, judge func(property map[string]any)) {
+	f.bridge.Row(harness.Agent, f.bridge.ToolName(id), param, func() { judge(f.property(id, param)) })
+}
+
+// judge holds a property against what it must take and refuse.
+func (f fieldSite) judge(c fieldCase) {
+	f.of(c.tool, c.param, func(property map[string]any) {
+		field := fmt.Sprintf("%s of %s", c.param, c.tool)
+		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
+		f.bridge.Expect(err).NotTo(HaveOccurred(), harness.Mismatch(field, "a valid schema", exact.Short(property)))
+		for _, value := range c.takes {
+			f.bridge.Expect(schema.Fault(scenario.Parsed(value))).To(BeEmpty(), harness.Mismatch(field, fmt.Sprintf("a schema that takes %s", exact.Cut(value, 80)), exact.Short(property)))
+		}
+		for _, value := range c.refuses {
+			f.bridge.Expect(schema.Fault(scenario.Parsed(value))).NotTo(BeEmpty(), harness.Mismatch(field, fmt.Sprintf("a schema that refuses %s", exact.Cut(value, 80)), exact.Short(property)))
+		}
+	})
+}
