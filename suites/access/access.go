@@ -1,3 +1,6 @@
+// Package access checks who sees and runs what: permissions, credentials, and that no caller gets what is another's. Its
+// checks change accounts and permissions at the site and compare what each caller sees at the front side and runs at the
+// site side.
 package access
 
 import (

@@ -1,3 +1,5 @@
+// Package describe checks GET /mcp/tools/describe: that it shows the tool that the list shows, and refuses names that the
+// caller must not learn of.
 package describe
 
 import (

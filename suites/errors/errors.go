@@ -1,3 +1,5 @@
+// Package errors checks the error envelope: its form, its codes and statuses, and which of several faults of a request is
+// reported first. Its requests are the refusals of package scenario.
 package errors
 
 import (

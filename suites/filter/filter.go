@@ -1,3 +1,4 @@
+// Package filter checks which methods become tools by pattern, and the bridge's rate limit.
 package filter
 
 import (

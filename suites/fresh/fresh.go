@@ -1,3 +1,4 @@
+// Package fresh checks caches: how soon a change of the site shows, and that the site is not asked more than needed.
 package fresh
 
 import (

@@ -1,3 +1,9 @@
+// Package harness is what a check talks to. An Environment is the target of a run; a T is that target as one check sees
+// it, with all that the check sends and finds. A Client sends requests as one caller and gets Responses, each recorded as
+// evidence; Expect compares them and makes a Finding of what differs. Drupal and Upstream are the site behind the bridge.
+//
+// It decides nothing about the contract: what must be is in the packages of the areas. Its one invariant: whatever is sent
+// while a check runs is recorded, and whatever a check changes is undone when the check ends.
 package harness
 
 import (

@@ -1,3 +1,4 @@
+// Package http checks the HTTP of the three endpoints: verbs, HEAD, caching and other headers, connections.
 package http
 
 import (

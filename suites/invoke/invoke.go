@@ -1,7 +1,8 @@
+// Package invoke checks POST /mcp/tools/invoke: arguments, results, refusals, and that a method runs exactly once. Arguments
+// and results are generated from the schemas of the site's methods.
 package invoke
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,12 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
@@ -55,14 +54,6 @@ var Checks = []harness.Check{
 // ErrorData is the error's data; nil without.
 func ErrorData(a *harness.Response) any { return a.ErrorObject()["data"] }
 
-// changeBehaviours alters what the site's methods do, each as a whole.
-func changeBehaviours(d *harness.Drupal, alter func(*fixtures.Site)) {
-	site := *d.Site()
-	site.Methods = slices.Clone(site.Methods)
-	alter(&site)
-	d.Mock.SetSite(&site)
-}
-
 // smallest takes the answer to a made-up value. Where it is not as it must be, it puts smaller values of the same kind to
 // the bridge, and gives the answer to the smallest that fails, with a note on the value.
 func smallest(t *harness.T, c generate.Case, kind func(any) bool, fault func(any) string, a *harness.Response, put func(any) *harness.Response, must types.GomegaMatcher) (least *harness.Response, note string) {
@@ -89,146 +80,10 @@ func putArguments(ctx context.Context, t *harness.T, tool string) func(any) *har
 	}
 }
 
-// resultTool is a tool whose method gives whatever it is told to, within the outputSchema that is shown or not.
-type resultTool struct {
-	scenario.Sample
-	*generate.Maker
-}
-
-// resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
-func resultTools(ctx context.Context, t *harness.T) []resultTool {
-	listed := t.As(harness.Agent).MustListAll(ctx)
-	var tools []resultTool
-	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Value) {
-		shown, ok := listed.Find(s.Name)
-		schema, isObject := shown["outputSchema"].(map[string]any)
-		if !ok || !isObject || s.Output == nil || !exact.Equal(match.Published(s.Output), schema) {
-			continue // mapping/output-schema judges another one
-		}
-		if made := t.Makers.ForResult(schema); made != nil {
-			tools = append(tools, resultTool{s, made.With(scenario.Dice(t, s.Name))})
-		}
-	}
-	return tools
-}
-
-// putResult has the method give a made-up value, and invokes its tool.
-func putResult(ctx context.Context, t *harness.T, tool resultTool) func(any) *harness.Response {
-	return func(v any) *harness.Response {
-		behave(t.Drupal, map[string]any{tool.ID: v})
-		return t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
-	}
-}
-
-// restoring puts the methods' behaviours back when the check ends.
-func restoring(d *harness.Drupal) {
-	before := d.Site()
-	ginkgo.DeferCleanup(func() {
-		changeBehaviours(d, func(site *fixtures.Site) {
-			for i := range site.Methods {
-				if m, ok := before.Method(site.Methods[i].ID); ok {
-					site.Methods[i].Behaviour = m.Behaviour
-				}
-			}
-		})
-	})
-}
-
-// behave has methods give these values, by their id: nothing changes that the site shows of them.
-func behave(d *harness.Drupal, values map[string]any) {
-	changeBehaviours(d, func(site *fixtures.Site) {
-		for i := range site.Methods {
-			if v, ok := values[site.Methods[i].ID]; ok {
-				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: harness.Encode(v)}
-			}
-		}
-	})
-}
-
-// holdsEmpty tells whether an empty list or object stands in a value, which PHP cannot tell apart.
-func holdsEmpty(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			if holdsEmpty(member) {
-				return true
-			}
-		}
-		return len(v) == 0
-	case []any:
-		return len(v) == 0 || slices.ContainsFunc(v, holdsEmpty)
-	}
-	return false
-}
-
 // drawnValid are arguments that fit, drawn at random.
 func drawnValid(t scenario.StrictTool) (generate.Case, bool) {
 	v, ok := t.Drawn()
 	return generate.Case{What: "a draw", Value: v}, ok
-}
-
-// drawnResults is how many results are drawn for one tool, of those that fit and of those that do not.
-const drawnResults = 4
-
-// resultCase is a result made up for a tool, which fits the outputSchema or breaks it in one place.
-type resultCase struct {
-	resultTool
-	generate.Case
-	fits bool
-}
-
-// resultCases are the results to be tried, in rounds of at most one for each tool. There are no more than --cases.
-func resultCases(t *harness.T, tools []resultTool) [][]resultCase {
-	var rounds [][]resultCase
-	for _, tool := range tools {
-		fitting, broken := tool.Edges(), tool.Broken()
-		for range drawnResults {
-			if v, ok := tool.Drawn(); ok {
-				fitting = append(fitting, generate.Case{What: "a draw", Value: v})
-			}
-			if c, ok := tool.DrawnBroken(); ok {
-				broken = append(broken, c)
-			}
-		}
-		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
-		var all []resultCase // of both kinds in turn, for the last rounds may be too many
-		for i := range max(len(fitting), len(broken)) {
-			if i < len(broken) {
-				all = append(all, resultCase{tool, broken[i], false})
-			}
-			if i < len(fitting) {
-				all = append(all, resultCase{tool, fitting[i], true})
-			}
-		}
-		for i, c := range all {
-			if i == len(rounds) {
-				rounds = append(rounds, nil)
-			}
-			rounds[i] = append(rounds[i], c)
-		}
-	}
-	left := t.Cases
-	for i, round := range rounds {
-		if left == 0 {
-			return rounds[:i]
-		}
-		rounds[i] = round[:min(left, len(round))]
-		left -= len(rounds[i])
-	}
-	return rounds
-}
-
-// together has every tool of a round give its result.
-func together(t *harness.T, round []resultCase) {
-	values := map[string]any{}
-	for _, c := range round {
-		values[c.ID] = c.Value
-	}
-	behave(t.Drupal, values)
-}
-
-func withoutEmpties(all []generate.Case) []generate.Case {
-	return slices.DeleteFunc(all, func(c generate.Case) bool { return holdsEmpty(c.Value) })
 }
 
 // What comes back of a method, and what reaches it.
@@ -554,97 +409,4 @@ func servesOn(ctx context.Context, t *harness.T) harness.Finding {
 		return harness.Mismatch(r.Subject(), "404", r.Outcome())
 	}
 	return harness.Finding{}
-}
-
-func answersAsConfigured(ctx context.Context, t *harness.T) {
-	if len(t.Invocable) == 0 {
-		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
-	}
-	for _, call := range t.Invocable {
-		t.For(call.Identity, call.Tool, func() { t.Expect(t.Call(ctx, call)).To(AnswerAs(call)) })
-	}
-}
-
-// refusesBrokenArguments breaks the arguments of the allowed calls in one place each, as far as the inputSchema that the
-// bridge shows can be broken.
-func refusesBrokenArguments(ctx context.Context, t *harness.T) {
-	judged := 0
-	for _, call := range scenario.Allowed(t) {
-		shown, ok := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
-		made := t.Makers.ForArguments(shown.Input())
-		arguments := match.Must(exact.Parse([]byte(cmp.Or(string(call.Arguments), "{}"))))
-		if !ok || made == nil || !made.Fits(arguments) {
-			continue
-		}
-		t.Call(ctx, call).MustSucceed()
-		for _, c := range made.BrokenFrom(arguments) {
-			if judged++; judged > t.Cases {
-				return
-			}
-			refusal := match.BeRefused(400, "invalid_params")
-			if len(c.Value.(map[string]any)) == 0 {
-				refusal = match.HaveStatus(400)
-			}
-			t.For(call.Identity, call.Tool, func() {
-				t.Expect(t.As(call.Identity).Invoke(ctx, call.Tool, c.Value)).To(refusal, c.What)
-			})
-		}
-	}
-	if judged == 0 {
-		harness.NotTestable("its inputSchema lets no argument of an allowed call break: allow one that takes some under `invocations`")
-	}
-}
-
-// AnswerAs matches an invoke answer that is as the configuration says under `expect`.
-func AnswerAs(call harness.Invocation) OmegaMatcher {
-	switch {
-	case !call.Succeeds():
-		return match.HaveStatus(call.Status)
-	case call.Result != nil:
-		return match.GiveResult(string(call.Result))
-	}
-	return match.HaveResult()
-}
-
-func runsAllowedOnce(ctx context.Context, t *harness.T) {
-	scenario.MustSeeCalls(t)
-	for _, call := range scenario.Allowed(t) {
-		scenario.MustReach(ctx, t, call)
-		for _, f := range afterTheRun {
-			f.Fault.Route, f.Fault.Run = mockdrupal.RouteJSONRPC, true
-			t.Row(call.Identity, call.Tool, "the site gives "+f.Name, func() {
-				defer t.Upstream.Arm(f.Fault)()
-				t.Upstream.Mark()
-				t.Expect(t.Call(ctx, call)).To(CallOnce())
-			})
-			scenario.Recovered(ctx, t, call)
-		}
-	}
-}
-
-// CallOnce matches an answer during which, since the last Mark, one method call reached the site.
-func CallOnce() OmegaMatcher {
-	return match.Meet("one method call to reach the site", func(a *harness.Response) string {
-		if calls := a.T.Upstream.Calls(); len(calls) != 1 {
-			return fmt.Sprintf("%s, and %d calls", a.Outcome(), len(calls))
-		}
-		return ""
-	})
-}
-
-func runsAllowedAgain(ctx context.Context, t *harness.T) {
-	scenario.MustSeeCalls(t)
-	for _, call := range scenario.Allowed(t) {
-		first := scenario.MustReach(ctx, t, call)
-		again := t.Call(ctx, call).MustSucceed()
-		t.For(call.Identity, call.Tool, func() {
-			t.Expect(again).To(match.Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*harness.Response) string {
-				if n := len(t.Upstream.Calls()); n != 2*len(first) {
-					return fmt.Sprintf("%d calls at the site", n)
-				}
-				return ""
-			}))
-			t.Expect(again).To(ForbidStoring())
-		})
-	}
 }

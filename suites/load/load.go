@@ -1,3 +1,4 @@
+// Package load checks a bridge with many callers and many tools. It measures ratios, never seconds.
 package load
 
 import (

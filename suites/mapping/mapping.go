@@ -1,3 +1,4 @@
+// Package mapping checks that a tool says what the method of the site says: name, description, parameters, schemas.
 package mapping
 
 import (
@@ -5,12 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
-
-	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -383,66 +380,6 @@ func eachMethod(ctx context.Context, t *harness.T, expected string, fault func(m
 	}
 }
 
-// portableName is the form of a name that every MCP client takes.
-var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-
-// isID tells whether a name is a method's id, so that it could not be another. Without the site the claim counts.
-func isID(t *harness.T, name string) bool {
-	if !t.Claims("naming-id") {
-		return false
-	}
-	if t.Drupal == nil {
-		return true
-	}
-	_, ok := t.Drupal.Site().Method(name)
-	return ok
-}
-
-// underscoreFault says what is wrong with a tool's name under naming-underscore.
-func underscoreFault(t *harness.T, tool harness.Tool) string {
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		if t.ToolName(site.Methods[i].ID) == tool.Name() {
-			return ""
-		}
-	}
-	if scenario.Collides(t, tool.Name()) && portableName.MatchString(tool.Name()) && !strings.Contains(tool.Name(), ".") {
-		return ""
-	}
-	return "another"
-}
-
-// nameOf finds the name under which a method is listed by its usage; "" where none or several tools or methods have it.
-func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
-	alike := 0
-	methods := t.Drupal.Site().Methods
-	for i := range methods {
-		if methods[i].Usage == m.Usage {
-			alike++
-		}
-	}
-	var names []string
-	for _, tool := range list.Tools() {
-		if tool["description"] == m.Usage {
-			names = append(names, tool.Name())
-		}
-	}
-	if m.Usage == "" || alike > 1 || len(names) != 1 {
-		return ""
-	}
-	return names[0]
-}
-
-// NameRight matches a listing in which the tool that describes itself as the method does bears the method's id.
-func NameRight(t *harness.T, m *fixtures.Method) OmegaMatcher {
-	return &match.ListingMatcher{Expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), Judge: func(l harness.Listing) string {
-		if name := nameOf(t, l, m); name != "" && name != m.ID {
-			return fmt.Sprintf("%q", name)
-		}
-		return ""
-	}}
-}
-
 func describedAs(v any, there bool) string {
 	if !there {
 		return "none"
@@ -454,14 +391,6 @@ func sameNames(want, got []any) bool {
 	return !slices.ContainsFunc(want, func(name any) bool {
 		return !slices.ContainsFunc(got, func(v any) bool { return exact.Equal(name, v) })
 	})
-}
-
-// HaveNamesOf matches a listing of the same names as another, in any order.
-func HaveNamesOf(other harness.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same names as the time before", Judge: func(l harness.Listing) string {
-		before := other.Names()
-		return match.FewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
-	}}
 }
 
 // properties are those of the tool's inputSchema; nil where it has no object of them.

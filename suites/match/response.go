@@ -1,3 +1,5 @@
+// Package match holds the matchers that several areas use. A matcher compares one value with what the contract expects and
+// makes the Finding where they differ; it sends nothing.
 package match
 
 import (

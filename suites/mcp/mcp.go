@@ -1,14 +1,13 @@
+// Package mcp checks the Model Context Protocol interface of a bridge, in the revisions that it claims, over HTTP and stdio.
 package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -16,7 +15,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -413,69 +411,6 @@ func BeAnswered() OmegaMatcher {
 		}
 		return ""
 	})
-}
-
-// GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the
-// outputSchema that is shown, and stands in a text block as well.
-func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revision) OmegaMatcher {
-	want := scenario.Parsed(string(m.Behaviour.Value))
-	return match.Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *harness.Response) string {
-		r := toolResultOf(a)
-		if !r.has || r.isError {
-			return a.RPCOutcome()
-		}
-		if _, object := r.structured.(map[string]any); !object && !revision.Stateless() {
-			return "structuredContent that is no object: " + exact.Short(r.structured)
-		}
-		if !exact.Equal(want, r.structured) && !exact.Equal(want, unwrapped(r.structured)) {
-			return "structuredContent " + exact.Short(r.structured)
-		}
-		schema, err := jsonschema.Compile(tool["outputSchema"], jsonschema.Draft2020_12)
-		if err != nil {
-			return "the outputSchema " + exact.Short(tool["outputSchema"]) + ", which " + err.Error()
-		}
-		if fault := schema.Fault(r.structured); fault != "" {
-			return "structuredContent that breaks the outputSchema " + fault
-		}
-		for _, text := range r.text {
-			v, err := exact.Parse([]byte(text))
-			if text == want || err == nil && (exact.Equal(v, r.structured) || exact.Equal(v, want)) {
-				return ""
-			}
-		}
-		return "no text block with the same JSON: " + exact.Short(r.text)
-	})
-}
-
-// conforms tells whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
-func conforms(m *fixtures.Method) bool {
-	schema, err := jsonschema.Compile(scenario.Parsed(string(m.Output)), jsonschema.Draft7)
-	return err == nil && schema.Fault(scenario.Parsed(string(m.Behaviour.Value))) == ""
-}
-
-// beyondDouble tells whether a value holds a number that a double cannot: whoever speaks MCP in JavaScript has lost it,
-// so that nobody can rely on it. invoke/result-exact and mcp/parity judge such numbers.
-func beyondDouble(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), beyondDouble)
-	case []any:
-		return slices.ContainsFunc(v, beyondDouble)
-	case json.Number:
-		double, err := v.Float64()
-		return err != nil || !exact.SameNumber(v.String(), strconv.FormatFloat(double, 'g', -1, 64))
-	}
-	return false
-}
-
-func isEmptyList(v fixtures.Raw) bool { return strings.ReplaceAll(string(v), " ", "") == "[]" }
-
-func wantsObject(schema fixtures.Raw) bool {
-	if schema == nil {
-		return false
-	}
-	object, _ := scenario.Parsed(string(schema)).(map[string]any)
-	return object["type"] == "object"
 }
 
 // clientFault says what in a tool makes a strict client drop the whole list; "" when nothing does.

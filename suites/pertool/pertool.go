@@ -1,3 +1,4 @@
+// Package pertool checks bridges with one endpoint a tool, whose bodies are JSON-RPC.
 package pertool
 
 import (

@@ -1,3 +1,6 @@
+// Package scenario holds what several areas check with: tools of the site by what they do, generated arguments for them,
+// requests that must be refused, sequences of requests, and sites that change. It sends requests and waits; what must come
+// of them is for the area to say.
 package scenario
 
 import (

@@ -1,3 +1,4 @@
+// Package schema checks that the schemas that tools show are valid and readable by clients.
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Package translate checks how the Drupal field types of parameters become JSON Schema, and that one method that cannot be
+// translated costs no other.
 package translate
 
 import (

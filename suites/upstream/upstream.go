@@ -1,3 +1,5 @@
+// Package upstream checks how a bridge talks to its site: valid calls, and what it makes of a site that fails, hangs or
+// answers nonsense. The faults are armed at the mock or at the recording proxy.
 package upstream
 
 import (

@@ -1,0 +1,159 @@
+package invoke
+
+import (
+	"context"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// resultTool is a tool whose method gives whatever it is told to, within the outputSchema that is shown or not.
+type resultTool struct {
+	scenario.Sample
+	*generate.Maker
+}
+
+// resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
+func resultTools(ctx context.Context, t *harness.T) []resultTool {
+	listed := t.As(harness.Agent).MustListAll(ctx)
+	var tools []resultTool
+	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Value) {
+		shown, ok := listed.Find(s.Name)
+		schema, isObject := shown["outputSchema"].(map[string]any)
+		if !ok || !isObject || s.Output == nil || !exact.Equal(match.Published(s.Output), schema) {
+			continue // mapping/output-schema judges another one
+		}
+		if made := t.Makers.ForResult(schema); made != nil {
+			tools = append(tools, resultTool{s, made.With(scenario.Dice(t, s.Name))})
+		}
+	}
+	return tools
+}
+
+// putResult has the method give a made-up value, and invokes its tool.
+func putResult(ctx context.Context, t *harness.T, tool resultTool) func(any) *harness.Response {
+	return func(v any) *harness.Response {
+		behave(t.Drupal, map[string]any{tool.ID: v})
+		return t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	}
+}
+
+// restoring puts the methods' behaviours back when the check ends.
+func restoring(d *harness.Drupal) {
+	before := d.Site()
+	ginkgo.DeferCleanup(func() {
+		changeBehaviours(d, func(site *fixtures.Site) {
+			for i := range site.Methods {
+				if m, ok := before.Method(site.Methods[i].ID); ok {
+					site.Methods[i].Behaviour = m.Behaviour
+				}
+			}
+		})
+	})
+}
+
+// behave has methods give these values, by their id: nothing changes that the site shows of them.
+func behave(d *harness.Drupal, values map[string]any) {
+	changeBehaviours(d, func(site *fixtures.Site) {
+		for i := range site.Methods {
+			if v, ok := values[site.Methods[i].ID]; ok {
+				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: harness.Encode(v)}
+			}
+		}
+	})
+}
+
+// changeBehaviours alters what the site's methods do, each as a whole.
+func changeBehaviours(d *harness.Drupal, alter func(*fixtures.Site)) {
+	site := *d.Site()
+	site.Methods = slices.Clone(site.Methods)
+	alter(&site)
+	d.Mock.SetSite(&site)
+}
+
+// holdsEmpty tells whether an empty list or object stands in a value, which PHP cannot tell apart.
+func holdsEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if holdsEmpty(member) {
+				return true
+			}
+		}
+		return len(v) == 0
+	case []any:
+		return len(v) == 0 || slices.ContainsFunc(v, holdsEmpty)
+	}
+	return false
+}
+
+// drawnResults is how many results are drawn for one tool, of those that fit and of those that do not.
+const drawnResults = 4
+
+// resultCase is a result made up for a tool, which fits the outputSchema or breaks it in one place.
+type resultCase struct {
+	resultTool
+	generate.Case
+	fits bool
+}
+
+// resultCases are the results to be tried, in rounds of at most one for each tool. There are no more than --cases.
+func resultCases(t *harness.T, tools []resultTool) [][]resultCase {
+	var rounds [][]resultCase
+	for _, tool := range tools {
+		fitting, broken := tool.Edges(), tool.Broken()
+		for range drawnResults {
+			if v, ok := tool.Drawn(); ok {
+				fitting = append(fitting, generate.Case{What: "a draw", Value: v})
+			}
+			if c, ok := tool.DrawnBroken(); ok {
+				broken = append(broken, c)
+			}
+		}
+		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
+		var all []resultCase // of both kinds in turn, for the last rounds may be too many
+		for i := range max(len(fitting), len(broken)) {
+			if i < len(broken) {
+				all = append(all, resultCase{tool, broken[i], false})
+			}
+			if i < len(fitting) {
+				all = append(all, resultCase{tool, fitting[i], true})
+			}
+		}
+		for i, c := range all {
+			if i == len(rounds) {
+				rounds = append(rounds, nil)
+			}
+			rounds[i] = append(rounds[i], c)
+		}
+	}
+	left := t.Cases
+	for i, round := range rounds {
+		if left == 0 {
+			return rounds[:i]
+		}
+		rounds[i] = round[:min(left, len(round))]
+		left -= len(rounds[i])
+	}
+	return rounds
+}
+
+// together has every tool of a round give its result.
+func together(t *harness.T, round []resultCase) {
+	values := map[string]any{}
+	for _, c := range round {
+		values[c.ID] = c.Value
+	}
+	behave(t.Drupal, values)
+}
+
+func withoutEmpties(all []generate.Case) []generate.Case {
+	return slices.DeleteFunc(all, func(c generate.Case) bool { return holdsEmpty(c.Value) })
+}
