@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
@@ -98,7 +99,7 @@ func Area(name string, register func(b *Bridge)) bool {
 func (b *Bridge) Check(id string, judge func(ctx ginkgo.SpecContext), decorators ...any) {
 	clause, ok := b.contract.Clause(id)
 	if !ok {
-		panic(fmt.Sprintf("%s is not in the ledger; the nearest is %s", id, b.contract.Nearest(id)))
+		panic(fmt.Sprintf("%s is not in the ledger; the nearest is %s", id, suggest.Nearest(id, b.contract.IDs())))
 	}
 	if b.judged[id] {
 		panic(id + " has two checks")

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Whoever breaks a clause should learn why it matters, what is right, and where to look.
@@ -25,7 +23,7 @@ func TestEveryClauseIsExplained(t *testing.T) {
 		if c.Right == c.Wrong {
 			t.Errorf("%s: right and wrong are the same", c.ID)
 		}
-		if c.Fix.String() == "" && c.Level == reports.MUST {
+		if c.Fix.String() == "" && c.Level == MUST {
 			t.Errorf("%s binds and says nothing of how to fix it", c.ID)
 		}
 		for language, text := range map[string]string{"php": c.Fix.PHP, "node": c.Fix.Node, "go": c.Fix.Go} {
@@ -73,7 +71,7 @@ func TestReasonsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ in, says string }{
 		"no reason":         {"{}", "a/b lacks why, right or wrong in a.yaml"},
 		"no right":          {"a/b: {why: w, wrong: x}", "a/b lacks why, right or wrong"},
-		"a foreign clause":  {entry + "a/c: {why: w, right: r, wrong: x}", "a/c in a.yaml is no clause of the area; the nearest is a/b"},
+		"a foreign clause":  {entry + "a/c: {why: w, right: r, wrong: x}", "a/c in a.yaml is not a clause of this area"},
 		"an unknown member": {"a/b: {why: w, right: r, wrong: x, fx: y}", "field fx not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
