@@ -53,11 +53,18 @@ type Capability struct {
 	Text string `json:"text"`
 }
 
+// Term is a word that this project uses in a meaning of its own.
+type Term struct {
+	Name string `json:"name"`
+	Text string `json:"text"` // its definition, one or two sentences
+}
+
 // Contract is every clause, in the order of contract.yaml, with what the clauses refer to.
 type Contract struct {
 	Revision     string
 	Clauses      []Clause
 	Capabilities []Capability
+	Glossary     []Term
 	Codes        map[int][]string // error.code values of an HTTP status
 	sources      map[string]string
 	byID         map[string]int

@@ -84,6 +84,29 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+func TestGlossaryDefinesOurTerms(t *testing.T) {
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := map[string]bool{}
+	for _, term := range c.Glossary {
+		if defined[term.Name] {
+			t.Errorf("%s is defined twice", term.Name)
+		}
+		defined[term.Name] = true
+		if sentences := strings.Count(term.Text+" ", ". "); !strings.HasSuffix(term.Text, ".") || sentences > 2 {
+			t.Errorf("%s has a definition of %d sentences, want one or two: %q", term.Name, sentences, term.Text)
+		}
+	}
+	for _, name := range []string{"capability", "variant", "positive control", "front side", "site side", "mutant", "golden set",
+		"quirk", "journal", "baseline", "evidence", "profile"} {
+		if !defined[name] {
+			t.Errorf("the glossary has no %s", name)
+		}
+	}
+}
+
 // Everything may import the contract, because it imports nothing of the project.
 func TestImportsNothingOfTheProject(t *testing.T) {
 	files, err := filepath.Glob("*.go")

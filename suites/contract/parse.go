@@ -3,6 +3,7 @@ package contract
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -68,8 +69,13 @@ func (c *Contract) section(name string, node *yaml.Node) error {
 	case "sources":
 		return node.Decode(&c.sources)
 	case "capabilities":
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			c.Capabilities = append(c.Capabilities, Capability{node.Content[i].Value, node.Content[i+1].Value})
+		for name, text := range entries(node) {
+			c.Capabilities = append(c.Capabilities, Capability{name, text})
+		}
+		return nil
+	case "glossary":
+		for name, text := range entries(node) {
+			c.Glossary = append(c.Glossary, Term{name, text})
 		}
 		return nil
 	}
@@ -84,6 +90,17 @@ func (c *Contract) section(name string, node *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// entries are the keys and texts of a YAML mapping, in the order of the file.
+func entries(mapping *yaml.Node) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if !yield(mapping.Content[i].Value, mapping.Content[i+1].Value) {
+				return
+			}
+		}
+	}
 }
 
 func (c *Contract) add(clause Clause) error {
