@@ -80,7 +80,7 @@ func TestMatch(t *testing.T) {
 		t.Errorf("a glob that matches nothing = %v, %v", ids, err)
 	}
 	if _, err := c.Match("list/["); err == nil {
-		t.Error("a malformed glob is no error")
+		t.Error("a malformed glob gives no error")
 	}
 }
 
