@@ -6,19 +6,21 @@ package reports
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // SchemaVersion is the version of report.json's layout.
 const SchemaVersion = "1.0"
 
 // Level is how binding a clause is.
-type Level string
+type Level = contract.Level
 
-// The levels of the ledger.
+// The levels of a clause.
 const (
-	MUST   Level = "MUST"
-	SHOULD Level = "SHOULD"
-	MAY    Level = "MAY"
+	MUST   = contract.MUST
+	SHOULD = contract.SHOULD
+	MAY    = contract.MAY
 )
 
 // Verdict is what a run says of one clause.

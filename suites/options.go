@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -142,7 +143,7 @@ func unknownCapability(all *contract.Contract, name string) error {
 	for i, c := range all.Capabilities {
 		names[i] = c.Name
 	}
-	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, contract.Nearest(name, names))
+	return usage("%q is no capability; the nearest is %s, and `bridgecheck checks` lists all", name, suggest.Nearest(name, names))
 }
 
 // family is the prefix of capabilities that exclude each other.
@@ -287,6 +288,9 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 		ids, err := contract.Match(glob)
 		if err != nil {
 			return nil, &UsageError{err.Error()}
+		}
+		if len(ids) == 0 {
+			return nil, usage("the glob %q matches no clause; the nearest is %s", glob, suggest.Nearest(glob, contract.Globs()))
 		}
 		for _, id := range ids {
 			set[id] = true

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
@@ -34,7 +34,7 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 		for i, r := range report.Results {
 			ids[i] = r.ID
 		}
-		return nil, usage("the report has no result for %q; the nearest is %s", clause, contract.Nearest(clause, ids))
+		return nil, usage("the report has no result for %q; the nearest is %s", clause, suggest.Nearest(clause, ids))
 	}
 	result := report.Results[i]
 	if result.Curl == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -135,7 +136,7 @@ func explainClause(cmd *cobra.Command, id string, asJSON bool) error {
 	}
 	i := slices.IndexFunc(views, func(v clauseView) bool { return v.ID == id })
 	if i < 0 {
-		return usagef("there is no clause %q; the nearest is %s", id, contract.Nearest(id))
+		return usagef("there is no clause %q; the nearest is %s", id, suggest.Nearest(id, contract.IDs()))
 	}
 	if asJSON {
 		return writeJSON(cmd.OutOrStdout(), views[i])

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
@@ -128,7 +128,7 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 		for _, m := range selftest.All() {
 			names = append(names, m.Name)
 		}
-		return usagef("there is no mutant %q; did you mean %s?", f.mutant, contract.Nearest(f.mutant, names))
+		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, names))
 	}
 	row := selftest.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
 	if f.json {

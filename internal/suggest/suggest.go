@@ -1,6 +1,17 @@
-// Package suggest tells how far two words are apart, for messages that name what was probably meant. Which candidates
-// count, and how far is too far, is the caller's to say.
+// Package suggest measures how far apart two words are, for messages that name what was probably meant. The caller
+// chooses the candidates and how far is too far.
 package suggest
+
+// Nearest returns the candidate with the smallest Distance from word, the first of several; "" without candidates.
+func Nearest(word string, candidates []string) string {
+	nearest, distance := "", -1
+	for _, c := range candidates {
+		if d := Distance(word, c); distance < 0 || d < distance {
+			nearest, distance = c, d
+		}
+	}
+	return nearest
+}
 
 // Distance counts the insertions, deletions and replacements of bytes that turn a into b (Levenshtein).
 func Distance(a, b string) int {

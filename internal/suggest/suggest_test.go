@@ -12,3 +12,19 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	for _, c := range []struct {
+		word       string
+		candidates []string
+		want       string
+	}{
+		{"descrbe", []string{"list", "describe", "invoke"}, "describe"},
+		{"ab", []string{"ac", "ad"}, "ac"},
+		{"ab", nil, ""},
+	} {
+		if got := Nearest(c.word, c.candidates); got != c.want {
+			t.Errorf("Nearest(%q, %q) = %q, want %q", c.word, c.candidates, got, c.want)
+		}
+	}
+}

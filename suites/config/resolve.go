@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -93,7 +93,7 @@ func (f *File) check() error {
 	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
 		identity := f.Identities[name]
 		if !slices.Contains(roles, name) {
-			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, contract.Nearest(name, roles), strings.Join(roles, ", "))
+			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, roles), strings.Join(roles, ", "))
 		}
 		if err := identity.check(); err != nil {
 			return f.fault("identities."+name, "identities.%s: %v", name, err)

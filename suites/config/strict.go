@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file, line
@@ -164,7 +164,7 @@ func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
 		case key.Value == "<<":
 			w.fault(key.Line, "%s: keys are not merged into a mapping (<<): write them out, or take all of it by an alias", cmp.Or(at, "the file"))
 		case !known || key.Value == "":
-			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), contract.Nearest(key.Value, names), strings.Join(names, ", "))
+			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), suggest.Nearest(key.Value, names), strings.Join(names, ", "))
 		default:
 			w.check(node.Content[i+1], field.Type, join(at, key.Value))
 		}

@@ -9,20 +9,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reasons has a file an area, and in it an entry a clause.
+// reasons has one file per area, with one entry per clause.
 //
 //go:embed reasons/*.yaml
 var reasons embed.FS
 
-// Reason tells people about a clause. Fix says nothing where no cause is usual; the others are never empty.
+// Reason explains a clause. Fix is empty where there is no usual cause; the other members are never empty.
 type Reason struct {
-	Why   string `yaml:"why" json:"why"`     // what goes wrong for whom
+	Why   string `yaml:"why" json:"why"`     // what goes wrong, and who is affected
 	Right string `yaml:"right" json:"right"` // an exchange that keeps the clause
 	Wrong string `yaml:"wrong" json:"wrong"` // an exchange that breaks it
 	Fix   Fix    `yaml:"fix" json:"fix"`
 }
 
-// Fix says how the usual cause is mended: everywhere, and where a language has a trap or a remedy of its own.
+// Fix says how to fix the usual cause: in any language, and where one language has its own trap or remedy.
 type Fix struct {
 	Any  string `yaml:"any" json:"any,omitempty"`
 	PHP  string `yaml:"php" json:"php,omitempty"`
@@ -30,7 +30,7 @@ type Fix struct {
 	Go   string `yaml:"go" json:"go,omitempty"`
 }
 
-// String is the fix with a line for each language.
+// String is the fix with one line per language.
 func (f Fix) String() string {
 	var lines []string
 	for _, part := range []struct{ language, text string }{{"", f.Any}, {"PHP: ", f.PHP}, {"Node: ", f.Node}, {"Go: ", f.Go}} {
@@ -41,17 +41,17 @@ func (f Fix) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// explain gives every clause its reason out of its area's file.
-func (l *Contract) explain(files fs.FS) error {
-	for _, area := range l.Areas() {
-		if err := l.explainArea(files, area); err != nil {
-			return fmt.Errorf("read the ledger's reasons: %w", err)
+// explain adds to every clause its reason from the file of its area.
+func (c *Contract) explain(files fs.FS) error {
+	for _, area := range c.Areas() {
+		if err := c.explainArea(files, area); err != nil {
+			return fmt.Errorf("read the reasons of the contract: %w", err)
 		}
 	}
 	return nil
 }
 
-func (l *Contract) explainArea(files fs.FS, area string) error {
+func (c *Contract) explainArea(files fs.FS, area string) error {
 	f, err := files.Open("reasons/" + area + ".yaml")
 	if err != nil {
 		return err
@@ -63,19 +63,19 @@ func (l *Contract) explainArea(files fs.FS, area string) error {
 	if err := decoder.Decode(&all); err != nil {
 		return fmt.Errorf("%s: %w", area, err)
 	}
-	for i, c := range l.Clauses {
-		if c.Area != area {
+	for i, clause := range c.Clauses {
+		if clause.Area != area {
 			continue
 		}
-		reason := all[c.ID]
+		reason := all[clause.ID]
 		if reason.Why == "" || reason.Right == "" || reason.Wrong == "" {
-			return fmt.Errorf("%s lacks why, right or wrong in %s.yaml", c.ID, area)
+			return fmt.Errorf("%s lacks why, right or wrong in %s.yaml", clause.ID, area)
 		}
-		l.Clauses[i].Reason = reason
-		delete(all, c.ID)
+		c.Clauses[i].Reason = reason
+		delete(all, clause.ID)
 	}
 	for id := range all {
-		return fmt.Errorf("%s in %s.yaml is no clause of the area; the nearest is %s", id, area, l.Nearest(id))
+		return fmt.Errorf("%s in %s.yaml is not a clause of this area", id, area)
 	}
 	return nil
 }

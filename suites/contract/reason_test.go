@@ -7,26 +7,24 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// Whoever breaks a clause should learn why it matters, what is right, and where to look.
+// The report of a broken clause says why it matters, what is right, and where to look.
 func TestEveryClauseIsExplained(t *testing.T) {
-	l, err := Load()
+	contract, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	languages := map[string]int{}
-	for _, c := range l.Clauses {
+	for _, c := range contract.Clauses {
 		if len(c.Source) < 8 {
-			t.Errorf("%s: its source is told as %q, which nobody outside understands", c.ID, c.Source)
+			t.Errorf("%s: its source %q is too short to be understood", c.ID, c.Source)
 		}
 		if c.Right == c.Wrong {
 			t.Errorf("%s: right and wrong are the same", c.ID)
 		}
-		if c.Fix.String() == "" && c.Level == reports.MUST {
-			t.Errorf("%s binds and says nothing of how to fix it", c.ID)
+		if c.Fix.String() == "" && c.Level == MUST {
+			t.Errorf("%s is a MUST and does not say how to fix it", c.ID)
 		}
 		for language, text := range map[string]string{"php": c.Fix.PHP, "node": c.Fix.Node, "go": c.Fix.Go} {
 			if text != "" {
@@ -35,31 +33,31 @@ func TestEveryClauseIsExplained(t *testing.T) {
 		}
 		for _, text := range []string{c.Why, c.Fix.Any, c.Fix.PHP, c.Fix.Node, c.Fix.Go} {
 			if strings.Count(text, "`")%2 == 1 {
-				t.Errorf("%s: a backquote is left open in %q", c.ID, text)
+				t.Errorf("%s: an unbalanced backquote in %q", c.ID, text)
 			}
 		}
 	}
 	for language, n := range languages {
 		if n < 50 {
-			t.Errorf("%s has %d fixes: fewer than the traps that it is known for", language, n)
+			t.Errorf("%s has %d fixes: fewer than its known traps", language, n)
 		}
 	}
 }
 
-// A right example may show only what the table of codes allows.
+// A right example shows only codes that the table has for its status.
 func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
-	l, err := Load()
+	contract, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	example := regexp.MustCompile(`\b([45]\d\d)(?:, [^{}→\n]*)? \{"error": \{"code": "(\w+)"`)
 	seen := 0
-	for _, c := range l.Clauses {
+	for _, c := range contract.Clauses {
 		for _, m := range example.FindAllStringSubmatch(c.Right, -1) {
 			seen++
 			status, _ := strconv.Atoi(m[1]) // three digits, by the pattern
-			if !slices.Contains(l.Codes[status], m[2]) {
-				t.Errorf("%s: its right example answers %s with the code %s; the table has %v", c.ID, m[1], m[2], l.Codes[status])
+			if !slices.Contains(contract.Codes[status], m[2]) {
+				t.Errorf("%s: its right example has %s with the code %s; the table has %v", c.ID, m[1], m[2], contract.Codes[status])
 			}
 		}
 	}
@@ -68,20 +66,47 @@ func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
 	}
 }
 
+// notPlain are words of a dialect that this project once had; a stranger stumbles over them.
+var notPlain = regexp.MustCompile(`(?i)\b(mend(s|ed)?|judg(e|es|ed|ing)|tells?|told|sign(s|ed)? in|twins?|anew|made up|whom|whoever|` +
+	`answer(s|ed)?|ledger|zoo|stray|spared|speaks? of|stands?|none but)\b`)
+
+func TestTextsArePlainEnglish(t *testing.T) {
+	contract, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(where string, texts ...string) {
+		for _, text := range texts {
+			if word := notPlain.FindString(text); word != "" {
+				t.Errorf("%s: not plain English: %q in %q", where, word, text)
+			}
+		}
+	}
+	for _, c := range contract.Clauses {
+		check(c.ID, c.Text, c.Source, c.Why, c.Right, c.Wrong, c.Fix.String())
+	}
+	for _, c := range contract.Capabilities {
+		check(c.Name, c.Text)
+	}
+	for _, term := range contract.Glossary {
+		check(term.Name, term.Text)
+	}
+}
+
 func TestReasonsAreRefused(t *testing.T) {
 	const entry = "a/b: {why: w, right: r, wrong: x}\n"
 	for name, c := range map[string]struct{ in, says string }{
 		"no reason":         {"{}", "a/b lacks why, right or wrong in a.yaml"},
 		"no right":          {"a/b: {why: w, wrong: x}", "a/b lacks why, right or wrong"},
-		"a foreign clause":  {entry + "a/c: {why: w, right: r, wrong: x}", "a/c in a.yaml is no clause of the area; the nearest is a/b"},
+		"a foreign clause":  {entry + "a/c: {why: w, right: r, wrong: x}", "a/c in a.yaml is not a clause of this area"},
 		"an unknown member": {"a/b: {why: w, right: r, wrong: x, fx: y}", "field fx not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := parse([]byte("a:\n- {id: a/b, level: MUST, wire: front, from: seen, text: x}"))
+			contract, err := parse([]byte("a:\n- {id: a/b, level: MUST, wire: front, from: seen, text: x}"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = l.explain(fstest.MapFS{"reasons/a.yaml": {Data: []byte(c.in)}})
+			err = contract.explain(fstest.MapFS{"reasons/a.yaml": {Data: []byte(c.in)}})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("explain = %v, want an error with %q", err, c.says)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -91,7 +92,7 @@ func TestEntriesAreWellFormed(t *testing.T) {
 		}
 		for _, id := range slices.Concat(m.Breaks, m.Free) {
 			if _, ok := ledger.Clause(id); !ok {
-				t.Errorf("%s: %s is not in the ledger; the nearest is %s", m.Name, id, ledger.Nearest(id))
+				t.Errorf("%s: %s is not in the ledger; the nearest is %s", m.Name, id, suggest.Nearest(id, ledger.IDs()))
 			}
 		}
 		if _, err := suites.Claim(Claimed(), m.Claims); err != nil {

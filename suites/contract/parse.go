@@ -1,0 +1,123 @@
+package contract
+
+import (
+	_ "embed"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed contract.yaml
+var clauses []byte
+
+// Load returns the embedded contract. It is parsed once and must not be modified. An error is a defect of this build.
+func Load() (*Contract, error) { return load() }
+
+var load = sync.OnceValues(func() (*Contract, error) {
+	c, err := parse(clauses)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.explain(reasons)
+})
+
+func parse(data []byte) (*Contract, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	c := &Contract{byID: map[string]int{}}
+	top := doc.Content[0].Content
+	for i := 0; i+1 < len(top); i += 2 {
+		if err := c.section(top[i].Value, top[i+1]); err != nil {
+			return nil, fmt.Errorf("read the contract, line %d: %w", top[i].Line, err)
+		}
+	}
+	for i, clause := range c.Clauses {
+		if clause.Needs != "" && !c.Knows(clause.Needs) {
+			return nil, fmt.Errorf("read the contract: %s needs %q, which is not a capability", clause.ID, clause.Needs)
+		}
+		c.Clauses[i].Source = c.source(clause.From)
+	}
+	return c, nil
+}
+
+// source expands a clause's `from`: `mcp tools` becomes the text of the source mcp, then "tools".
+func (c *Contract) source(from string) string {
+	key, part, _ := strings.Cut(from, " ")
+	switch text, known := c.sources[key]; {
+	case !known:
+		return from
+	case part == "":
+		return text
+	default:
+		return text + ", " + part
+	}
+}
+
+// section reads one top-level key of contract.yaml: a named section, or the clauses of an area.
+func (c *Contract) section(name string, node *yaml.Node) error {
+	switch name {
+	case "revision":
+		return node.Decode(&c.Revision)
+	case "codes":
+		return node.Decode(&c.Codes)
+	case "sources":
+		return node.Decode(&c.sources)
+	case "capabilities":
+		for name, text := range entries(node) {
+			c.Capabilities = append(c.Capabilities, Capability{name, text})
+		}
+		return nil
+	case "glossary":
+		for name, text := range entries(node) {
+			c.Glossary = append(c.Glossary, Term{name, text})
+		}
+		return nil
+	}
+	var clauses []Clause
+	if err := node.Decode(&clauses); err != nil {
+		return err
+	}
+	for _, clause := range clauses {
+		clause.Area = name
+		if err := c.add(clause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries are the keys and texts of a YAML mapping, in the order of the file.
+func entries(mapping *yaml.Node) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if !yield(mapping.Content[i].Value, mapping.Content[i+1].Value) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Contract) add(clause Clause) error {
+	switch {
+	case !strings.HasPrefix(clause.ID, clause.Area+"/"):
+		return fmt.Errorf("the id %q does not start with its area %q", clause.ID, clause.Area)
+	case !slices.Contains([]Level{MUST, SHOULD, MAY}, clause.Level):
+		return fmt.Errorf("%s has the unknown level %q", clause.ID, clause.Level)
+	case clause.Wire != Front && clause.Wire != Both:
+		return fmt.Errorf("%s has the unknown wire %q", clause.ID, clause.Wire)
+	case clause.Text == "" || clause.From == "":
+		return fmt.Errorf("%s has no text or no source", clause.ID)
+	}
+	if _, twice := c.byID[clause.ID]; twice {
+		return fmt.Errorf("the id %s is defined twice", clause.ID)
+	}
+	c.byID[clause.ID] = len(c.Clauses)
+	c.Clauses = append(c.Clauses, clause)
+	return nil
+}
