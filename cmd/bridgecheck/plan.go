@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -32,11 +32,11 @@ type plan struct {
 	file             *config.File // the configuration; empty where none was given
 }
 
-// leg is one pass over the checks. The reference bridge is judged in each of its setups, any other bridge once.
+// leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
 type leg struct {
-	setup   string // of the reference bridge; "" for another bridge
+	profile string // of the reference bridge; "" for another bridge
 	options suites.Options
-	checks  []contract.Clause // that the pass judges
+	checks  []contract.Clause // that the pass runs
 }
 
 // plan settles what the run does. Every mistake that can be told without touching the target is told here.
@@ -93,17 +93,17 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
-	setups := []selftest.Setup{{Claimed: suites.DefaultCapabilities}}
+	profiles := []testbed.Profile{{Capabilities: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
-		setups = selftest.Setups()
+		profiles = testbed.Profiles()
 	}
-	for i, setup := range setups {
-		l, err := f.leg(cmd, file, setup)
+	for i, profile := range profiles {
+		l, err := f.leg(cmd, file, profile)
 		if err != nil {
 			return nil, err
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
-		l.options.Skip = append(slices.Clone(l.options.Skip), setup.Leaves...)
+		l.options.Skip = append(slices.Clone(l.options.Skip), profile.Skip...)
 		if l.checks, err = suites.Checks(l.options); err != nil {
 			return nil, err
 		}
@@ -136,11 +136,11 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 	return nil
 }
 
-// leg settles one pass. What a flag says goes before the configuration, and that before the setup.
-func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Setup) (leg, error) {
-	o := suites.Options{Capabilities: setup.Claimed, Tool: thisTool()}
-	if setup.Settings != nil {
-		setup.Settings(&o)
+// leg settles one pass. A flag overrides the configuration, and that overrides the profile.
+func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Profile) (leg, error) {
+	o := suites.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
+	if profile.Run != nil {
+		profile.Run(&o)
 	}
 	o, err := file.Options(cmd.Context(), o)
 	if err != nil && cmd.Context().Err() == nil { // else the run that follows tells that it was interrupted
@@ -165,10 +165,10 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Set
 	if f.skip != nil {
 		o.Skip = f.skip
 	}
-	if setup.UpstreamTimeout > 0 {
-		o.UpstreamTimeout = setup.UpstreamTimeout
+	if profile.UpstreamTimeout > 0 {
+		o.UpstreamTimeout = profile.UpstreamTimeout
 	}
-	return leg{setup: setup.Name, options: o}, nil
+	return leg{profile: profile.Name, options: o}, nil
 }
 
 // check refuses flags that contradict each other or mean nothing.

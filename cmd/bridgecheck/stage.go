@@ -10,7 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
@@ -78,17 +78,17 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	return reachable(server.URL), nil
 }
 
-// inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
+// inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	stand, err := selftest.Serve(selftest.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
+	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Bridge: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
 	}})
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, stand.Close)
-	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
-	s.drupal, s.advance, s.stdio = stand.Drupal, stand.Advance, stand.Stdio
-	s.discoveryTTL = selftest.TTL
+	s.stops = append(s.stops, bed.Close)
+	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
+	s.drupal, s.advance, s.stdio = bed.Drupal, bed.Advance, bed.Stdio
+	s.discoveryTTL = testbed.TTL
 	return nil
 }

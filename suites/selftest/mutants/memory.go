@@ -1,0 +1,247 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// memory is what a broken bridge remembers between requests.
+type memory[V any] struct {
+	mu   sync.Mutex
+	rows map[string]V
+}
+
+func newMemory[V any]() *memory[V] { return &memory[V]{rows: map[string]V{}} }
+
+func (t *memory[V]) get(key string) (V, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, ok := t.rows[key]
+	return v, ok
+}
+
+func (t *memory[V]) put(key string, v V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[key] = v
+}
+
+// keep puts a value in unless there is one, and gives the one that is there then.
+func (t *memory[V]) keep(key string, v V) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.rows[key]; ok {
+		return old
+	}
+	t.rows[key] = v
+	return v
+}
+
+func (t *memory[V]) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.rows)
+}
+
+// set is a memory of names seen.
+type set struct{ memory[bool] }
+
+func newSet() *set { return &set{memory[bool]{rows: map[string]bool{}}} }
+
+// add tells whether the name is new.
+func (s *set) add(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.rows[name]
+	s.rows[name] = true
+	return !seen
+}
+
+// remembered runs what a caller was allowed once, whatever the site says now.
+func remembered() func(*siteClient) middleware {
+	allowed := newSet()
+	return func(site *siteClient) middleware {
+		return onInvoke(func(x *exchange) {
+			key := caller(x.Request) + "\x00" + x.invoked()
+			switch x.Status {
+			case http.StatusOK:
+				allowed.add(key)
+			case http.StatusForbidden, http.StatusNotFound:
+				if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
+					site.run(x, basicAuth("service"))
+				}
+			}
+		})
+	}
+}
+
+// firstTokenOfUser serves all tokens of a user as the first one that came.
+func firstTokenOfUser(matches func(*http.Request) bool) func(*siteClient) middleware {
+	tokens := newMemory[string]()
+	return func(site *siteClient) middleware {
+		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			token := r.Header.Get("Authorization")
+			if !strings.HasPrefix(token, "Bearer ") {
+				return false
+			}
+			if user, ok := site.call(token, "whoami", map[string]any{})["result"].(map[string]any); ok {
+				if first := tokens.keep(fmt.Sprint(user["name"]), token); matches(r) {
+					r.Header.Set("Authorization", first)
+				}
+			}
+			return false
+		})
+	}
+}
+
+// sharedClient sends a call with the credentials of another one that is under way, if there is one.
+func sharedClient() transport {
+	var (
+		mu    sync.Mutex
+		under []string
+	)
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		own := r.Header.Get("Authorization")
+		r = r.Clone(r.Context())
+		mu.Lock()
+		if len(under) > 0 {
+			r.Header.Set("Authorization", under[0])
+		}
+		under = append(under, own)
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			under = slices.Delete(under, slices.Index(under, own), slices.Index(under, own)+1)
+		}()
+		return next.RoundTrip(r)
+	})
+}
+
+// shared gives everybody the first good answer to a request.
+func shared(matches func(*http.Request) bool, key func(*http.Request) string) middleware {
+	answers := newMemory[*exchange]()
+	return onResponse(matches, func(x *exchange) {
+		if x.Method != http.MethodGet {
+			return
+		}
+		if first, ok := answers.get(key(x.Request)); ok {
+			x.Status, x.Header, x.Body = first.Status, first.Header.Clone(), first.Body
+			return
+		}
+		if x.Status == http.StatusOK {
+			kept := *x
+			kept.Header = x.Header.Clone()
+			answers.put(key(x.Request), &kept)
+		}
+	})
+}
+
+// crossed gives the last answer of its sort to another caller while at least so many requests are under way.
+func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exchange) bool) middleware {
+	var (
+		under atomic.Int64
+		mu    sync.Mutex
+		last  *exchange
+	)
+	return func(next http.Handler) http.Handler {
+		changed := onResponse(matches, func(x *exchange) {
+			if !concerns(x) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			mine := *x
+			if last != nil && under.Load() >= busy && caller(last.Request) != caller(x.Request) {
+				x.Status, x.Body = last.Status, last.Body
+			}
+			last = &mine
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			under.Add(1)
+			defer under.Add(-1)
+			changed.ServeHTTP(w, r)
+		})
+	}
+}
+
+// rememberedByName gives what a user was told of a tool to whoever signs in by the same name, with whatever password.
+func rememberedByName() middleware {
+	told := newMemory[[]byte]()
+	return onResponse(toDescribe, func(x *exchange) {
+		who := caller(x.Request)
+		key := who + "?" + x.described()
+		switch known, seen := told.get(key); {
+		case who == "":
+		case x.Status == http.StatusOK:
+			told.put(key, x.Body)
+		case seen && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, known
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
+}
+
+// connectionKey is where rememberConnection keeps what belongs to a connection.
+type connectionKey struct{}
+
+// firstCaller is the Authorization that a connection began with.
+type firstCaller struct {
+	once  sync.Once
+	value string
+}
+
+func rememberConnection(s *http.Server) {
+	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, &firstCaller{})
+	}
+}
+
+// firstOfConnection serves a request as the caller of the connection's first one, while so many are under way.
+func firstOfConnection(busy int64) middleware {
+	var under atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer under.Add(-1)
+			crowded := under.Add(1) >= busy
+			if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
+				first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+				if crowded {
+					r.Header.Set("Authorization", first.value)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// lending has those requests of a session that it concerns act as whoever opened it.
+func lending(concerns func(*http.Request) bool) middleware {
+	var owners sync.Map // Authorization by session id
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id := r.Header.Get("Mcp-Session-Id")
+			if owner, known := owners.Load(id); toMCP(r) && known && concerns(r) {
+				r.Header.Set("Authorization", owner.(string))
+			}
+			if !toMCP(r) || id != "" || isStream(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			x := record(next, r, readBody(r))
+			if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
+				owners.Store(opened, r.Header.Get("Authorization"))
+			}
+			x.writeTo(w)
+		})
+	}
+}
