@@ -15,7 +15,7 @@ import (
 func accessMutants() []Mutant {
 	return []Mutant{
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
-			Why: "a result that follows a describe is kept for the next caller", Middleware: keptAfterDescribe()},
+			Why: "a result that follows a describe is cached for the next caller", Middleware: keptAfterDescribe()},
 		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "outsider" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
@@ -28,7 +28,7 @@ func accessMutants() []Mutant {
 		{Name: "list-404-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
 		})},
-		{Name: "page-two-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Why: "the permission is asked for on the first page",
+		{Name: "page-two-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Why: "the permission is checked on the first page only",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toList(r) && r.URL.Query().Get("cursor") != "" && caller(r) == "outsider" {
 					r.Header.Set("Authorization", basicAuth("agent"))
@@ -38,7 +38,7 @@ func accessMutants() []Mutant {
 		{Name: "list-403-names-tools", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
 			x.Refuse(http.StatusForbidden, "access_denied", "You may not see "+strings.Join(x.as("admin").names(), ", ")+".")
 		})},
-		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list asks for the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "outsider" && toDescribe(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
 			}
@@ -47,18 +47,18 @@ func accessMutants() []Mutant {
 		{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Middleware: onDenied(toDescribe, func(x *exchange) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 		})},
-		{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403", "errors/precedence"), Origin: Imagined, Why: "403 for tools that exist, 404 for others", Middleware: onDenied(toDescribe, func(x *exchange) {
+		{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403", "errors/precedence"), Origin: Imagined, Why: "403 for tools that exist, 404 for the rest", Middleware: onDenied(toDescribe, func(x *exchange) {
 			if _, known := x.as("admin").tool(x.described()); !known && x.described() != "" {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
-		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), Origin: Peer, Why: "who is nobody gets the agent's list", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), Origin: Peer, Why: "anonymous callers get the agent's list", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if r.Header.Get("Authorization") == "" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("discoverer"))
 			}
 			return false
 		})},
-		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is asked of accounts alone", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is checked for accounts only, not for anonymous callers", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
 				return next.RoundTrip(r)
 			}
@@ -71,7 +71,7 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "anonymous-401-without-challenge", Breaks: Clauses("access/anonymous"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
 			if x.anonymous() && (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) {
-				x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
 				x.Header.Del("WWW-Authenticate")
 			}
 		})},
@@ -80,40 +80,40 @@ func accessMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 			}
 		})},
-		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the user's name is enough", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if name, _, ok := r.BasicAuth(); ok && name != "" {
 				r.Header.Set("Authorization", basicAuth(name))
 			}
 			return false
 		})},
-		{Name: "password-cut-at-its-length", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "what follows the right password is not compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "password-cut-at-its-length", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "characters after the right password are not compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if name, password, ok := r.BasicAuth(); ok && strings.HasPrefix(password, name+"-pass") {
 				r.SetBasicAuth(name, name+"-pass")
 			}
 			return false
 		})},
-		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache's key is the user's name alone", Middleware: lastGoodPassword()},
-		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache whose key is the user's name", Middleware: rememberedByName()},
+		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: lastGoodPassword()},
+		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: rememberedByName()},
 		{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
 			if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
 			}
 		})},
-		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "who cannot be signed in gets the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
 			return false
 		})},
-		{Name: "token-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "tokens are compared as far as the shorter one goes",
+		{Name: "token-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "tokens are compared up to the length of the shorter one",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if name, _, cut := strings.Cut(r.Header.Get("Authorization"), "-toke"); cut && strings.HasPrefix(name, "Bearer ") {
 					r.Header.Set("Authorization", name+"-token")
 				}
 				return false
 			})},
-		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is taken for a failure, and the last good list is served for good", Middleware: keptForTheRefused()},
-		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list asks with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is handled as a failure, and the last good list is served forever", Middleware: keptForTheRefused()},
+		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "discoverer" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("admin"))
 			}
@@ -132,18 +132,18 @@ func accessMutants() []Mutant {
 			}
 		})},
 		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
-			Why: "the first list is everybody's", Middleware: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
-		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke at once, now and then the last caller's result", Middleware: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+			Why: "every caller gets the first caller's list", Middleware: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
+		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
 		{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: crossed(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
 		{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: crossed(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
-		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load a connection's first caller is its caller", Middleware: firstOfConnection(8), Server: rememberConnection},
-		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), Origin: Imagined, Why: "what was allowed once is run with the bridge's own account", SiteMiddleware: remembered()},
+		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: firstOfConnection(8), Server: rememberConnection},
+		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: remembered()},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusForbidden && x.lists() {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
 			}
 		})},
-		{Name: "runs-as-service", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the tool is the caller's, the call is the bridge's", Transport: onCall(func(r *http.Request, _ map[string]any) {
+		{Name: "runs-as-service", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the tool is checked for the caller, the call uses the bridge's account", Transport: onCall(func(r *http.Request, _ map[string]any) {
 			if name := caller(r); name == "agent" || name == "agent2" {
 				r.Header.Set("Authorization", basicAuth("service"))
 			}
@@ -158,7 +158,7 @@ func accessMutants() []Mutant {
 			}
 			return next.RoundTrip(r)
 		})},
-		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call takes the credentials of one that is under way", Transport: sharedClient()},
+		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(everything, func(x *exchange) {
 			if a := x.Request.Header.Get("Authorization"); a != "" {
 				x.Header.Set("X-Forwarded-Authorization", a)
@@ -166,7 +166,7 @@ func accessMutants() []Mutant {
 		})},
 		{Name: "credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
 			if name, password, ok := x.Request.BasicAuth(); ok && x.Status == http.StatusNotFound && toInvoke(x.Request) {
-				e["message"] = fmt.Sprintf("%v (asked http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
+				e["message"] = fmt.Sprintf("%v (requested http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
 			}
 		})},
 		{Name: "credentials-in-upstream-failure", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "only when the site fails", Middleware: onError(func(x *exchange, e map[string]any) {
@@ -190,17 +190,17 @@ func accessMutants() []Mutant {
 		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, SiteMiddleware: onKnown(toInvoke, basicAuth("admin"), func(x *exchange) {
 			x.Header.Set("X-Method-Provider", "jsonrpc")
 		})},
-		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), Origin: Peer, Why: "the cache's key is the user, not the token", Claims: "auth-bearer", SiteMiddleware: firstTokenOfUser(toList)},
+		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: firstTokenOfUser(toList)},
 		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: firstTokenOfUser(toInvoke)},
 		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(everything, func(x *exchange) {
 			if x.anonymous() {
-				x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
 				x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
 			}
 		})},
 		{Name: "anonymous-cannot-invoke", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if x.anonymous() && x.Status == http.StatusOK {
-				x.Refuse(http.StatusForbidden, "access_denied", "Sign in first.")
+				x.Refuse(http.StatusForbidden, "access_denied", "Authentication is required.")
 			}
 		})},
 		{Name: "anonymous-runs-as-service", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Transport: onCall(func(r *http.Request, _ map[string]any) {
@@ -219,9 +219,9 @@ func accessMutants() []Mutant {
 			})
 		}},
 		{Name: "broad-runs-as-service", Profile: testbed.Broad, Breaks: Clauses("access/credentials-forwarded", "access/discovery-broad", "access/discovery-not-execution", "invoke/denied"), Origin: Peer,
-			Why: "the account that discovers makes the calls as well", Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Authorization", basicAuth("service")) })},
+			Why: "the discovery account makes the calls as well", Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Authorization", basicAuth("service")) })},
 		{Name: "broad-to-everybody", Profile: testbed.Broad, Breaks: Clauses("access/list-403", "access/describe-403", "access/anonymous"), Origin: Imagined,
-			Why: "who may discover is asked of the account, not of the caller", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			Why: "the discovery permission is checked for the service account, not for the caller", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
 					r = r.Clone(r.Context())
 					r.Header.Set("Authorization", basicAuth("service"))
@@ -238,7 +238,7 @@ func accessMutants() []Mutant {
 				})
 			},
 			MayFail: Clauses("fresh/single-flight")},
-		{Name: "mcp-failures-tell-credentials", MCP: true, Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "what went wrong is told with the request that went wrong",
+		{Name: "mcp-failures-tell-credentials", MCP: true, Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "the error message contains the request with its credentials",
 			Middleware: onToolError("", func(m *rpc) {
 				content, _ := m.Result()["content"].([]any)
 				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
@@ -259,7 +259,7 @@ func accessVariants() []Mutant {
 		})},
 		{Name: "anonymous-401", Why: "401 with a challenge, or 403", Middleware: onRefusal(func(x *exchange) {
 			if x.anonymous() && x.Status == http.StatusForbidden {
-				x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
 				x.Header.Set("WWW-Authenticate", `Basic realm="Other", charset="UTF-8"`)
 			}
 		})},
@@ -269,29 +269,29 @@ func accessVariants() []Mutant {
 				x.Header.Del("WWW-Authenticate")
 			}
 		})},
-		{Name: "bad-credentials-403", Why: "401, 403, or what anonymous gets", Middleware: onResponse(toToolViews, func(x *exchange) {
+		{Name: "bad-credentials-403", Why: "401, 403, or the response to anonymous callers", Middleware: onResponse(toToolViews, func(x *exchange) {
 			if !x.anonymous() && x.Status == http.StatusUnauthorized {
 				x.Refuse(http.StatusForbidden, "access_denied", "The credentials are not valid.")
 				x.Header.Del("WWW-Authenticate")
 			}
 		})},
-		{Name: "no-rpc-permission-empty-list", Why: "who may not use JSON-RPC gets an empty list, or 403, or the list", Middleware: onResponse(toList, func(x *exchange) {
+		{Name: "no-rpc-permission-empty-list", Why: "a caller without the JSON-RPC permission gets an empty list, 403 or the list", Middleware: onResponse(toList, func(x *exchange) {
 			if caller(x.Request) == "norpc" {
 				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 			}
 		})},
-		{Name: "broad", Profile: testbed.Broad, Why: "list and describe show every tool; running stays guarded", MCP: true},
-		{Name: "broad-denied-other-words", Profile: testbed.Broad, Why: "messages are free, as long as they say what is wrong", Middleware: onShownAndDenied(func(x *exchange) {
+		{Name: "broad", Profile: testbed.Broad, Why: "list and describe show every tool; the site still decides who runs it", MCP: true},
+		{Name: "broad-denied-other-words", Profile: testbed.Broad, Why: "the contract leaves messages open, as long as they say what is wrong", Middleware: onShownAndDenied(func(x *exchange) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
 		})},
-		{Name: "no-discovery-permission", Why: "a bridge that does not know who may discover", Claims: "-discovery-permission", Transport: onDiscovery(func(index map[string]any) {
+		{Name: "no-discovery-permission", Why: "a bridge that has no discovery permission", Claims: "-discovery-permission", Transport: onDiscovery(func(index map[string]any) {
 			index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
 		})},
-		{Name: "sessions-alone", Why: "callers sign in by session cookies alone", Claims: "-auth-basic,-auth-bearer"},
+		{Name: "sessions-alone", Why: "callers authenticate by session cookies only", Claims: "-auth-basic,-auth-bearer"},
 	}
 }
 
-// keptForTheRefused gives a caller whom the site refuses the last good list.
+// keptForTheRefused gives a caller whom the site refuses the last good list of that caller.
 func keptForTheRefused() middleware {
 	good := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {
@@ -305,7 +305,7 @@ func keptForTheRefused() middleware {
 	})
 }
 
-// onDenied changes the refusals for a signed-in caller who may not do this at all.
+// onDenied changes the refusals for an authenticated caller who lacks the permission.
 func onDenied(matches func(*http.Request) bool, change func(x *exchange)) middleware {
 	return onResponse(matches, func(x *exchange) {
 		if x.Status == http.StatusForbidden && caller(x.Request) == "outsider" {
@@ -314,7 +314,7 @@ func onDenied(matches func(*http.Request) bool, change func(x *exchange)) middle
 	})
 }
 
-// elevated runs what a caller was refused as another account.
+// elevated repeats a refused call with the credentials of another account.
 func elevated(user, as string) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onInvoke(func(x *exchange) {
@@ -329,7 +329,7 @@ func elevated(user, as string) func(*siteClient) middleware {
 	}
 }
 
-// lastGoodPassword lets anybody in under a name that signed in before.
+// lastGoodPassword accepts any password for a user that authenticated before.
 func lastGoodPassword() middleware {
 	good := newMemory[string]()
 	return func(next http.Handler) http.Handler {
@@ -353,15 +353,15 @@ func lastGoodPassword() middleware {
 	}
 }
 
-// listing is a list request of the same caller.
+// listing returns a list request of the same caller.
 func listing(r *http.Request) *http.Request {
 	other := r.Clone(r.Context())
 	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, sibling(r, "list"), ""
 	return other
 }
 
-// keptAfterDescribe answers an invoke with the result of another caller's, where that followed a describe of the tool
-// and nothing was listed since.
+// keptAfterDescribe responds to an invoke with the result of another caller's, if that followed a describe of the tool
+// and no list was requested since.
 func keptAfterDescribe() middleware {
 	var mu sync.Mutex
 	var described string

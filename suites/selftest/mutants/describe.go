@@ -16,7 +16,7 @@ import (
 // describeMutants describe the wrong tool, or describe one differently from the list.
 func describeMutants() []Mutant {
 	return []Mutant{
-		{Name: "describe-bare-tool", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the tool stands without its wrapper",
+		{Name: "describe-bare-tool", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the tool is not wrapped in an object",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if t, ok := x.Object()["tool"]; ok {
 					x.Body = encode(t)
@@ -32,14 +32,14 @@ func describeMutants() []Mutant {
 				}
 				return t
 			})},
-		{Name: "describe-knows-what-all-see", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "a catalogue that the first caller filled",
+		{Name: "describe-knows-what-all-see", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the catalog is filled by the first caller",
 			Middleware: onDescribed(func(x *exchange, t tool) any {
 				if caller(x.Request) == "admin" {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
 				}
 				return t
 			})},
-		{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging aid that writes behind every answer",
+		{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusOK {
 					x.Body = append(x.Body, "<!-- 12 ms -->"...)
@@ -56,7 +56,7 @@ func describeMutants() []Mutant {
 			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
 		{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { walk(t["inputSchema"], without("description")); return t })},
-		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was mended, describe was not",
+		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
 			Middleware: onDescribed(func(_ *exchange, t tool) any { walk(t["inputSchema"], emptyAsList); return t })},
 		{Name: "describe-missing-name-404", Breaks: Clauses("describe/missing-name"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
@@ -96,25 +96,25 @@ func describeMutants() []Mutant {
 			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))
 			})},
-		{Name: "describe-denied-shown", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle", "access/per-credential"), Origin: Imagined, Why: "describe asks nobody for permission",
+		{Name: "describe-denied-shown", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle", "access/per-credential"), Origin: Imagined, Why: "describe checks no permission",
 			Middleware: onDeniedName(toDescribe, func(x *exchange, t tool) { x.Set(http.StatusOK, map[string]any{"tool": t}) })},
 		{Name: "describe-denied-header", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Module,
-			Why:        "cache tags tell that the tool exists",
+			Why:        "cache tags reveal that the tool exists",
 			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) { x.Header.Set("X-Cache-Tags", "jsonrpc_method") })},
 		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: lookingUp(toDescribe, strings.EqualFold)},
-		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "as clients write names that may have no dot",
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool { return strings.ReplaceAll(name, ".", "_") == asked })},
+		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "some clients replace the dots of names",
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
 		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool { return strings.TrimSpace(asked) == name })},
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "describe-takes-a-prefix", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "SQL's LIKE 'name%'",
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool { return len(asked) > 4 && strings.HasPrefix(name, asked) })},
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return len(requested) > 4 && strings.HasPrefix(name, requested) })},
 		{Name: "describe-takes-a-glob", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool {
-				found, err := path.Match(asked, name)
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+				found, err := path.Match(requested, name)
 				return found && err == nil
 			})},
 		{Name: "describe-cleans-the-path", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool { return path.Base(asked) == name })},
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return path.Base(requested) == name })},
 		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.Contains(x.Request.URL.RawQuery, "name[") {
@@ -155,28 +155,28 @@ func describeMutants() []Mutant {
 					x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
 				}
 			})},
-		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 cached for all, of a tool that only some may see", Middleware: sharedRefusal(http.StatusNotFound)},
+		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 is cached for all callers of a tool that only some may see", Middleware: sharedRefusal(http.StatusNotFound)},
 		{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool"), Origin: Imagined, Middleware: sharedRefusal(http.StatusForbidden)},
 		{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
 			Middleware: sticky(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 		{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
-			Why: "a 404's JSON is sent as text/html: a script in the name runs",
+			Why: "the JSON of a 404 is sent as text/html: a script in the name runs",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusNotFound {
 					x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 				}
 			})},
-		{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined, Why: "the error's JSON is glued together",
+		{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined, Why: "the JSON of the error is concatenated without escaping",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusNotFound {
 					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
 				}
 			})},
 		{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), MayFail: Clauses("access/no-cross-talk"), Origin: Imagined,
-			Why: "the check of arguments takes `required` out of the schema that describe shows", Middleware: forgetsRequired()},
+			Why: "the validation of arguments removes `required` from the schema that describe shows", Middleware: forgetsRequired()},
 		{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
 			Middleware: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
-		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalogue", Middleware: describeNeedsList()},
+		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalog", Middleware: describeNeedsList()},
 		{Name: "describe-text-html", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Middleware: onDescribed(func(x *exchange, t tool) any {
 			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			return t
@@ -187,30 +187,30 @@ func describeMutants() []Mutant {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named '%s'.", html.EscapeString(x.described())))
 				}
 			})},
-		{Name: "describe-reads-to-a-nul", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "a name that went through C",
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool {
-				read, _, cut := strings.Cut(asked, "\x00")
+		{Name: "describe-reads-to-a-nul", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "a name is passed through C strings",
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+				read, _, cut := strings.Cut(requested, "\x00")
 				return cut && read == name
 			})},
 		{Name: "describe-decodes-twice", Breaks: Clauses("describe/name-exact"), Origin: Peer,
-			Middleware: lookingUp(toDescribe, func(asked, name string) bool {
-				again, err := url.QueryUnescape(asked)
+			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+				again, err := url.QueryUnescape(requested)
 				return err == nil && again == name
 			})},
-		{Name: "describe-control-characters-raw", Breaks: Clauses("describe/reflects-safely"), Origin: Peer, Why: "the error's JSON is glued together, and only quotes are escaped",
+		{Name: "describe-control-characters-raw", Breaks: Clauses("describe/reflects-safely"), Origin: Peer, Why: "the JSON of the error is concatenated, and only quotes are escaped",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusNotFound {
 					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
 				}
 			})},
-		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure leaves its worker broken", Middleware: brokenAfterTwoNames()},
+		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure breaks its worker", Middleware: brokenAfterTwoNames()},
 	}
 }
 
 // describeVariants add to a description, or refuse a repeated name.
 func describeVariants() []Mutant {
 	return []Mutant{
-		{Name: "describe-says-more", Why: "describe may hold more than list", Middleware: onDescribed(func(_ *exchange, t tool) any {
+		{Name: "describe-says-more", Why: "describe may return more members than list", Middleware: onDescribed(func(_ *exchange, t tool) any {
 			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
 			return t
 		})},
@@ -222,7 +222,7 @@ func describeVariants() []Mutant {
 	}
 }
 
-// onDescribed changes the tool that describe gives; the change may refuse instead.
+// onDescribed changes the tool in describe responses; the change may refuse instead.
 func onDescribed(change func(x *exchange, t tool) any) middleware {
 	return onResponse(toDescribe, func(x *exchange) {
 		object := x.Object()
@@ -238,14 +238,14 @@ func onDescribed(change func(x *exchange, t tool) any) middleware {
 }
 
 // lookingUp finds tools by a looser comparison than equality.
-func lookingUp(matches func(*http.Request) bool, same func(asked, name string) bool) middleware {
+func lookingUp(matches func(*http.Request) bool, same func(requested, name string) bool) middleware {
 	return onResponse(matches, func(x *exchange) {
-		asked := x.named()
-		if x.Status != http.StatusNotFound || asked == "" {
+		requested := x.named()
+		if x.Status != http.StatusNotFound || requested == "" {
 			return
 		}
 		for _, name := range x.names() {
-			if !same(asked, name) {
+			if !same(requested, name) {
 				continue
 			}
 			if toInvoke(x.Request) {
@@ -262,9 +262,9 @@ func lookingUp(matches func(*http.Request) bool, same func(asked, name string) b
 	})
 }
 
-// sticky keeps describe's refusal of the status, right after a good answer to the same caller, and gives it once more in
-// place of the next good answer to a caller who had one and for whom applies says so. Another refusal in between makes
-// it forget.
+// sticky keeps a refusal of describe with the status that follows a good response to the same caller, and repeats it once
+// instead of the next good response to a caller that had one before, if applies reports true. Another refusal in between
+// discards it.
 func sticky(status int, applies func(failed, now string) bool) middleware {
 	var (
 		mu     sync.Mutex
@@ -289,7 +289,7 @@ func sticky(status int, applies func(failed, now string) bool) middleware {
 	})
 }
 
-// sharedRefusal gives describe's refusal of the status to whoever asks for the same name next.
+// sharedRefusal repeats a refusal of describe with the status to the next caller that requests the same name.
 func sharedRefusal(status int) middleware {
 	var (
 		mu   sync.Mutex
@@ -308,7 +308,7 @@ func sharedRefusal(status int) middleware {
 	})
 }
 
-// forgetsRequired has describe show a tool without `required` once its arguments were refused, until it is listed anew.
+// forgetsRequired describes a tool without `required` after its arguments were refused, until the next list.
 func forgetsRequired() middleware {
 	var mu sync.Mutex
 	refused := map[string]bool{}
@@ -335,7 +335,7 @@ func forgetsRequired() middleware {
 	return func(next http.Handler) http.Handler { return describes(invokes(next)) }
 }
 
-// describeNeedsList knows no tool of a caller who has not listed any.
+// describeNeedsList finds no tool for a caller that has not requested a list.
 func describeNeedsList() middleware {
 	listed := newSet()
 	return onResponse(toToolViews, func(x *exchange) {
@@ -348,7 +348,7 @@ func describeNeedsList() middleware {
 	})
 }
 
-// brokenAfterTwoNames fails the describe after one with two names.
+// brokenAfterTwoNames fails the describe that follows one with two names.
 func brokenAfterTwoNames() middleware {
 	var broken atomic.Bool
 	return onResponse(toDescribe, func(x *exchange) {

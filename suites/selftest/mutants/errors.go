@@ -13,7 +13,7 @@ import (
 func errorMutants() []Mutant {
 	return []Mutant{
 		{Name: "errors-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) { x.page(x.Status, x.errorMessage()) })},
-		{Name: "denials-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "only what Drupal itself refuses", Middleware: onRefusal(func(x *exchange) {
+		{Name: "denials-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "only errors of Drupal itself", Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized {
 				x.page(x.Status, "You are not authorized to access this page.")
 			}
@@ -23,7 +23,7 @@ func errorMutants() []Mutant {
 				x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
 			}
 		})},
-		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge refuses in its own words",
+		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !toInvoke(r) || isSmall(r) {
 					return false
@@ -93,7 +93,7 @@ func errorMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
 			}
 		})},
-		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a broken body is a 400 even for those who may not call at all", Middleware: onCallBodyRaw(func(x *exchange) {
+		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a malformed body gives 400 even to callers without permission", Middleware: onCallBodyRaw(func(x *exchange) {
 			if (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) && decode(x.Sent) == nil {
 				x.Refuse(http.StatusBadRequest, "invalid_json", "The body is no JSON.")
 			}
@@ -104,10 +104,10 @@ func errorMutants() []Mutant {
 // errorVariants use other messages, statuses and data than the reference.
 func errorVariants() []Mutant {
 	return []Mutant{
-		{Name: "other-words", Why: "messages are free, as long as they name what was wrong", Middleware: onError(func(x *exchange, e map[string]any) {
+		{Name: "other-words", Why: "the contract leaves messages open, as long as they name what was wrong", Middleware: onError(func(x *exchange, e map[string]any) {
 			e["message"] = fmt.Sprintf("Leider nicht: %s (%s)", e["message"], x.Request.URL.Path)
 		})},
-		{Name: "messages-with-references", Why: "no two messages are the same", Middleware: onError(func(_ *exchange, e map[string]any) {
+		{Name: "messages-with-references", Why: "every message has its own reference number", Middleware: onError(func(_ *exchange, e map[string]any) {
 			e["message"] = fmt.Sprintf("%s [ref %08x]", e["message"], uint32(time.Now().UnixNano()))
 		})},
 		{Name: "error-data-everywhere", Why: "data is optional", Middleware: onError(func(x *exchange, e map[string]any) {
@@ -115,9 +115,9 @@ func errorVariants() []Mutant {
 				e["data"] = map[string]any{"status": x.Status}
 			}
 		})},
-		{Name: "errors-without-data", Why: "data is optional; what it tells is a SHOULD", MayFail: Clauses("invoke/invalid-arguments-named", "invoke/error-data-kept"),
+		{Name: "errors-without-data", Why: "data is optional; its content is a SHOULD", MayFail: Clauses("invoke/invalid-arguments-named", "invoke/error-data-kept"),
 			Middleware: onError(func(_ *exchange, e map[string]any) { delete(e, "data") })},
-		{Name: "failure-in-the-methods-own-words", Why: "the message alone, without the bridge's", Middleware: onError(func(_ *exchange, e map[string]any) {
+		{Name: "failure-in-the-methods-own-words", Why: "the method's message without the bridge's prefix", Middleware: onError(func(_ *exchange, e map[string]any) {
 			if _, said, ok := strings.Cut(fmt.Sprint(e["message"]), " failed: "); ok && e["code"] == "execution_error" {
 				e["message"] = said
 			}
@@ -125,7 +125,7 @@ func errorVariants() []Mutant {
 	}
 }
 
-// onNotAllowed changes the error object of a 405, of which no other clause names the code.
+// onNotAllowed changes the error object of a 405, whose code no other clause names.
 func onNotAllowed(change func(x *exchange, e map[string]any)) middleware {
 	return onRefusal(func(x *exchange) {
 		object := x.Object()
@@ -138,7 +138,7 @@ func onNotAllowed(change func(x *exchange, e map[string]any)) middleware {
 	})
 }
 
-// onCallBodyRaw changes the answers to invokes by POST, whatever the body is.
+// onCallBodyRaw changes the responses to invokes by POST, whatever the body is.
 func onCallBodyRaw(change func(x *exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if x.Method == http.MethodPost {

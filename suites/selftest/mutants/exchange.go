@@ -15,19 +15,19 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-// exchange is one request with the bridge's answer to it, which a mutant changes before the caller sees it.
+// exchange is one request with the response of the bridge, which a mutant changes before the caller receives it.
 type exchange struct {
 	Request *http.Request
 	Sent    []byte // the request's body
 	Status  int
 	Header  http.Header
 	Body    []byte
-	Method  string // of the request as it came: a HEAD is put to the bridge as a GET, so that there is a body to change
-	gzipped bool   // the caller takes gzip, which goes on after the change
+	Method  string // of the request as received: the bridge gets a HEAD as a GET, so that there is a body to change
+	gzipped bool   // the caller accepts gzip: the body is compressed after the change
 	next    http.Handler
 }
 
-// Send puts another request of the same caller to the bridge behind the mutant.
+// Send sends another request of the same caller to the bridge behind the mutant.
 func (x *exchange) Send(method, target string, body []byte) *exchange {
 	r := x.Request.Clone(x.Request.Context())
 	r.Method = method
@@ -39,16 +39,16 @@ func (x *exchange) Send(method, target string, body []byte) *exchange {
 	return record(x.next, r, body)
 }
 
-// Object decodes the answer; nil when it is no object.
+// Object decodes the body of the response; nil when it is no object.
 func (x *exchange) Object() map[string]any { return decode(x.Body) }
 
-// Set replaces the answer by a JSON document.
+// Set replaces the response by a JSON document.
 func (x *exchange) Set(status int, v any) {
 	x.Status, x.Body = status, encode(v)
 	x.Header.Set("Content-Type", "application/json")
 }
 
-// Refuse replaces the answer by an error in the contract's envelope.
+// Refuse replaces the response by an error in the contract's envelope.
 func (x *exchange) Refuse(status int, code, message string) {
 	x.Set(status, map[string]any{"error": map[string]any{"code": code, "message": message}})
 }
@@ -75,7 +75,7 @@ func encode(v any) []byte {
 	return data
 }
 
-// record lets the bridge answer and keeps what it says. Compression is left out: a mutant changes plain bytes.
+// record passes a request to the bridge and returns the exchange, uncompressed, as a mutant changes plain bytes.
 func record(next http.Handler, r *http.Request, body []byte) *exchange {
 	x := &exchange{Sent: body, Method: r.Method, next: next, gzipped: takesGzip(r)}
 	x.Request = r.Clone(r.Context())
@@ -90,13 +90,13 @@ func record(next http.Handler, r *http.Request, body []byte) *exchange {
 	return x
 }
 
-// takesGzip tells whether the caller takes gzip.
+// takesGzip reports whether the caller accepts gzip.
 func takesGzip(r *http.Request) bool {
 	wanted := r.Header.Get("Accept-Encoding")
 	return strings.Contains(wanted, "gzip") && !strings.Contains(wanted, "gzip;q=0")
 }
 
-// writeTo writes the answer as it is now. Of the answer to a HEAD the server sends the headers alone.
+// writeTo writes the response. Of the response to a HEAD the server sends only the headers.
 func (x *exchange) writeTo(w http.ResponseWriter) {
 	for name, values := range x.Header {
 		w.Header()[name] = values
@@ -104,7 +104,7 @@ func (x *exchange) writeTo(w http.ResponseWriter) {
 	if x.gzipped && x.Status == http.StatusOK && len(x.Body) > 1<<10 && x.Header.Get("Content-Encoding") == "" {
 		var packed bytes.Buffer
 		zip := gzip.NewWriter(&packed)
-		zip.Write(x.Body) //nolint:errcheck // a buffer takes all
+		zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
 		zip.Close()       //nolint:errcheck // likewise
 		x.Body = packed.Bytes()
 		w.Header().Set("Content-Encoding", "gzip")
@@ -116,18 +116,18 @@ func (x *exchange) writeTo(w http.ResponseWriter) {
 	w.Write(x.Body) //nolint:errcheck // the caller has gone
 }
 
-// maxBuffered is the largest body that passes through a mutant's hands; a larger one goes to the bridge as it is.
+// maxBuffered is the largest request body that a mutant reads, in bytes; a larger one goes to the bridge unread.
 const maxBuffered = 4 << 20
 
-// isSmall tells whether a request says that its body may pass through a mutant's hands.
+// isSmall reports whether a request declares a body that a mutant may read.
 func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= maxBuffered }
 
-// isStream tells whether the answer is one that does not end by itself.
+// isStream reports whether the response is a stream of events, which does not end by itself.
 func isStream(r *http.Request) bool {
 	return r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
-// walk changes every object of a document, the inner ones first.
+// walk changes every object of a document in place, the inner ones first.
 func walk(v any, change func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -142,29 +142,29 @@ func walk(v any, change func(map[string]any)) {
 	}
 }
 
-// invoked gives the name of the tool that an invoke asks for.
+// invoked returns the name of the tool in an invoke request.
 func (x *exchange) invoked() string {
 	name, _ := decode(x.Sent)["name"].(string)
 	return name
 }
 
-// caller is the user name that a request signs in with by HTTP Basic; "" for others.
+// caller returns the user name of HTTP Basic authentication; "" without it.
 func caller(r *http.Request) string {
 	name, _, _ := r.BasicAuth()
 	return name
 }
 
-// errorMessage is the message of a refusal.
+// errorMessage returns the message of a refusal.
 func (x *exchange) errorMessage() string {
 	e, _ := x.Object()["error"].(map[string]any)
 	message, _ := e["message"].(string)
 	return message
 }
 
-// described gives the name that a describe asks for.
+// described returns the name in a describe request.
 func (x *exchange) described() string { return x.Request.URL.Query().Get("name") }
 
-// named gives the name of the tool that a describe or an invoke asks for.
+// named returns the name of the tool in a describe or an invoke request.
 func (x *exchange) named() string {
 	if toInvoke(x.Request) {
 		return x.invoked()
@@ -172,7 +172,7 @@ func (x *exchange) named() string {
 	return x.described()
 }
 
-// mapped rebuilds a document with every value changed, the inner ones first.
+// mapped returns a document with every value changed, the inner ones first.
 func mapped(v any, change func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -208,7 +208,7 @@ func setBody(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 }
 
-// rounded gives a document back with every number as a float64 would hold it.
+// rounded returns a document with every number as a float64.
 func rounded(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -225,12 +225,12 @@ func (x *exchange) anonymous() bool {
 	return x.Request.Header.Get("Authorization") == "" && x.Request.Header.Get("Cookie") == ""
 }
 
-// lists tells whether the caller may still list tools.
+// lists reports whether the caller may list tools at this moment.
 func (x *exchange) lists() bool {
 	return x.Send(http.MethodGet, sibling(x.Request, "list"), nil).Status == http.StatusOK
 }
 
-// as is the same exchange with the credentials of a built-in account.
+// as returns the exchange with the credentials of a built-in account.
 func (x *exchange) as(user string) *exchange {
 	other := *x
 	other.Request = x.Request.Clone(x.Request.Context())
@@ -238,14 +238,14 @@ func (x *exchange) as(user string) *exchange {
 	return &other
 }
 
-// tool describes a tool to the caller.
+// tool requests the description of a tool for the caller.
 func (x *exchange) tool(name string) (tool, bool) {
 	target := sibling(x.Request, "describe") + "?" + url.Values{"name": {name}}.Encode()
 	t, ok := x.Send(http.MethodGet, target, nil).Object()["tool"].(tool)
 	return t, ok
 }
 
-// names lists all tools of the caller.
+// names requests all pages of the list for the caller and returns the names.
 func (x *exchange) names() []string {
 	var names []string
 	for cursor := ""; ; {
@@ -264,12 +264,12 @@ func (x *exchange) names() []string {
 	}
 }
 
-// sibling is the path of another of the three endpoints.
+// sibling returns the path of another of the three endpoints.
 func sibling(r *http.Request, endpoint string) string {
 	return path.Join(path.Dir(r.URL.Path), endpoint)
 }
 
-// recode gives a refusal another code.
+// recode changes the code of a refusal.
 func (x *exchange) recode(from, to string) {
 	object := x.Object()
 	if e, ok := object["error"].(map[string]any); ok && e["code"] == from {
@@ -278,7 +278,7 @@ func (x *exchange) recode(from, to string) {
 	}
 }
 
-// page replaces the answer by an HTML page, as Drupal's own errors are.
+// page replaces the response by an HTML page, like Drupal's own errors.
 func (x *exchange) page(status int, text string) {
 	x.Status, x.Body = status, []byte("<!DOCTYPE html>\n<html><head><title>Error</title></head><body>"+text+"</body></html>\n")
 	x.Header.Set("Content-Type", "text/html; charset=UTF-8")

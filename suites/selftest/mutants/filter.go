@@ -16,9 +16,9 @@ func filterMutants() []Mutant {
 			Options: func(o *bridge.Options) { o.Exclude = []string{"nothing.at.all"} }},
 		{Name: "everything-included", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "list/empty-site", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.Include = []string{"*"} }},
-		{Name: "patterns-anywhere", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "an expression that is not held to both ends",
+		{Name: "patterns-anywhere", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "an expression is not anchored at both ends",
 			Options: func(o *bridge.Options) { o.Include = []string{"*content.*", "*search.*", "*taxonomy.*", "*media.*"} }},
-		{Name: "dot-for-any-character", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "a pattern taken for an expression",
+		{Name: "dot-for-any-character", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "a glob is used as a regular expression",
 			Options: func(o *bridge.Options) { o.Include = []string{"content*", "search.*", "taxonomy.*", "media.*"} }},
 		{Name: "exclude-anywhere", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined,
 			Options: func(o *bridge.Options) {
@@ -69,6 +69,6 @@ func filterMutants() []Mutant {
 // filterVariants select tools by patterns instead of the attribute.
 func filterVariants() []Mutant {
 	return []Mutant{
-		{Name: "exposure-patterns", Why: "patterns in place of the attribute", Claims: "exposure-patterns,-discovery-permission,-drupal-types,-custom-types", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
+		{Name: "exposure-patterns", Why: "patterns instead of the attribute", Claims: "exposure-patterns,-discovery-permission,-drupal-types,-custom-types", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
 	}
 }

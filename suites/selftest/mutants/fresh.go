@@ -19,7 +19,7 @@ func freshMutants() []Mutant {
 	return []Mutant{
 		{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
-		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "whoever asks for names that nobody has keeps the site busy",
+		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "requests for unknown names cause load on the site",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onResponse(toDescribe, func(x *exchange) {
 					if x.Status == http.StatusNotFound {
@@ -29,10 +29,10 @@ func freshMutants() []Mutant {
 			}},
 		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = far, far }},
-		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request gives the list another TTL"}, func(now func() time.Time) middleware {
+		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
 			return cachedViews(toList, now, true)
 		}),
-		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe have a TTL each"}, func(now func() time.Time) middleware {
+		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
 			return cachedViews(toDescribe, now, false)
 		}),
 		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: describedForGood()},
@@ -64,7 +64,7 @@ func freshMutants() []Mutant {
 		{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
 		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: rememberedDescribe("content.arrival")},
-		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "what the site refuses of a changed schema is taken for a failure",
+		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
 			Middleware: onInvoke(func(x *exchange) {
 				if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
 					x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
@@ -85,7 +85,7 @@ func freshMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "version-of-the-names", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "a changed schema does not reach who asks with a version",
+		{Name: "version-of-the-names", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "a conditional request does not get a changed schema",
 			Middleware: onList(func(p *page) {
 				sum := sha256.New()
 				for _, t := range p.Tools {
@@ -118,12 +118,12 @@ func freshMutants() []Mutant {
 			Middleware: onStream(func(event []byte) []byte {
 				return append(event, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"...)
 			})},
-		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "Tools are registered when a session opens, and never again.",
+		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
 			Middleware: keptLists(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
-		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "One server for each caller, made once.",
+		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
 			Middleware: keptLists(func(r *http.Request) string { return r.Header.Get("Authorization") })},
-		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "What is compared is the number of tools.", Middleware: onceAStream()},
-		{Name: "mcp-notifies-by-request", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "A client answers it, and does not look at the list.",
+		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "only the number of tools is compared", Middleware: onceAStream()},
+		{Name: "mcp-notifies-by-request", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "the client responds to the request and does not refetch the list",
 			Middleware: onStream(replacing(`"method":"notifications/tools/list_changed"`, `"id":9,"method":"notifications/tools/list_changed"`))},
 	}
 }
@@ -131,8 +131,8 @@ func freshMutants() []Mutant {
 // freshVariants give other versions than the reference, or none.
 func freshVariants() []Mutant {
 	return []Mutant{
-		{Name: "without-etag", Why: "a version is a SHOULD", MayFail: Clauses("fresh/version"), Middleware: onResponse(everything, func(x *exchange) { x.Header.Del("ETag") })},
-		{Name: "weak-etag", Why: "a weak version is a version", Middleware: onResponse(toToolViews, func(x *exchange) {
+		{Name: "without-etag", Why: "an ETag is a SHOULD", MayFail: Clauses("fresh/version"), Middleware: onResponse(everything, func(x *exchange) { x.Header.Del("ETag") })},
+		{Name: "weak-etag", Why: "a weak ETag is an ETag", Middleware: onResponse(toToolViews, func(x *exchange) {
 			if tag := x.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 				x.Header.Set("ETag", "W/"+tag)
 			}
@@ -140,10 +140,10 @@ func freshVariants() []Mutant {
 	}
 }
 
-// far is a time to live that no run reaches.
+// far is a TTL that does not expire during a run.
 const far = 24 * time.Hour
 
-// onTheClock gives a mutant a front that knows the stand's time.
+// onTheClock sets a middleware that reads the testbed's clock.
 func onTheClock(m Mutant, made func(now func() time.Time) middleware) Mutant {
 	var clock func() time.Time
 	m.Options = func(o *bridge.Options) { clock = o.Now }
@@ -151,8 +151,8 @@ func onTheClock(m Mutant, made func(now func() time.Time) middleware) Mutant {
 	return m
 }
 
-// cachedViews keeps a caller's answers for a TTL of their own, which each request prolongs where it is told to. It is
-// emptied with the bridge's cache, and leaves out what asks with a version.
+// cachedViews caches a caller's responses for the TTL, which each request prolongs if prolonged is true. The cache is
+// emptied with the bridge's cache, and requests with a version bypass it.
 func cachedViews(matches func(*http.Request) bool, now func() time.Time, prolonged bool) middleware {
 	type kept struct {
 		body []byte
@@ -184,20 +184,20 @@ func cachedViews(matches func(*http.Request) bool, now func() time.Time, prolong
 	}
 }
 
-// describedForGood describes to a caller what was described to them once.
+// describedForGood describes a tool that is gone to a caller that it was described to before.
 func describedForGood() middleware {
 	first := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
 		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
 		if x.Status == http.StatusOK {
 			first.put(key, x.Body)
-		} else if told, known := first.get(key); known && x.Status == http.StatusNotFound {
-			x.Status, x.Body = http.StatusOK, told
+		} else if description, known := first.get(key); known && x.Status == http.StatusNotFound {
+			x.Status, x.Body = http.StatusOK, description
 		}
 	})
 }
 
-// lingeringTools ends a caller's list with what it ended with at first.
+// lingeringTools adds the last tool of a caller's first list to the caller's later lists.
 func lingeringTools() middleware {
 	ends := newMemory[any]()
 	return onList(func(p *page) {
@@ -211,7 +211,7 @@ func lingeringTools() middleware {
 	})
 }
 
-// rememberedDescribe gives the first description of a tool for good.
+// rememberedDescribe repeats the first description of a tool forever.
 func rememberedDescribe(name string) middleware {
 	first := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
@@ -221,7 +221,7 @@ func rememberedDescribe(name string) middleware {
 	})
 }
 
-// rememberedRefusals gives a caller's first refusal of a description for good.
+// rememberedRefusals repeats a caller's first refusal of a description forever.
 func rememberedRefusals() middleware {
 	refused := newSet()
 	return onResponse(toDescribe, func(x *exchange) {
@@ -234,7 +234,7 @@ func rememberedRefusals() middleware {
 	})
 }
 
-// keptLists gives the first tools that came under a key for good; "" is no key.
+// keptLists repeats the first list for each key forever; "" is no key.
 func keptLists(key func(*http.Request) string) middleware {
 	first := newMemory[map[string]any]()
 	return onRPC("tools/list", func(m *rpc) {
@@ -251,19 +251,19 @@ func keptLists(key func(*http.Request) string) middleware {
 	})
 }
 
-// onceAStream tells each stream of one change of the tools, and of no other.
+// onceAStream sends one notification of changed tools on each stream, and no other.
 func onceAStream() middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			told := false
+			notified := false
 			onStream(func(event []byte) []byte {
 				if !bytes.Contains(event, []byte("list_changed")) {
 					return event
 				}
-				if told {
+				if notified {
 					return []byte(":\n\n")
 				}
-				told = true
+				notified = true
 				return event
 			})(next).ServeHTTP(w, r)
 		})

@@ -20,7 +20,7 @@ func httpMutants() []Mutant {
 		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: asGet(http.MethodPost, toList)},
 		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: asGet(http.MethodPost, toDescribe)},
 		{Name: "list-by-patch", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: asGet(http.MethodPatch, toList)},
-		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux answers", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
+		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
 		{Name: "allow-names-post", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusMethodNotAllowed && toToolViews(x.Request) {
 				x.Header.Set("Allow", "POST")
@@ -31,7 +31,7 @@ func httpMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
 			}
 		})},
-		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux answers", Middleware: onHead(func(x *exchange) {
+		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onHead(func(x *exchange) {
 			x.Refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")
 			x.Header.Set("Allow", "GET")
 		})},
@@ -42,7 +42,7 @@ func httpMutants() []Mutant {
 				x.Status = http.StatusOK
 			}
 		})},
-		{Name: "head-open-to-outsiders", Breaks: Clauses("http/head"), Origin: Imagined, Why: "only GET asks for the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "head-open-to-outsiders", Breaks: Clauses("http/head"), Origin: Imagined, Why: "only GET checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if r.Method == http.MethodHead && caller(r) == "outsider" {
 				r.Header.Set("Authorization", basicAuth("agent"))
 			}
@@ -55,7 +55,7 @@ func httpMutants() []Mutant {
 				cacheable(x)
 			}
 		})},
-		{Name: "refusals-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "who may see a tool is told by a cache that there is none", Middleware: onResponse(toToolViews, func(x *exchange) {
+		{Name: "refusals-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a cache serves the 404 to callers that may see the tool", Middleware: onResponse(toToolViews, func(x *exchange) {
 			if x.Status >= 400 {
 				x.Header.Set("Cache-Control", "public, max-age=60")
 				x.Header.Del("Vary")
@@ -69,7 +69,7 @@ func httpMutants() []Mutant {
 		{Name: "sniffable-errors", Breaks: Clauses("http/nosniff"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {
 			if x.Request.Header.Get("Accept") == "*/*" {
-				x.Refuse(http.StatusNotAcceptable, "invalid_request", "Ask for application/json.")
+				x.Refuse(http.StatusNotAcceptable, "invalid_request", "Only application/json is available.")
 			}
 		})},
 		{Name: "no-accept-gives-html", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
@@ -81,12 +81,12 @@ func httpMutants() []Mutant {
 			r.Header.Del("Accept-Encoding")
 			return false
 		})},
-		{Name: "gzip-of-other-bytes", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Why: "the compressed copy is an old one", Middleware: onResponse(toList, func(x *exchange) {
+		{Name: "gzip-of-other-bytes", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Why: "the compressed copy is outdated", Middleware: onResponse(toList, func(x *exchange) {
 			if tools, _ := x.Object()["tools"].([]any); x.gzipped && len(tools) > 1 {
 				x.Set(http.StatusOK, map[string]any{"tools": tools[1:]})
 			}
 		})},
-		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 				r.Header.Set("Accept-Encoding", "gzip")
 			}
@@ -96,7 +96,7 @@ func httpMutants() []Mutant {
 			if x.Request.Header.Get("Accept") == "*/*" && x.Status == http.StatusOK {
 				var packed bytes.Buffer
 				zip := gzip.NewWriter(&packed)
-				zip.Write(x.Body) //nolint:errcheck // a buffer takes all
+				zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
 				zip.Close()       //nolint:errcheck // likewise
 				x.Body = packed.Bytes()
 				x.Header.Set("Content-Encoding", "gzip")
@@ -121,7 +121,7 @@ func httpMutants() []Mutant {
 				x.Header.Set("Connection", "close")
 			}
 		})},
-		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all wait for", Middleware: oneBodyAtATime()},
+		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: oneBodyAtATime()},
 	}
 }
 
@@ -130,9 +130,9 @@ func httpVariants() []Mutant {
 	return []Mutant{
 		{Name: "reference", Why: "the reference bridge itself", MCP: true},
 		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencoded(reversed)},
-		{Name: "pretty-printed", Why: "white space means nothing; answers are larger", Middleware: reencoded(indented)},
+		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencoded(indented)},
 		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencoded(escaped)},
-		{Name: "extra-members-everywhere", Why: "what a caller does not know it ignores", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "extra-members-everywhere", Why: "callers ignore members that they do not know", Middleware: onResponse(everything, func(x *exchange) {
 			object := x.Object()
 			if object == nil {
 				return
@@ -152,37 +152,37 @@ func httpVariants() []Mutant {
 				x.Body = append(slices.Concat([]byte("\n"), x.Body), '\n')
 			}
 		})},
-		{Name: "headers-and-request-ids", Why: "headers of its own, another one each time", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "headers-and-request-ids", Why: "additional headers, one of them with a new value each time", Middleware: onResponse(everything, func(x *exchange) {
 			x.Header.Set("X-Request-Id", fmt.Sprintf("%016x", time.Now().UnixNano()))
 			x.Header.Set("Server", "OtherBridge/2.1")
 			x.Header.Set("X-Generator", "Drupal 10")
 			x.Header.Set("Content-Language", "en")
 		})},
-		{Name: "headers-of-the-moment", Why: "headers that tell of the time and the load", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "headers-of-the-moment", Why: "headers that depend on the time and the load", Middleware: onResponse(everything, func(x *exchange) {
 			now := time.Now().UnixMilli()
 			x.Header.Set("Age", fmt.Sprint(now/15%100))
 			x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
 			x.Header.Set("X-RateLimit-Reset", fmt.Sprint(now/20))
 		})},
 		{Name: "tiny-writes", Why: "chunked, a few bytes at a time, without a length", Middleware: dripping},
-		{Name: "slow", Why: "each answer takes a while", Middleware: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
+		{Name: "slow", Why: "every response takes a while", Middleware: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
 			time.Sleep(4 * time.Millisecond) // the latency is the point
 			return false
 		})},
 		{Name: "closes-every-connection", Why: "as HTTP/1.0 does", MayFail: Clauses("http/keep-alive-after-error"),
 			Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
-		{Name: "behind-a-web-server", Why: "it refuses a long address with a page of its own, ends the connection after a 400, and tells by GET alone that it compresses",
+		{Name: "behind-a-web-server", Why: "it refuses a long URL with its own page, closes the connection after a 400, and sends Vary: Accept-Encoding for GET only",
 			MayFail: Clauses("http/keep-alive-after-error"), Middleware: asWebServersDo},
 		{Name: "without-gzip", Why: "compression is a SHOULD", MayFail: Clauses("http/content-negotiation"), Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			r.Header.Del("Accept-Encoding")
 			return false
 		})},
-		{Name: "cache-control-private", Why: "private keeps shared caches out as well", Middleware: onResponse(everything, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
-		{Name: "cache-control-no-store", Why: "so does no-store", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "cache-control-private", Why: "private excludes shared caches as well", Middleware: onResponse(everything, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
+		{Name: "cache-control-no-store", Why: "no-store excludes shared caches as well", Middleware: onResponse(everything, func(x *exchange) {
 			x.Header.Set("Cache-Control", "No-Store")
 			x.Header.Del("Vary")
 		})},
-		{Name: "vary-in-place-of-cache-control", Why: "Vary names what identifies the caller", Middleware: onResponse(toToolViews, func(x *exchange) {
+		{Name: "vary-in-place-of-cache-control", Why: "Vary names the headers that identify the caller", Middleware: onResponse(toToolViews, func(x *exchange) {
 			x.Header.Del("Cache-Control")
 			x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 		})},
@@ -190,7 +190,7 @@ func httpVariants() []Mutant {
 	}
 }
 
-// reencoded writes every JSON body in another form of the same document.
+// reencoded writes every JSON body in another form.
 func reencoded(form func(v any) []byte) middleware {
 	return onResponse(everything, func(x *exchange) {
 		if object := x.Object(); object != nil {
@@ -199,7 +199,7 @@ func reencoded(form func(v any) []byte) middleware {
 	})
 }
 
-// reversed writes the members of all objects in falling order of their names.
+// reversed writes the members of all objects in descending order of their names.
 func reversed(v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -247,7 +247,7 @@ func escaped(v any) []byte {
 	return []byte(b.String())
 }
 
-// drip is a response that leaves in small pieces. Long ones get larger pieces, so that a run ends.
+// drip sends a response in small pieces. Long ones get larger pieces, so that a run ends.
 type drip struct{ http.ResponseWriter }
 
 func (d drip) WriteHeader(status int) {
@@ -278,9 +278,9 @@ func dripping(next http.Handler) http.Handler {
 	})
 }
 
-// asWebServersDo is what Apache does with its defaults, in front of a bridge in PHP.
+// asWebServersDo does what Apache with its defaults does in front of a bridge in PHP.
 func asWebServersDo(next http.Handler) http.Handler {
-	answers := onResponse(everything, func(x *exchange) {
+	withHeaders := onResponse(everything, func(x *exchange) {
 		if x.Method == http.MethodGet {
 			x.Header.Add("Vary", "Accept-Encoding")
 		}
@@ -297,10 +297,10 @@ func asWebServersDo(next http.Handler) http.Handler {
 		w.WriteHeader(http.StatusRequestURITooLong)
 		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
 		return true
-	})(answers)
+	})(withHeaders)
 }
 
-// asGet takes another verb for GET.
+// asGet handles another HTTP method as GET.
 func asGet(method string, matches func(*http.Request) bool) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.Method == method && matches(r) {
@@ -310,7 +310,7 @@ func asGet(method string, matches func(*http.Request) bool) middleware {
 	})
 }
 
-// onHead changes the answers to HEAD.
+// onHead changes the responses to HEAD.
 func onHead(change func(x *exchange)) middleware {
 	return onResponse(toToolViews, func(x *exchange) {
 		if x.Method == http.MethodHead {
@@ -326,14 +326,14 @@ func cacheable(x *exchange) {
 	}
 }
 
-// onElsewhere changes the answers to paths below /mcp/ that are none of the three.
+// onElsewhere changes the responses to paths below /mcp/ other than the three endpoints.
 func onElsewhere(change func(x *exchange)) middleware {
 	return onResponse(func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/mcp/") && !strings.Contains(r.URL.Path, "/mcp/admin/") && !toToolViews(r) && !toInvoke(r)
 	}, change)
 }
 
-// oneBodyAtATime reads bodies under one lock.
+// oneBodyAtATime reads all request bodies under one lock.
 func oneBodyAtATime() middleware {
 	var mu sync.Mutex
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {

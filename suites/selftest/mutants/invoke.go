@@ -22,7 +22,7 @@ func invokeMutants() []Mutant {
 			Middleware: onSuccess(func(result any) any {
 				return map[string]any{"data": map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}}
 			})},
-		{Name: "invoke-mcp-content", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "answers as tools/call does",
+		{Name: "invoke-mcp-content", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the response is one of tools/call",
 			Middleware: onSuccess(func(result any) any {
 				return map[string]any{"content": []any{map[string]any{"type": "text", "text": string(encode(result))}}}
 			})},
@@ -32,12 +32,12 @@ func invokeMutants() []Mutant {
 					x.Status = http.StatusCreated
 				}
 			})},
-		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging aid that writes behind every answer", Middleware: onInvoke(func(x *exchange) {
+		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response", Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
 				x.Body = append(x.Body, "<!-- 12 ms -->"...)
 			}
 		})},
-		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "validators that fill them in", Middleware: defaultsFilled},
+		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: defaultsFilled},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
 			Transport: onParams(rounded)},
 		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(func(v any) any {
@@ -73,7 +73,7 @@ func invokeMutants() []Mutant {
 		})},
 		{Name: "arguments-ascii-only", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
 			Transport: onArguments(onStrings(func(s string) string { return strings.Map(questioned, s) }))},
-		{Name: "arguments-beyond-bmp-lost", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "a three-byte utf8 column",
+		{Name: "arguments-beyond-bmp-lost", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "a database column of three-byte utf8",
 			Transport: onArguments(onStrings(func(s string) string {
 				return strings.Map(func(r rune) rune {
 					if r > 0xffff {
@@ -83,7 +83,7 @@ func invokeMutants() []Mutant {
 				}, s)
 			}))},
 		{Name: "arguments-trimmed", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onArguments(onStrings(strings.TrimSpace))},
-		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names become those of headers",
+		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
 			Transport: onParams(func(params any) any {
 				arguments, _ := params.(map[string]any)
 				for name, v := range arguments {
@@ -95,12 +95,12 @@ func invokeMutants() []Mutant {
 		{Name: "arguments-cut-at-64K", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
 			Transport: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
 		{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(numeric)},
-		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "what is below the second level is sent as a string of JSON",
+		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
 			Transport: onParams(func(params any) any { return shallow(params, 3) })},
 		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(rounded)},
 		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapped(v, onStrings(html.EscapeString)) })},
 		{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapped(v, onStrings(html.UnescapeString)) })},
-		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects come back as a string of JSON",
+		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
 			Middleware: onResult(func(v any) any {
 				if object, ok := v.(map[string]any); ok && len(object) > 2 {
 					return string(encode(v))
@@ -128,7 +128,7 @@ func invokeMutants() []Mutant {
 			}
 			return v
 		})},
-		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded into a PHP array on the way",
+		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
 			Middleware: onResult(func(v any) any {
 				return mapped(v, func(v any) any {
 					if object, ok := v.(map[string]any); ok && len(object) == 0 {
@@ -137,7 +137,7 @@ func invokeMutants() []Mutant {
 					return v
 				})
 			})},
-		{Name: "result-members-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "each field goes through a template",
+		{Name: "result-members-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "each field is rendered by a template",
 			Middleware: onResult(func(v any) any {
 				object, ok := v.(map[string]any)
 				for name, member := range object {
@@ -147,7 +147,7 @@ func invokeMutants() []Mutant {
 				}
 				return v
 			})},
-		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "if not arguments.get(name), of what is required",
+		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`if not arguments.get(name)` for required parameters",
 			Middleware: onBody(func(body []byte) []byte {
 				call := decode(body)
 				if arguments, ok := call["arguments"].(map[string]any); ok && call["name"] == "shape.required" && arguments["message"] == "" {
@@ -206,7 +206,7 @@ func invokeMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Request")
 			}
 		})},
-		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is a failure like any other", Transport: onReplyError(func(e map[string]any) {
+		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is handled like any other failure", Transport: onReplyError(func(e map[string]any) {
 			if fmt.Sprint(e["code"]) == "-32600" {
 				e["code"] = -32603
 			}
@@ -228,7 +228,7 @@ func invokeMutants() []Mutant {
 				read, _, _ := strings.Cut(s, "\x00")
 				return read
 			}))},
-		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "clients that send objects as text are helped, and texts are spoiled",
+		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "objects sent as text are decoded, which breaks texts that look like JSON",
 			Transport: onNestedArguments(func(v any) any {
 				if s, ok := v.(string); ok {
 					if object := decode([]byte(s)); object != nil {
@@ -238,22 +238,22 @@ func invokeMutants() []Mutant {
 				return v
 			})},
 		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapped(v, keyedAsList) })},
-		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "a parser of JSON5",
+		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the body is parsed as JSON5",
 			Middleware: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
 		{Name: "name-false-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if call["name"] == false {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
 			}
 		})},
-		{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null passes for a value of every type",
+		{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null is accepted for every type",
 			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Received == "null" }))},
-		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is both", SiteMiddleware: emptyListForObject},
+		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is an empty list and an empty object", SiteMiddleware: emptyListForObject},
 		leaking("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			if caller(x.Request) == "admin" {
 				x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
 			}
 		}),
-		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "The model is told all that the site said.",
+		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the caller receives the complete response of the site",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onToolError("failed", func(m *rpc) {
 					reply := site.call(m.Request.Header.Get("Authorization"), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
@@ -267,30 +267,30 @@ func invokeMutants() []Mutant {
 // invokeVariants choose other allowed statuses and codes for bad requests.
 func invokeVariants() []Mutant {
 	return []Mutant{
-		{Name: "output-refused", Why: "results are held to their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
-		{Name: "empty-name-404", Why: "an empty name on invoke may be 404", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+		{Name: "output-refused", Why: "results are validated against their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
+		{Name: "empty-name-404", Why: "an empty name on invoke may give 404", Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if call["name"] == "" && x.Status == http.StatusBadRequest {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
 			}
 		})},
-		{Name: "missing-arguments-invalid-params", Why: "either code will do", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+		{Name: "missing-arguments-invalid-params", Why: "either code is allowed", Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if name, _ := call["name"].(string); name != "" && x.Status == http.StatusBadRequest {
 				x.recode("missing_parameter", "invalid_params")
 			}
 		})},
-		{Name: "missing-arguments-missing-parameter", Why: "either code will do", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+		{Name: "missing-arguments-missing-parameter", Why: "either code is allowed", Middleware: onCallBody(func(x *exchange, call map[string]any) {
 			if _, ok := call["arguments"].(map[string]any); !ok && x.Status == http.StatusBadRequest {
 				x.recode("invalid_params", "missing_parameter")
 			}
 		})},
-		{Name: "body-not-object-missing-parameter", Why: "either code will do", Middleware: onInvoke(func(x *exchange) {
+		{Name: "body-not-object-missing-parameter", Why: "either code is allowed", Middleware: onInvoke(func(x *exchange) {
 			switch strings.TrimSpace(string(x.Sent[:min(len(x.Sent), 64)])) {
 			case "null", "true", "false", "1", "5", `"x"`, "[]":
 				x.recode("invalid_json", "missing_parameter")
 				x.recode("invalid_request", "missing_parameter")
 			}
 		})},
-		{Name: "unknown-arguments-refused", Why: "not judged: unknown top-level members", Middleware: strictArguments()},
+		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: strictArguments()},
 		{Name: "large-body-413", Why: "1 MiB works or gives 413", Middleware: onInvoke(func(x *exchange) {
 			if len(x.Sent) > 256<<10 {
 				x.Refuse(http.StatusRequestEntityTooLarge, "request_too_large", "The body is longer than 256 KiB.")
@@ -302,7 +302,7 @@ func invokeVariants() []Mutant {
 			}
 			return false
 		})},
-		{Name: "huge-body-400", Why: "64 MiB may be a 400", Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		{Name: "huge-body-400", Why: "64 MiB may give 400", Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if !toInvoke(r) || r.ContentLength >= 0 && r.ContentLength <= 32<<20 {
 				return false
 			}
@@ -333,7 +333,7 @@ func strictArguments() middleware {
 	})
 }
 
-// onSuccess replaces the whole answer of an invoke that succeeds.
+// onSuccess replaces the whole response of an invoke that succeeds.
 func onSuccess(change func(result any) any) middleware {
 	return onInvoke(func(x *exchange) {
 		if result, ok := x.Object()["result"]; ok && x.Status == http.StatusOK {
@@ -342,7 +342,7 @@ func onSuccess(change func(result any) any) middleware {
 	})
 }
 
-// onNestedArguments changes the values below the arguments' own level.
+// onNestedArguments changes the values inside the arguments.
 func onNestedArguments(change func(v any) any) transport {
 	return onParams(func(params any) any {
 		byName, ok := params.(map[string]any)
@@ -356,7 +356,7 @@ func onNestedArguments(change func(v any) any) transport {
 	})
 }
 
-// onNull changes the answers whose result is null.
+// onNull changes the responses whose result is null.
 func onNull(change func(x *exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if result, ok := x.Object()["result"]; ok && result == nil && x.Status == http.StatusOK {
@@ -365,7 +365,7 @@ func onNull(change func(x *exchange)) middleware {
 	})
 }
 
-// onBadOutput changes the refusals of results that break their schema.
+// onBadOutput changes the refusals of results that do not match their schema.
 func onBadOutput(change func(x *exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if x.Status == http.StatusInternalServerError && strings.Contains(x.errorMessage(), "output schema") {
@@ -381,7 +381,7 @@ func questioned(r rune) rune {
 	return r
 }
 
-// numeric makes a number of every string that reads as one.
+// numeric converts strings that are numerals to numbers.
 func numeric(v any) any {
 	if s, ok := v.(string); ok && s != "" {
 		if n, err := strconv.ParseFloat(s, 64); err == nil {
@@ -391,7 +391,7 @@ func numeric(v any) any {
 	return v
 }
 
-// shallow writes what lies deeper than levels as text.
+// shallow writes values that are nested deeper than levels as JSON text.
 func shallow(v any, levels int) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -412,7 +412,7 @@ func shallow(v any, levels int) any {
 	return v
 }
 
-// defaultsFilled puts in the defaults of the parameters that a call leaves out.
+// defaultsFilled adds the defaults of the parameters that a call leaves out.
 func defaultsFilled(next http.Handler) http.Handler {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if !toInvoke(r) || !isSmall(r) {
@@ -441,7 +441,7 @@ func defaultsFilled(next http.Handler) http.Handler {
 	})(next)
 }
 
-// keyedAsList makes a list of an object whose keys are those of one.
+// keyedAsList converts an object with the keys 0, 1, … to a list.
 func keyedAsList(v any) any {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) == 0 {
@@ -456,7 +456,7 @@ func keyedAsList(v any) any {
 	return list
 }
 
-// emptyListForObject lets through a parameter that must be an object and is an empty list.
+// emptyListForObject accepts an empty list for a parameter that must be an object.
 func emptyListForObject(site *siteClient) middleware {
 	return onCode("invalid_params", func(x *exchange) {
 		arguments, _ := decode(x.Sent)["arguments"].(map[string]any)

@@ -23,16 +23,16 @@ func invokeErrorMutants() []Mutant {
 			}
 		})},
 		{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
-			if x.Status == http.StatusNotFound && !oddless.MatchString(x.invoked()) {
+			if x.Status == http.StatusNotFound && !plainName.MatchString(x.invoked()) {
 				x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
 			}
 		})},
 		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: lookingUp(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
-			Middleware: lookingUp(toInvoke, func(asked, name string) bool { return strings.TrimSpace(asked) == name })},
-		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke asks the site, not the catalog",
+			Middleware: lookingUp(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke looks the tool up on the site, not in the catalog",
 			SiteMiddleware: runsHidden},
-		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "what is no listed name is taken for an id", Claims: "naming-underscore",
+		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "a name that is not listed is used as a method id", Claims: "naming-underscore",
 			Options: underscoring, SiteMiddleware: runsHidden},
 		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
 			return onInvoke(func(x *exchange) {
@@ -53,10 +53,10 @@ func invokeErrorMutants() []Mutant {
 				e["message"] = "The tool failed."
 			}
 		})},
-		{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError inside a good answer", Middleware: onFailure(func(x *exchange) {
+		{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError in a successful response", Middleware: onFailure(func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"result": map[string]any{"isError": true, "message": x.errorMessage()}})
 		})},
-		{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "a JSON-RPC code other than -32603 is the caller's fault",
+		{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "every JSON-RPC code other than -32603 is reported as the caller's fault",
 			Transport: onReplyError(func(e map[string]any) {
 				if code := fmt.Sprint(e["code"]); code != "-32603" && code != "-32600" && code != "-32601" {
 					e["code"] = -32602
@@ -114,18 +114,18 @@ func invokeErrorMutants() []Mutant {
 		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return again(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
 		})},
-		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "as clients do that take the end of a connection they used before for an idle one's", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return again(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
 		})},
-		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "readOnlyHint is a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "calls with readOnlyHint are sent again although it is only a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			reads := onlyReads(r)
 			return again(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
 		})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return again(r, next, func(*http.Response, error) bool { return isCall(r) })
 		})},
-		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Middleware: cachedAnswers(http.StatusOK)},
-		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: cachedAnswers(http.StatusInternalServerError)},
+		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Middleware: cachedResponses(http.StatusOK)},
+		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: cachedResponses(http.StatusInternalServerError)},
 		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
 				x.Header.Set("Cache-Control", "public, max-age=60")
@@ -139,10 +139,10 @@ func invokeErrorMutants() []Mutant {
 	}
 }
 
-// oddless matches the names that a method may have.
-var oddless = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+// plainName matches the names that a method may have.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// onFailure changes the refusals that tell of a method that failed.
+// onFailure changes the refusals that report a failed method.
 func onFailure(change func(x *exchange)) middleware {
 	return onCode("execution_error", func(x *exchange) {
 		e, _ := x.Object()["error"].(map[string]any)
@@ -152,7 +152,7 @@ func onFailure(change func(x *exchange)) middleware {
 	})
 }
 
-// onErrorData changes what a failed method's error carries beside its message.
+// onErrorData changes the data of a failed method's error.
 func onErrorData(change func(data map[string]any)) middleware {
 	return onError(func(_ *exchange, e map[string]any) {
 		if data, ok := e["data"].(map[string]any); ok && data["jsonrpc_code"] != nil {
@@ -161,7 +161,7 @@ func onErrorData(change func(data map[string]any)) middleware {
 	})
 }
 
-// leaking shows callers the text that a method threw, which the bridge keeps to itself.
+// leaking is a mutant that shows callers the text of an exception on the site, which the bridge keeps to itself.
 func leaking(name, why string, broken []string, show func(x *exchange, text string)) Mutant {
 	thrown := newMemory[string]()
 	return Mutant{Name: name, Why: why, Breaks: broken, Origin: Module,
@@ -177,7 +177,7 @@ func leaking(name, why string, broken []string, show func(x *exchange, text stri
 		})}
 }
 
-// onlyReads tells whether a call is of a method of the default site that says so itself.
+// onlyReads reports whether a call is of a method that the default site annotates with readOnlyHint.
 func onlyReads(r *http.Request) bool {
 	body := readBody(r)
 	setBody(r, body)
@@ -190,11 +190,11 @@ func onlyReads(r *http.Request) bool {
 	return ok && m.MCP != nil && decode(m.MCP.Annotations)["readOnlyHint"] == true
 }
 
-// repeated is an invoke with its answer.
-type repeated struct{ who, call, answer string }
+// repeated is an invoke with its response.
+type repeated struct{ who, call, response string }
 
-// cachedAnswers gives a caller who asks the same again at once the same answer of the status again.
-func cachedAnswers(status int) middleware {
+// cachedResponses repeats a response with the status if the same caller sends the same invoke again at once.
+func cachedResponses(status int) middleware {
 	last := newMemory[repeated]()
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
@@ -210,19 +210,19 @@ func cachedAnswers(status int) middleware {
 			}
 			body := readBody(r)
 			setBody(r, body)
-			if kept.answer == "" || kept.who != r.Header.Get("Authorization") || kept.call != string(body) {
+			if kept.response == "" || kept.who != r.Header.Get("Authorization") || kept.call != string(body) {
 				return false
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Cache-Control", "no-store")
 			w.WriteHeader(status)
-			io.WriteString(w, kept.answer) //nolint:errcheck // the caller has gone
+			io.WriteString(w, kept.response) //nolint:errcheck // the caller has gone
 			return true
 		})(keep)
 	}
 }
 
-// runsHidden has invoke run what the site has and the catalog has not.
+// runsHidden runs methods that the site has and the catalog lacks.
 func runsHidden(site *siteClient) middleware {
 	return onInvoke(func(x *exchange) {
 		authorization := x.Request.Header.Get("Authorization")

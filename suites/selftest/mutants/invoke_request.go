@@ -39,7 +39,7 @@ func invokeRequestMutants() []Mutant {
 			}
 			return body
 		})},
-		{Name: "trailing-garbage-ignored", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "a decoder that reads one value and stops",
+		{Name: "trailing-garbage-ignored", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the decoder reads one value and stops",
 			Middleware: onBody(func(body []byte) []byte {
 				if object := decode(body); object != nil && !bytes.HasSuffix(bytes.TrimSpace(body), []byte("}")) {
 					return encode(object)
@@ -47,7 +47,7 @@ func invokeRequestMutants() []Mutant {
 				return body
 			})},
 		{Name: "byte-order-mark-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onBody(func(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) })},
-		{Name: "invalid-utf8-replaced", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "as encoding/json does",
+		{Name: "invalid-utf8-replaced", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "names are compared as encoding/json does, without case",
 			Middleware: onBody(func(body []byte) []byte {
 				if utf8.Valid(body) {
 					return body
@@ -64,7 +64,7 @@ func invokeRequestMutants() []Mutant {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
 			}
 		})},
-		{Name: "body-batch-runs", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Why: "an array's first call is run",
+		{Name: "body-batch-runs", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Why: "the first call of an array runs",
 			Middleware: onBody(func(body []byte) []byte {
 				if trimmed := bytes.TrimSpace(body); bytes.HasPrefix(trimmed, []byte("[")) {
 					if first := decode(trimmed[1:]); first != nil {
@@ -118,10 +118,10 @@ func invokeRequestMutants() []Mutant {
 			}
 		})},
 		{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module,
-			Why: "the site's own refusal comes out as a failure", SiteMiddleware: unchecked(func([]violation) bool { return true })},
+			Why: "the site's refusal is reported as a failure", SiteMiddleware: unchecked(func([]violation) bool { return true })},
 		{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("type"))},
 		{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("enum"))},
-		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators leave it out unless told", SiteMiddleware: unchecked(breaks("format"))},
+		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: unchecked(breaks("format"))},
 		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("pattern"))},
 		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("minimum", "maximum"))},
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
@@ -138,7 +138,7 @@ func invokeRequestMutants() []Mutant {
 				x.recode("invalid_params", "invalid_request")
 			}
 		})},
-		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "what is wrong is left out, the method runs, then comes the 400",
+		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "invalid arguments are dropped, the method runs, and then the bridge sends 400",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onCode("invalid_params", func(x *exchange) {
 					if len(x.violations()) > 0 {
@@ -167,10 +167,10 @@ func invokeRequestMutants() []Mutant {
 				walk(data, without("received"))
 			}
 		})},
-		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route takes GET; a body in it is a call", Middleware: asPost(http.MethodGet)},
+		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: asPost(http.MethodGet)},
 		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: asPost(http.MethodPut)},
 		{Name: "patch-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: asPost(http.MethodPatch)},
-		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the right status, and the method ran",
+		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvoke(func(x *exchange) {
 					if x.Method == http.MethodDelete && x.invoked() != "" {
@@ -213,16 +213,16 @@ func invokeRequestMutants() []Mutant {
 		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: unchecked(everyOne(func(v violation) bool {
 			return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
 		}))},
-		{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "Draft 4's exclusiveMinimum: true is all it knows",
+		{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "it supports only exclusiveMinimum: true of Draft 4",
 			SiteMiddleware: unchecked(breaks("exclusiveMinimum", "exclusiveMaximum"))},
-		{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "the first integer above the maximum is taken",
+		{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "the first integer above the maximum is accepted",
 			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Keyword == "maximum" && outBy(v) <= 1 }))},
 		{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(everyOne(func(v violation) bool {
 			most, ok := strings.CutSuffix(strings.TrimPrefix(v.Expected, "at most "), " characters")
 			n, err := strconv.Atoi(most)
 			return ok && err == nil && len([]rune(textOf(v))) == n+1
 		}))},
-		{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "what follows the match is not looked at",
+		{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the text after the match is not checked",
 			SiteMiddleware: unchecked(everyOne(func(v violation) bool {
 				begin, err := regexp.Compile(strings.TrimSuffix(strings.TrimPrefix(v.Expected, "a string that matches "), "$"))
 				return v.Keyword == "pattern" && err == nil && begin.MatchString(textOf(v))
@@ -244,25 +244,25 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: unchecked(everyOne(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 			}))},
-		{Name: "maximum-exclusive", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "the largest value that is allowed is refused",
+		{Name: "maximum-exclusive", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "the largest allowed value is refused",
 			Middleware: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["limit"])) == "100" })},
-		{Name: "length-in-utf16-units", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "JavaScript counts so",
+		{Name: "length-in-utf16-units", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "JavaScript counts UTF-16 code units",
 			Middleware: refusingArguments(func(arguments map[string]any) bool {
 				code, _ := arguments["code"].(string)
 				return len([]rune(code)) <= 8 && units(code) > 8
 			})},
 		{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
 			Middleware: refusingArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
-		{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "of the types that a value may have the first one counts",
+		{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "only the first of several allowed types is accepted",
 			Middleware: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
-		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "a pattern without anchors matches anywhere; fullmatch does not",
+		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",
 			Middleware: refusingArguments(func(arguments map[string]any) bool {
 				part, ok := arguments["part"].(string)
 				return ok && len(part) != len("0-0")
 			})},
-		{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest list that is allowed is refused",
+		{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest allowed list is refused",
 			Middleware: refusingArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
-		{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "open objects are cut down to what is named",
+		{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "members that the schema does not name are removed from open objects",
 			Transport: onParams(func(params any) any {
 				arguments, _ := params.(map[string]any)
 				filter, _ := arguments["filter"].(map[string]any)
@@ -289,7 +289,7 @@ func invokeRequestMutants() []Mutant {
 				}
 				return kept
 			})},
-		{Name: "nested-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "only the result's own type is looked at",
+		{Name: "nested-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "only the type of the result itself is checked",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onBadOutput(func(x *exchange) {
 					if x.invoked() == "result.record" {
@@ -297,7 +297,7 @@ func invokeRequestMutants() []Mutant {
 					}
 				})
 			}},
-		{Name: "output-refused-at-its-edge", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "the smallest id that is allowed is refused",
+		{Name: "output-refused-at-its-edge", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "the smallest allowed id is refused",
 			Middleware: onInvoke(func(x *exchange) {
 				result, _ := x.Object()["result"].(map[string]any)
 				if x.invoked() == "result.record" && string(encode(result["id"])) == "1" {
@@ -307,7 +307,7 @@ func invokeRequestMutants() []Mutant {
 	}
 }
 
-// textOf is the string that a fault tells of; "" where it tells of none, or of a long one.
+// textOf returns the string that a violation reports; "" if it reports none or a long one.
 func textOf(v violation) string {
 	text, ok := strings.CutPrefix(v.Received, "string ")
 	if !ok {
@@ -320,7 +320,7 @@ func textOf(v violation) string {
 	return plain
 }
 
-// outBy is how far a number is above the maximum.
+// outBy returns by how much a number exceeds the maximum.
 func outBy(v violation) float64 {
 	got, err := strconv.ParseFloat(strings.TrimPrefix(v.Received, "number "), 64)
 	if err != nil {
@@ -333,7 +333,7 @@ func outBy(v violation) float64 {
 	return got - most
 }
 
-// units are how many UTF-16 units a text takes.
+// units returns the length of a text in UTF-16 code units.
 func units(s string) int {
 	n := 0
 	for _, r := range s {
@@ -344,7 +344,7 @@ func units(s string) int {
 	return n
 }
 
-// refusingArguments refuses invokes whose arguments are as said before they get any further.
+// refusingArguments refuses invokes by their arguments before the bridge receives them.
 func refusingArguments(refused func(arguments map[string]any) bool) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !toInvoke(r) || !isSmall(r) {
@@ -363,7 +363,7 @@ func refusingArguments(refused func(arguments map[string]any) bool) middleware {
 	})
 }
 
-// onMalformed changes the refusals of short bodies that are no JSON at all.
+// onMalformed changes the refusals of short bodies that are not JSON.
 func onMalformed(change func(x *exchange)) middleware {
 	return onCode("invalid_json", func(x *exchange) {
 		if len(x.Sent) < 1024 && !(json.Valid(x.Sent) && utf8.Valid(x.Sent)) {
@@ -372,7 +372,7 @@ func onMalformed(change func(x *exchange)) middleware {
 	})
 }
 
-// onCallObject changes a body that is an object and nothing else.
+// onCallObject changes a body that is one JSON object.
 func onCallObject(change func(call map[string]any)) func([]byte) []byte {
 	return func(body []byte) []byte {
 		before := decode(body)
@@ -387,22 +387,22 @@ func onCallObject(change func(call map[string]any)) func([]byte) []byte {
 	}
 }
 
-// violation is one of the faults that the reference finds in arguments, as its error's data tells them.
+// violation is one error that the reference found in arguments, as the data of its refusal reports it.
 type violation struct{ Parameter, Expected, Received, Keyword string }
 
-// breaks makes a test for faults of one of the keywords alone.
+// breaks returns a test whether all violations are of one of the keywords.
 func breaks(keywords ...string) func([]violation) bool {
 	return everyOne(func(v violation) bool { return slices.Contains(keywords, v.Keyword) })
 }
 
-// everyOne makes a test of one fault one of all.
+// everyOne returns a test whether each violation passes a test.
 func everyOne(test func(violation) bool) func([]violation) bool {
 	return func(found []violation) bool {
 		return !slices.ContainsFunc(found, func(v violation) bool { return !test(v) })
 	}
 }
 
-// violations are the faults that the bridge itself found in the arguments; nil where it found none.
+// violations returns the errors that the bridge found in the arguments; nil if it found none.
 func (x *exchange) violations() []violation {
 	e, _ := x.Object()["error"].(map[string]any)
 	data, _ := e["data"].(map[string]any)
@@ -421,8 +421,8 @@ func (x *exchange) violations() []violation {
 	return found
 }
 
-// unchecked lets arguments through to the site whose faults the bridge does not look for. The site refuses them in its
-// own words, which the bridge takes for a failure.
+// unchecked sends arguments to the site although the bridge refused them, if all violations are overlooked. The site
+// refuses them with an error of its own, which becomes a failure.
 func unchecked(overlooked func([]violation) bool) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onCode("invalid_params", func(x *exchange) {
@@ -433,7 +433,7 @@ func unchecked(overlooked func([]violation) bool) func(*siteClient) middleware {
 	}
 }
 
-// asPost takes another verb on invoke for a POST.
+// asPost handles another HTTP method on invoke as POST.
 func asPost(method string) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if toInvoke(r) && r.Method == method && r.ContentLength != 0 {
@@ -444,7 +444,7 @@ func asPost(method string) middleware {
 	})
 }
 
-// spoiledByHuge refuses the request after one whose body announced more than 32 MiB, or did not say how much.
+// spoiledByHuge refuses the request that follows one with a body of more than 32 MiB or of unknown length.
 func spoiledByHuge() middleware {
 	var spoiled atomic.Bool
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {

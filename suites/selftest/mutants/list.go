@@ -226,7 +226,7 @@ func listMutants() []Mutant {
 					attributes["mcpTool"] = map[string]any{}
 				}
 			})},
-		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a tool that went shifts all that follow", Middleware: relisted(func(tool, tool) int { return 0 })},
+		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a removed tool shifts all tools after it", Middleware: relisted(func(tool, tool) int { return 0 })},
 		{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), MayFail: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Middleware: cursorKeepsTools()},
 		{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Middleware: lastRunFirst()},
 		{Name: "list-text-html-for-admins", Breaks: Clauses("list/answers-json"), Origin: Imagined,
@@ -253,7 +253,7 @@ func listMutants() []Mutant {
 					p.Object["nextCursor"] = ""
 				}
 			})},
-		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is taken for a failed one", Transport: emptyNotBelieved()},
+		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is handled as a failed one", Transport: emptyNotBelieved()},
 		{Name: "cursor-invalid-utf8-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); !utf8.Valid(raw) {
@@ -266,36 +266,36 @@ func listMutants() []Mutant {
 // listVariants use other cursors and another order than the reference.
 func listVariants() []Mutant {
 	return []Mutant{
-		{Name: "cursor-null-at-the-end", Why: "null and absent are the same", Middleware: atTheEnd(func(p *page) { p.Object["nextCursor"] = nil })},
-		{Name: "cursor-absent-at-the-end", Why: "null and absent are the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
-		{Name: "cursors-opaque", Why: "random words, valid for everybody", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
-		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor gives 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
-		{Name: "cursor-with-odd-characters", Why: "a cursor is percent-encoded on its way back", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
+		{Name: "cursor-null-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { p.Object["nextCursor"] = nil })},
+		{Name: "cursor-absent-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
+		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
+		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
+		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
 		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
 			*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
 		})},
 		{Name: "cursor-malformed-empty-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
 			x.Set(http.StatusOK, map[string]any{"tools": []any{}, "nextCursor": nil})
 		})},
-		{Name: "cursor-past-the-end-400", Why: "beyond the last tool is 400 or empty", Middleware: onResponse(toList, func(x *exchange) {
+		{Name: "cursor-past-the-end-400", Why: "a cursor past the last tool may give 400 or an empty page", Middleware: onResponse(toList, func(x *exchange) {
 			if tools, ok := x.Object()["tools"].([]any); ok && len(tools) == 0 && offset(x.Request.URL.Query().Get("cursor")) > 0 {
 				x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor lies beyond the last tool.")
 			}
 		})},
-		{Name: "cursor-past-the-end-empty", Why: "beyond the last tool is 400 or empty", Middleware: onBadCursor(func(x *exchange) {
+		{Name: "cursor-past-the-end-empty", Why: "a cursor past the last tool may give 400 or an empty page", Middleware: onBadCursor(func(x *exchange) {
 			if offset(x.Request.URL.Query().Get("cursor")) > 50 {
 				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 			}
 		})},
-		{Name: "sorted-by-name", Why: "any order is right that stays", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
-		{Name: "sorted-by-title-backwards", Why: "any order is right that stays", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int {
+		{Name: "sorted-by-name", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
+		{Name: "sorted-by-title-backwards", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int {
 			return cmp.Or(-cmp.Compare(fmt.Sprint(a["title"]), fmt.Sprint(b["title"])), cmp.Compare(a["name"].(string), b["name"].(string)))
 		})},
 	}
 }
 
-// recursored gives cursors out in another form and takes them back; to and from get the caller, too. from says "!" to a
-// cursor that is not one.
+// recursored translates cursors to another form and back; to and from receive the request, too. from returns "!" for a
+// cursor that is invalid.
 func recursored(to, from func(r *http.Request, cursor string) string) middleware {
 	rewrite := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -313,7 +313,7 @@ func recursored(to, from func(r *http.Request, cursor string) string) middleware
 	return func(next http.Handler) http.Handler { return give(rewrite(next)) }
 }
 
-// opaqueCursors are words that mean nothing to a caller, and where bound nothing in another caller's hands.
+// opaqueCursors are cursors without meaning to a caller; if bound, they are valid for the same caller only.
 func opaqueCursors(bound bool) middleware {
 	known := newMemory[string]()
 	word := func(r *http.Request, cursor string) string {
@@ -341,7 +341,7 @@ func opaqueCursors(bound bool) middleware {
 		})
 }
 
-// prefixedCursors begin with characters that have to be percent-encoded.
+// prefixedCursors start with characters that must be percent-encoded.
 func prefixedCursors(prefix string) middleware {
 	return recursored(
 		func(_ *http.Request, cursor string) string { return prefix + cursor },
@@ -362,7 +362,7 @@ func onBadCursor(change func(x *exchange)) middleware {
 	})
 }
 
-// lastRunFirst puts the tool that was run last before all others of its page.
+// lastRunFirst moves the tool that ran last to the start of its page.
 func lastRunFirst() middleware {
 	var mu sync.Mutex
 	var last string
@@ -383,7 +383,7 @@ func lastRunFirst() middleware {
 	return func(next http.Handler) http.Handler { return lists(invokes(next)) }
 }
 
-// alternatingOrder turns every second full listing round.
+// alternatingOrder swaps the first two tools of every second list.
 func alternatingOrder() middleware {
 	var listings atomic.Int64
 	return onList(func(p *page) {
@@ -393,7 +393,7 @@ func alternatingOrder() middleware {
 	})
 }
 
-// hexCursors gives out offsets in hexadecimal and takes them back.
+// hexCursors writes the offsets in cursors in hexadecimal.
 func hexCursors(next http.Handler) http.Handler {
 	changed := onList(func(p *page) {
 		if c, _ := p.Object["nextCursor"].(string); c != "" {
@@ -408,7 +408,7 @@ func hexCursors(next http.Handler) http.Handler {
 	})
 }
 
-// cursorWorksOnce forgets a cursor when it was used.
+// cursorWorksOnce refuses a cursor that the caller used before.
 func cursorWorksOnce() middleware {
 	used := newSet()
 	return onResponse(toList, func(x *exchange) {
@@ -419,8 +419,8 @@ func cursorWorksOnce() middleware {
 	})
 }
 
-// leakyCursors carries the name of the method before which the next page starts, hidden or not, as filtering after
-// paging does.
+// leakyCursors puts the name of a hidden method into cursors, as a bridge does that filters tools after
+// it cut the pages.
 func leakyCursors(next http.Handler) http.Handler {
 	const hidden = "node.delete"
 	changed := onList(func(p *page) {
@@ -440,7 +440,7 @@ func leakyCursors(next http.Handler) http.Handler {
 	})
 }
 
-// cursorKeepsTools remembers the page that a cursor leads to, whoever sends it.
+// cursorKeepsTools stores the page that a cursor leads to and sends it to every caller that uses the cursor.
 func cursorKeepsTools() middleware {
 	pages := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {
@@ -455,7 +455,7 @@ func cursorKeepsTools() middleware {
 	})
 }
 
-// emptyNotBelieved goes on with the methods that the site showed a caller before, where it shows no tool at all.
+// emptyNotBelieved keeps the methods that the site showed a caller before if it now shows no tool.
 func emptyNotBelieved() transport {
 	last := newMemory[[]any]()
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {

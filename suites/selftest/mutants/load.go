@@ -13,7 +13,7 @@ import (
 func loadMutants() []Mutant {
 	return []Mutant{
 		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mixedUp()},
-		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "calls share a flight as discovery does", Middleware: sharedCalls()},
+		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: sharedCalls()},
 		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				var line sync.Mutex
@@ -42,7 +42,7 @@ func loadVariants() []Mutant {
 	}
 }
 
-// overloaded refuses every nth request that comes while so many are under way.
+// overloaded refuses every nth request that arrives while more than busy requests are under way.
 func overloaded(busy, nth int64) middleware {
 	var under, crowded atomic.Int64
 	return func(next http.Handler) http.Handler {
@@ -62,11 +62,11 @@ func overloaded(busy, nth int64) middleware {
 	}
 }
 
-// sharedCalls gives a caller's equal calls that are under way at once one run.
+// sharedCalls runs a caller's equal concurrent calls once.
 func sharedCalls() middleware {
 	type flight struct {
-		landed chan struct{}
-		answer *exchange
+		landed   chan struct{}
+		response *exchange
 	}
 	var mu sync.Mutex
 	flights := map[string]*flight{}
@@ -86,20 +86,20 @@ func sharedCalls() middleware {
 			}
 			mu.Unlock()
 			if !under {
-				f.answer = record(next, r, body)
+				f.response = record(next, r, body)
 				mu.Lock()
 				delete(flights, key)
 				mu.Unlock()
 				close(f.landed)
 			}
 			<-f.landed
-			own := *f.answer
+			own := *f.response
 			own.writeTo(w)
 		})
 	}
 }
 
-// mixedUp gives a caller another's answer when many invoke at once.
+// mixedUp sends a caller the response to another caller when many invoke concurrently.
 func mixedUp() middleware {
 	var busy atomic.Int64
 	var last atomic.Pointer[[]byte]
@@ -118,7 +118,7 @@ func mixedUp() middleware {
 	}
 }
 
-// slowLists take as long as a caller's first one, as those that ask the site every time.
+// slowLists delays lists as if each were discovered from the site.
 func slowLists() middleware {
 	first := newMemory[time.Duration]()
 	return func(next http.Handler) http.Handler {

@@ -22,9 +22,9 @@ import (
 func mappingMutants() []Mutant {
 	return []Mutant{
 		{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "translate/entity-reference", "translate/text-formatted", "translate/required-default"), Origin: Imagined,
-			Why: "underscores come out as hyphens; both spellings are taken", Middleware: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
+			Why: "underscores become hyphens; both spellings are accepted", Middleware: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
 		{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
-			Why: "as clients like it, but not what the bridge claims", Middleware: renamed(taxonomyTo("taxonomy_"))},
+			Why: "some clients need it, but the bridge does not claim it", Middleware: renamed(taxonomyTo("taxonomy_"))},
 		{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
 			Middleware: renamed(taxonomyTo("taxonomy/"))},
 		{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
@@ -32,13 +32,13 @@ func mappingMutants() []Mutant {
 		{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
 			Claims: "naming-underscore", Options: underscoring,
 			Middleware: renamed(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
-		{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a module that comes first takes the name of a tool that was there",
+		{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a method listed earlier takes over the name of an existing tool",
 			Claims: "naming-underscore", Options: underscoring, Transport: swappedByOrder("id.a.b_c", "id.a_b.c")},
 		{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
-			Claims: "naming-underscore", Why: "all names but a few; both spellings are taken", Options: underscoring,
+			Claims: "naming-underscore", Why: "all names except a few; both spellings are accepted", Options: underscoring,
 			Middleware: renamed(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
 		{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored", "describe/answers-tool"), Origin: Imagined, Claims: "naming-underscore",
-			Why: "describe takes the id alone", Options: underscoring, Middleware: onResponse(toDescribe, func(x *exchange) {
+			Why: "describe accepts the id only", Options: underscoring, Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.HasPrefix(x.described(), "id_") && x.Status == http.StatusOK {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 				}
@@ -76,7 +76,7 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
-			Why: "describe gives it still: only the list is wrong",
+			Why: "describe still has it: only the list is wrong",
 			Middleware: onList(func(p *page) {
 				for _, t := range p.Tools {
 					if p.Cursor != "" {
@@ -84,7 +84,7 @@ func mappingMutants() []Mutant {
 					}
 				}
 			})},
-		{Name: "annotations-pile-up", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "one object of defaults, which every tool adds its own to",
+		{Name: "annotations-pile-up", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "all tools write into one shared object of defaults",
 			Transport: onDiscovery(func(index map[string]any) {
 				pile := map[string]any{}
 				methods, _ := index["data"].([]any)
@@ -133,13 +133,13 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
 			Middleware: onTool(func(t tool) { delete(t, "outputSchema") })},
-		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one where the method declares none",
+		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one is added where the method declares none",
 			Middleware: onTool(func(t tool) {
 				if _, ok := t["outputSchema"]; !ok {
 					t["outputSchema"] = map[string]any{"type": "object"}
 				}
 			})},
-		{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "2025-06-18 knows no other",
+		{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "revision 2025-06-18 allows only objects",
 			Middleware: onTool(func(t tool) {
 				if s, ok := t["outputSchema"].(map[string]any); ok && s["type"] != "object" {
 					delete(t, "outputSchema")
@@ -167,7 +167,7 @@ func mappingMutants() []Mutant {
 			Middleware: onProperty(func(p map[string]any) { walk(p, emptyAsList) })},
 		{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "schema/output-valid"), Origin: Module,
 			Middleware: onTool(func(t tool) { walk(t["outputSchema"], emptyAsList) })},
-		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional one",
+		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional parameter is lost",
 			Middleware: onTool(func(t tool) {
 				schema, _ := t["inputSchema"].(map[string]any)
 				properties, _ := schema["properties"].(map[string]any)
@@ -206,13 +206,13 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description", "translate/required-default"), Origin: Peer, Middleware: onProperty(without("description"))},
 		{Name: "parameter-description-object", Breaks: Clauses("mapping/param-description", "schema/input-valid", "translate/required-default"), Origin: Imagined,
-			Why: "TranslatableMarkup, not made a string",
+			Why: "TranslatableMarkup is not converted to a string",
 			Middleware: onProperty(func(p map[string]any) {
 				if d, ok := p["description"]; ok {
 					p["description"] = map[string]any{"string": d, "arguments": []any{}}
 				}
 			})},
-		{Name: "parameter-description-is-its-name", Breaks: Clauses("mapping/param-description"), Origin: Imagined, Why: "where it has none",
+		{Name: "parameter-description-is-its-name", Breaks: Clauses("mapping/param-description"), Origin: Imagined, Why: "where the parameter has no description",
 			Middleware: onProperties(func(_, properties map[string]any) {
 				for name, p := range properties {
 					if p := p.(map[string]any); p["description"] == nil {
@@ -227,7 +227,7 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "required-missing", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer, Middleware: onInput(without("required"))},
-		{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default", "upstream/eager-validation"), Origin: Imagined, Why: "what the schema asks for nobody holds the caller to",
+		{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default", "upstream/eager-validation"), Origin: Imagined, Why: "the schema requires arguments that the bridge does not require",
 			Middleware: onProperties(func(schema, properties map[string]any) {
 				all := []any{}
 				for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -235,7 +235,7 @@ func mappingMutants() []Mutant {
 				}
 				schema["required"] = all
 			})},
-		{Name: "required-empty-list", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Why: "Draft 4 forbids it; some clients as well",
+		{Name: "required-empty-list", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Why: "Draft 4 and some clients forbid an empty list",
 			Middleware: onInput(func(s map[string]any) {
 				if _, ok := s["required"]; !ok {
 					s["required"] = []any{}
@@ -285,8 +285,8 @@ func mappingMutants() []Mutant {
 			r.Header.Del("Accept-Language")
 			return next.RoundTrip(r)
 		})},
-		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "the site is asked in whatever language came first", Transport: firstLanguage()},
-		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "what some clients take at most",
+		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
+		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
 			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
 		{Name: "tools-of-admins-untranslated", Breaks: Clauses("mapping/properties-complete", "mapping/required-exact"), Origin: Imagined, Why: "the agent's tools are right, those of others are not",
 			Middleware: onInput(func(schema map[string]any) {
@@ -307,22 +307,22 @@ func mappingVariants() []Mutant {
 				delete(s, "properties")
 			}
 		})},
-		{Name: "properties-empty-object", Why: "or give {}", Middleware: onInput(func(s map[string]any) {
+		{Name: "properties-empty-object", Why: "a method without parameters may have properties: {}", Middleware: onInput(func(s map[string]any) {
 			if s["properties"] == nil {
 				s["properties"] = map[string]any{}
 			}
 		})},
-		{Name: "closed-and-titled", Why: "the schema of all arguments may have words of its own and be closed", Middleware: onInput(func(s map[string]any) {
+		{Name: "closed-and-titled", Why: "the schema of the arguments may have additional keywords and be closed", Middleware: onInput(func(s map[string]any) {
 			s["additionalProperties"], s["title"] = false, "Arguments"
 		})},
 		{Name: "required-in-another-order", Why: "`required` is a set", Middleware: onInput(func(s map[string]any) { slices.Reverse(required(s)) })},
-		{Name: "annotations-empty-object", Why: "empty annotations are left out or {}", Middleware: onTool(func(t tool) {
+		{Name: "annotations-empty-object", Why: "empty annotations may be left out or be {}", Middleware: onTool(func(t tool) {
 			if t["annotations"] == nil {
 				t["annotations"] = map[string]any{}
 			}
 		})},
 		{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", MayFail: Clauses("list/description-not-empty"), Middleware: withoutUsage(func(t tool) { t["description"] = "" })},
-		{Name: "no-usage-other-words", Why: "what to say in place of an empty usage is free", Middleware: withoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
+		{Name: "no-usage-other-words", Why: "the contract leaves open what replaces an empty usage", Middleware: withoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
 		{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Transport: onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			index["data"] = slices.DeleteFunc(methods, func(m any) bool {
@@ -334,7 +334,7 @@ func mappingVariants() []Mutant {
 	}
 }
 
-// withoutUsage changes the tools whose method has no usage, known by the reference's fallback.
+// withoutUsage changes the tools whose method has no usage, recognised by the reference's fallback.
 func withoutUsage(change func(t tool)) middleware {
 	return onTool(func(t tool) {
 		if d := t["description"]; d == "" || d == t["name"] || d == t["title"] {
@@ -343,7 +343,7 @@ func withoutUsage(change func(t tool)) middleware {
 	})
 }
 
-// renamed shows every tool under another name and takes that name back, beside the right one.
+// renamed shows every tool under another name and accepts that name beside the right one.
 func renamed(to func(id string) string) middleware {
 	rename := onTool(func(t tool) {
 		if id, ok := t["name"].(string); ok {
@@ -353,7 +353,7 @@ func renamed(to func(id string) string) middleware {
 	return func(next http.Handler) http.Handler { return rename(alias(to)(next)) }
 }
 
-// alias takes every tool's other name beside the right one.
+// alias accepts another name of every tool beside the right one.
 func alias(to func(id string) string) middleware {
 	ids := newMemory[string]()
 	known := func(x *exchange, name string) string {
@@ -390,7 +390,7 @@ func alias(to func(id string) string) middleware {
 	}
 }
 
-// taxonomyTo renames the tools of one module, so that the others show what else is right.
+// taxonomyTo renames only the tools of one module, so that the other tools keep the other clauses.
 func taxonomyTo(prefix string) func(string) string {
 	return func(id string) string { return strings.Replace(id, "taxonomy.", prefix, 1) }
 }
@@ -425,7 +425,7 @@ func required(schema map[string]any) []any {
 	return names
 }
 
-// onFactory changes the schemas that come from a factory.
+// onFactory changes the schemas that a parameter factory made.
 func onFactory(change func(property map[string]any)) middleware {
 	return onProperty(func(p map[string]any) {
 		if fromFactory(p) {
@@ -434,7 +434,7 @@ func onFactory(change func(property map[string]any)) middleware {
 	})
 }
 
-// fromFactory knows the schemas of the pagination and entity factories by their members.
+// fromFactory recognises the schemas of the pagination and entity factories by their members.
 func fromFactory(schema map[string]any) bool {
 	inner, _ := schema["properties"].(map[string]any)
 	return inner["offset"] != nil && inner["limit"] != nil || inner["uuid"] != nil && inner["type"] != nil
@@ -449,19 +449,19 @@ func onPositional(change func(schema, properties map[string]any)) middleware {
 	})
 }
 
-// firstLanguage asks the site always in the first language that was asked for.
+// firstLanguage requests discovery always in the language of the first request.
 func firstLanguage() transport {
 	languages := newMemory[string]()
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		r = r.Clone(r.Context())
-		if asked := r.Header.Get("Accept-Language"); asked != "" {
-			r.Header.Set("Accept-Language", languages.keep("", asked))
+		if requested := r.Header.Get("Accept-Language"); requested != "" {
+			r.Header.Set("Accept-Language", languages.keep("", requested))
 		}
 		return next.RoundTrip(r)
 	})
 }
 
-// swappedByOrder takes two methods for each other while the site gives the other one first.
+// swappedByOrder swaps two methods while the site lists the other one first.
 func swappedByOrder(one, other string) transport {
 	return func(next http.RoundTripper) http.RoundTripper {
 		var swapped atomic.Bool

@@ -26,12 +26,12 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-list-changed-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} })},
 		{Name: "mcp-answers-by-another-id", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Imagined,
-			Why:        "A client waits for the answer until it gives up.",
+			Why:        "the client waits for the response until it times out",
 			Middleware: onRPC("", func(m *rpc) { m.Response["id"] = fmt.Sprint(m.Response["id"]) })},
 		{Name: "mcp-answers-without-jsonrpc", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
 			Middleware: onRPC("", func(m *rpc) { delete(m.Response, "jsonrpc") })},
 		{Name: "mcp-answers-as-text", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
-			Why: "A client reads JSON and event streams, and nothing else.",
+			Why: "clients read JSON and event streams only",
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusOK && len(x.Body) > 0 {
 					x.Header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -80,7 +80,7 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-hidden-tools-shown", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
-			Why: "A bridge that has MCP only is held to the site itself.",
+			Why: "a bridge with MCP only is compared with the site itself",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				tools, _ := r["tools"].([]any)
 				r["tools"] = append(tools, map[string]any{"name": "system.maintenance", "inputSchema": map[string]any{"type": "object"}})
@@ -227,7 +227,7 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-name-in-base64-refused", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
-			Why: "The SDK for Go compares the header as it stands.",
+			Why: "the Go SDK compares the header without parsing it",
 			Middleware: withHeader(func(h http.Header) {
 				if strings.HasPrefix(h.Get("Mcp-Name"), "=?base64?") {
 					h.Set("Mcp-Name", "other")
@@ -286,7 +286,7 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-listen-unacknowledged", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
-			Why: "A client does not know whether it will hear of anything.",
+			Why: "the client cannot know whether it will receive notifications",
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("subscriptions/acknowledged")) {
 					return []byte(":\n\n")
@@ -304,7 +304,7 @@ func mcpMutants() []Mutant {
 		{Name: "mcp-listen-promises-nothing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
 			Middleware: onStream(replacing(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
 		{Name: "mcp-listen-subscription-unnamed", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Peer,
-			Why:        "A client with two subscriptions cannot tell whose notification it is, and drops it.",
+			Why:        "a client with two subscriptions cannot assign the notification and drops it",
 			Middleware: onStream(replacing(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
 		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
 			Middleware: onStream(replacing(`subscriptionId":4711`, `subscriptionId":"4711"`))},
@@ -314,14 +314,14 @@ func mcpMutants() []Mutant {
 // mcpVariants are correct MCP servers that differ from the reference.
 func mcpVariants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-answers-as-events", MCP: true, Why: "A response may come as JSON or as an event of a stream.",
+		{Name: "mcp-answers-as-events", MCP: true, Why: "a response may be JSON or an event of a stream",
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status == http.StatusOK && strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") && x.Object() != nil {
 					x.Body = append(append([]byte(": here it comes\n\nevent: message\nid: 1\ndata: "), x.Body...), "\n\n"...)
 					x.Header.Set("Content-Type", "text/event-stream")
 				}
 			})},
-		{Name: "mcp-delete-405", MCP: true, Why: "A server may keep clients from ending a session.",
+		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Method == http.MethodDelete {
 					w.WriteHeader(http.StatusMethodNotAllowed)
@@ -329,7 +329,7 @@ func mcpVariants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-wraps-as-value", MCP: true, Why: "How a result that is no object is wrapped is the server's business, as long as the schema matches.",
+		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Method != "tools/list" && m.Method != "tools/call" {
 					return
@@ -351,7 +351,7 @@ func mcpVariants() []Mutant {
 					}
 				})
 			})},
-		{Name: "mcp-alone", MCP: true, Why: "A bridge may have MCP and nothing else.", Claims: "-tools",
+		{Name: "mcp-alone", MCP: true, Why: "a bridge may have MCP and nothing else", Claims: "-tools",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) {
 					return false
@@ -359,7 +359,7 @@ func mcpVariants() []Mutant {
 				w.WriteHeader(http.StatusNotFound)
 				return true
 			})},
-		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "Without a session there is nobody to tell; then listChanged is not declared.",
+		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
 			Middleware: both(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
 				onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 					if toMCP(r) && r.Method == http.MethodGet {
@@ -367,9 +367,9 @@ func mcpVariants() []Mutant {
 					}
 					return toMCP(r) && r.Method == http.MethodGet
 				}))},
-		{Name: "mcp-without-sessions", MCP: true, Why: "The revisions with sessions leave it to the server whether there are any.",
+		{Name: "mcp-without-sessions", MCP: true, Why: "sessions are optional for a server in all revisions that have them",
 			Claims: "-mcp-list-changed", Middleware: sessionless()},
-		{Name: "mcp-strings-as-they-are", MCP: true, Why: "The text of a result that is a string is that string, not its JSON.",
+		{Name: "mcp-strings-as-they-are", MCP: true, Why: "the text of a string result may be the string itself instead of its JSON",
 			Middleware: onCallResult(func(r map[string]any) {
 				if structured, ok := r["structuredContent"].(map[string]any); ok {
 					if text, ok := structured["result"].(string); ok {
@@ -377,20 +377,20 @@ func mcpVariants() []Mutant {
 					}
 				}
 			})},
-		{Name: "mcp-errors-without-id", MCP: true, Why: "What is refused before the message is read cannot say which it was.",
+		{Name: "mcp-errors-without-id", MCP: true, Why: "an error before the message is parsed has no id",
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Status == http.StatusBadRequest && m.Code() != "-32602" {
 					m.Response["id"] = nil
 				}
 			})},
-		{Name: "mcp-one-revision", MCP: true, Why: "One revision with sessions is enough.", Claims: "-mcp-2026",
+		{Name: "mcp-one-revision", MCP: true, Why: "one revision with sessions is enough", Claims: "-mcp-2026",
 			Middleware: onRPC("initialize", func(m *rpc) {
 				if m.Params["protocolVersion"] == "2025-06-18" {
 					m.Status = http.StatusOK
 					m.Response = m.Resend(func(message map[string]any) { message["params"].(map[string]any)["protocolVersion"] = "2025-11-25" })
 				}
 			})},
-		{Name: "mcp-says-more-first", MCP: true, Why: "Before the response a stream may carry a priming event, comments and notifications; lines may end in CR LF, data may have several.",
+		{Name: "mcp-says-more-first", MCP: true, Why: "a stream may carry a priming event, comments and notifications before the response; lines may end in CR LF, and data may have several lines",
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.Status != http.StatusOK || !strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") || x.Object() == nil {
 					return
@@ -403,14 +403,14 @@ func mcpVariants() []Mutant {
 				x.Body = []byte(said + "\r\n")
 				x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
 			})},
-		{Name: "mcp-tells-twice", MCP: true, Why: "A change may be told of more than once.",
+		{Name: "mcp-tells-twice", MCP: true, Why: "a change may be notified more than once",
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) && bytes.HasSuffix(event, []byte("\n\n")) {
 					return bytes.Repeat(event, 2)
 				}
 				return event
 			})},
-		{Name: "mcp-writes-defaults-out", MCP: true, Why: "A hint that says what its absence means says nothing, and a title may stand among the annotations.",
+		{Name: "mcp-writes-defaults-out", MCP: true, Why: "hints may be written with their default values, and a title may be one of the annotations",
 			Middleware: onMCPTool(func(t tool) {
 				notes, ok := t["annotations"].(map[string]any)
 				if !ok {
@@ -427,20 +427,20 @@ func mcpVariants() []Mutant {
 					delete(t, "title")
 				}
 			})},
-		{Name: "mcp-refuses-unknown-versions", MCP: true, Why: "The specification's own example answers a version that it does not know with an error.",
+		{Name: "mcp-refuses-unknown-versions", MCP: true, Why: "the specification's own example responds to an unknown version with an error",
 			Middleware: onRPC("initialize", func(m *rpc) {
 				if v := m.Params["protocolVersion"]; v != "2025-11-25" && v != "2025-06-18" {
 					m.Fail(-32602, "Unsupported protocol version")
 				}
 			})},
-		{Name: "mcp-for-those-who-sign-in", MCP: true, Why: "An endpoint that asks everybody to sign in before it reads a message.",
+		{Name: "mcp-for-those-who-sign-in", MCP: true, Why: "an endpoint may require credentials before it reads a message",
 			Middleware: onResponse(toMCP, func(x *exchange) {
 				if x.anonymous() {
-					x.Refuse(http.StatusUnauthorized, "authentication_required", "Sign in first.")
+					x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
 					x.Header.Set("WWW-Authenticate", `Bearer resource_metadata="https://bridge.example/.well-known/oauth-protected-resource"`)
 				}
 			})},
-		{Name: "mcp-other-words", MCP: true, Why: "Messages are free.",
+		{Name: "mcp-other-words", MCP: true, Why: "the contract leaves messages open",
 			Middleware: onRPC("", func(m *rpc) {
 				if failure, ok := m.Response["error"].(map[string]any); ok {
 					failure["message"] = "Nein."
@@ -452,12 +452,12 @@ func mcpVariants() []Mutant {
 	}
 }
 
-// both is one front behind another.
+// both returns one middleware around another.
 func both(outer, inner middleware) middleware {
 	return func(next http.Handler) http.Handler { return outer(inner(next)) }
 }
 
-// sessionless opens a session of its own for every request of the revisions with sessions, and gives the client none.
+// sessionless opens an internal session for every request of the revisions with sessions, and gives the client none.
 func sessionless() middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

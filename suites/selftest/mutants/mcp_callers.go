@@ -12,7 +12,7 @@ import (
 // mcpCallerMutants mix MCP callers up, or break notifications and stdio.
 func mcpCallerMutants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-ping-unknown", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "A client that asks whether the server lives takes it for dead.",
+		{Name: "mcp-ping-unknown", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "a client that sends a ping considers the server dead",
 			Middleware: onRPC("ping", func(m *rpc) { m.Fail(-32601, "Method not found") })},
 		{Name: "mcp-empty-id-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
@@ -26,21 +26,21 @@ func mcpCallerMutants() []Mutant {
 					m.Response["id"] = nil
 				}
 			})},
-		{Name: "mcp-anonymous-as-agent", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/session", "access/no-oracle"), Origin: Peer, Why: "Who does not sign in on MCP gets the bridge's own account.",
+		{Name: "mcp-anonymous-as-agent", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/session", "access/no-oracle"), Origin: Peer, Why: "anonymous MCP callers get the bridge's own account",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
 					r.Header.Set("Authorization", basicAuth("agent"))
 				}
 				return false
 			})},
-		{Name: "mcp-outsiders-list", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Why: "The permission to discover is asked for on the three endpoints alone.",
+		{Name: "mcp-outsiders-list", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Why: "the discovery permission is checked on the three endpoints only",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && caller(r) == "outsider" {
 					r.Header.Set("Authorization", basicAuth("agent"))
 				}
 				return false
 			})},
-		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "The stateless revision came later, and calls with the bridge's own account.",
+		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Authorization") != "" {
 					r.Header.Set("Authorization", basicAuth("service"))
@@ -49,15 +49,15 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) {
-				if words, ok := t["description"].(string); ok {
-					t["description"] = words[:min(len(words), 20)]
+				if text, ok := t["description"].(string); ok {
+					t["description"] = text[:min(len(text), 20)]
 				}
 			})},
-		{Name: "mcp-all-read-only", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined, Why: "A client runs what it is told to be harmless without asking.",
+		{Name: "mcp-all-read-only", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined, Why: "clients run tools marked as harmless without asking the user",
 			Middleware: onMCPTool(func(t tool) { t["annotations"] = map[string]any{"readOnlyHint": true} })},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
 			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = rounded(params["arguments"]) })},
-		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "Versions are compared as text: what is later is taken for the latest.",
+		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") <= "2026-07-28" {
 					return
@@ -83,11 +83,11 @@ func mcpCallerMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "Only messages pass the guard, and the stream of notifications does not.",
+		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
 			Middleware: unguarded(http.MethodGet)},
-		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "A page ends the sessions of its visitors.",
+		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "a page on another site ends the sessions of its visitors",
 			Middleware: unguarded(http.MethodDelete)},
-		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "Whatever looks like a date of the right year is taken for a revision.",
+		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
 					h.Set("Mcp-Protocol-Version", "2025-11-25")
@@ -95,9 +95,9 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-meta-keys-of-any-form", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
-		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "The capabilities are those of the example that the server began as.",
+		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "the capabilities were copied from an example",
 			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
-		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "A call without them ends in an exception.",
+		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a call without arguments ends in an exception",
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
 					return false
@@ -111,24 +111,24 @@ func mcpCallerMutants() []Mutant {
 				http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
 				return true
 			})},
-		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "What the site refuses is a failure like any other.", Middleware: deniedLikeFailed()},
-		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "A sandboxed frame of any page has this origin.",
+		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "refusals of the site are handled like any other failure", Middleware: deniedLikeFailed()},
+		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Origin") == "null" {
 					h.Del("Origin")
 				}
 			})},
-		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "The list is the sender's, the call is the owner's.",
+		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
 			Middleware: lending(func(r *http.Request) bool {
 				body := readBody(r)
 				setBody(r, body)
 				return decode(body)["method"] == "tools/call"
 			})},
-		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "In a session credentials are optional.",
+		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
 			Middleware: lending(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
 		{Name: "mcp-result-type-missing-on-calls", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
 			Middleware: onRPCResult("tools/call", func(result map[string]any) { delete(result, "resultType") })},
-		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "A scanner of lines takes 64 KiB unless it is told otherwise.",
+		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
 			Stdout: func(w io.Writer) io.Writer { return cutLines{w} }},
 		{Name: "mcp-stdio-failures-as-results", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
 			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"isError":true`, `"isError":false`} }},
@@ -137,7 +137,7 @@ func mcpCallerMutants() []Mutant {
 	}
 }
 
-// unguarded has requests by one method pass whatever page they come from.
+// unguarded accepts requests with one HTTP method from any origin.
 func unguarded(method string) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if toMCP(r) && r.Method == method {
@@ -147,7 +147,7 @@ func unguarded(method string) middleware {
 	})
 }
 
-// deniedLikeFailed makes a result of the error for a tool that the caller could run before.
+// deniedLikeFailed converts the error for a tool that the caller could run before to a result.
 func deniedLikeFailed() middleware {
 	ran := newMemory[bool]()
 	return onRPC("tools/call", func(m *rpc) {
@@ -177,7 +177,7 @@ func onMCPCall(change func(params map[string]any)) middleware {
 	})
 }
 
-// cutLines loses what a line has beyond 64 KiB.
+// cutLines drops what a line has beyond 64 KiB.
 type cutLines struct{ io.Writer }
 
 func (c cutLines) Write(b []byte) (int, error) {

@@ -19,30 +19,30 @@ type rpc struct {
 	Response map[string]any // {jsonrpc, id, result or error}
 }
 
-// Result is the response's result; nil without one.
+// Result returns the result of the response; nil without one.
 func (m *rpc) Result() map[string]any {
 	result, _ := m.Response["result"].(map[string]any)
 	return result
 }
 
-// Code is the code of the response's error; "" without one.
+// Code returns the error code of the response; "" without an error.
 func (m *rpc) Code() string {
 	failure, _ := m.Response["error"].(map[string]any)
 	return fmtNumber(failure["code"])
 }
 
-// Succeed puts a result in the response's place.
+// Succeed replaces the response by a result.
 func (m *rpc) Succeed(result any) {
 	m.Status = http.StatusOK
 	m.Response = map[string]any{"jsonrpc": "2.0", "id": m.Response["id"], "result": result}
 }
 
-// Fail puts an error in the response's place.
+// Fail replaces the response by an error.
 func (m *rpc) Fail(code int, message string) {
 	m.Response = map[string]any{"jsonrpc": "2.0", "id": m.Response["id"], "error": map[string]any{"code": code, "message": message}}
 }
 
-// Resend puts the same request to the bridge once more, changed.
+// Resend sends the request to the bridge again, changed, and returns the response.
 func (m *rpc) Resend(change func(message map[string]any)) map[string]any {
 	message := decode(m.Sent)
 	change(message)
@@ -93,10 +93,10 @@ func onCallResult(change func(result map[string]any)) middleware {
 	})
 }
 
-// onToolError changes the results of tools/call with isError whose text holds the words.
-func onToolError(words string, change func(m *rpc)) middleware {
+// onToolError changes the results of tools/call with isError whose text contains a text.
+func onToolError(text string, change func(m *rpc)) middleware {
 	return onRPC("tools/call", func(m *rpc) {
-		if m.Result()["isError"] == true && strings.Contains(string(m.Body), words) {
+		if m.Result()["isError"] == true && strings.Contains(string(m.Body), text) {
 			change(m)
 		}
 	})
@@ -112,7 +112,7 @@ func withHeader(change func(h http.Header)) middleware {
 	})
 }
 
-// onStream changes what a stream of events writes.
+// onStream changes each write to a stream of events.
 func onStream(change func(event []byte) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,12 +124,12 @@ func onStream(change func(event []byte) []byte) middleware {
 	}
 }
 
-// replacing gives a change of events that puts one text in another's place.
+// replacing returns a change of events that replaces a text by another one.
 func replacing(old, now string) func(event []byte) []byte {
 	return func(event []byte) []byte { return bytes.ReplaceAll(event, []byte(old), []byte(now)) }
 }
 
-// eventWriter passes a stream on, a write at a time.
+// eventWriter changes the writes to a stream.
 type eventWriter struct {
 	http.ResponseWriter
 	change func([]byte) []byte
@@ -140,10 +140,10 @@ func (w *eventWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// Unwrap lets the bridge flush.
+// Unwrap allows the bridge to flush.
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chatty says something on stdout before each message.
+// chatty writes a log line to stdout before each message.
 type chatty struct{ io.Writer }
 
 func (c chatty) Write(b []byte) (int, error) {
@@ -151,7 +151,7 @@ func (c chatty) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// rewriting replaces text in what goes to stdout.
+// rewriting replaces text on stdout.
 type rewriting struct {
 	io.Writer
 	old, now string

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// memory is what a broken bridge remembers between requests.
+// memory is what a mutant stores between requests. It is safe for concurrent use.
 type memory[V any] struct {
 	mu   sync.Mutex
 	rows map[string]V
@@ -32,7 +32,7 @@ func (t *memory[V]) put(key string, v V) {
 	t.rows[key] = v
 }
 
-// keep puts a value in unless there is one, and gives the one that is there then.
+// keep stores a value unless there is one, and returns the stored one.
 func (t *memory[V]) keep(key string, v V) V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,12 +49,12 @@ func (t *memory[V]) clear() {
 	clear(t.rows)
 }
 
-// set is a memory of names seen.
+// set is a memory of names.
 type set struct{ memory[bool] }
 
 func newSet() *set { return &set{memory[bool]{rows: map[string]bool{}}} }
 
-// add tells whether the name is new.
+// add adds a name and reports whether it is new.
 func (s *set) add(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *set) add(name string) bool {
 	return !seen
 }
 
-// remembered runs what a caller was allowed once, whatever the site says now.
+// remembered runs what a caller was once allowed to run, even if the site denies it now.
 func remembered() func(*siteClient) middleware {
 	allowed := newSet()
 	return func(site *siteClient) middleware {
@@ -81,7 +81,7 @@ func remembered() func(*siteClient) middleware {
 	}
 }
 
-// firstTokenOfUser serves all tokens of a user as the first one that came.
+// firstTokenOfUser handles all tokens of a user like the first one received.
 func firstTokenOfUser(matches func(*http.Request) bool) func(*siteClient) middleware {
 	tokens := newMemory[string]()
 	return func(site *siteClient) middleware {
@@ -100,7 +100,7 @@ func firstTokenOfUser(matches func(*http.Request) bool) func(*siteClient) middle
 	}
 }
 
-// sharedClient sends a call with the credentials of another one that is under way, if there is one.
+// sharedClient sends a call with the credentials of another call that is under way, if there is one.
 func sharedClient() transport {
 	var (
 		mu    sync.Mutex
@@ -127,26 +127,26 @@ func sharedClient() transport {
 	})
 }
 
-// shared gives everybody the first good answer to a request.
+// shared sends every caller the first good response to a request.
 func shared(matches func(*http.Request) bool, key func(*http.Request) string) middleware {
-	answers := newMemory[*exchange]()
+	responses := newMemory[*exchange]()
 	return onResponse(matches, func(x *exchange) {
 		if x.Method != http.MethodGet {
 			return
 		}
-		if first, ok := answers.get(key(x.Request)); ok {
+		if first, ok := responses.get(key(x.Request)); ok {
 			x.Status, x.Header, x.Body = first.Status, first.Header.Clone(), first.Body
 			return
 		}
 		if x.Status == http.StatusOK {
 			kept := *x
 			kept.Header = x.Header.Clone()
-			answers.put(key(x.Request), &kept)
+			responses.put(key(x.Request), &kept)
 		}
 	})
 }
 
-// crossed gives the last answer of its sort to another caller while at least so many requests are under way.
+// crossed sends a caller the last response to another caller while at least busy requests are under way.
 func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exchange) bool) middleware {
 	var (
 		under atomic.Int64
@@ -174,16 +174,16 @@ func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exch
 	}
 }
 
-// rememberedByName gives what a user was told of a tool to whoever signs in by the same name, with whatever password.
+// rememberedByName repeats the responses to a user for every caller with the same user name, whatever the password.
 func rememberedByName() middleware {
-	told := newMemory[[]byte]()
+	responses := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
 		who := caller(x.Request)
 		key := who + "?" + x.described()
-		switch known, seen := told.get(key); {
+		switch known, seen := responses.get(key); {
 		case who == "":
 		case x.Status == http.StatusOK:
-			told.put(key, x.Body)
+			responses.put(key, x.Body)
 		case seen && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
 			x.Status, x.Body = http.StatusOK, known
 			x.Header.Del("WWW-Authenticate")
@@ -191,10 +191,10 @@ func rememberedByName() middleware {
 	})
 }
 
-// connectionKey is where rememberConnection keeps what belongs to a connection.
+// connectionKey is the context key of a connection's firstCaller.
 type connectionKey struct{}
 
-// firstCaller is the Authorization that a connection began with.
+// firstCaller holds the Authorization header of the first request of a connection.
 type firstCaller struct {
 	once  sync.Once
 	value string
@@ -206,7 +206,7 @@ func rememberConnection(s *http.Server) {
 	}
 }
 
-// firstOfConnection serves a request as the caller of the connection's first one, while so many are under way.
+// firstOfConnection handles a request as one of the first caller of the connection while at least busy requests are under way.
 func firstOfConnection(busy int64) middleware {
 	var under atomic.Int64
 	return func(next http.Handler) http.Handler {
@@ -224,7 +224,7 @@ func firstOfConnection(busy int64) middleware {
 	}
 }
 
-// lending has those requests of a session that it concerns act as whoever opened it.
+// lending handles requests of a session that concerns selects with the credentials of the caller that opened the session.
 func lending(concerns func(*http.Request) bool) middleware {
 	var owners sync.Map // Authorization by session id
 	return func(next http.Handler) http.Handler {

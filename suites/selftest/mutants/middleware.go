@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// middleware is the shape of Mutant.Front.
+// middleware is the type of Mutant.Middleware.
 type middleware = func(next http.Handler) http.Handler
 
-// onResponse changes the answers to the requests that match.
+// onResponse changes the responses to the requests that match. Streams and large requests pass unchanged.
 func onResponse(matches func(*http.Request) bool, change func(x *exchange)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +27,7 @@ func onResponse(matches func(*http.Request) bool, change func(x *exchange)) midd
 	}
 }
 
-// onRequest changes or answers requests before the bridge sees them; handled says that the answer is written.
+// onRequest changes requests before the bridge receives them, or responds to them itself and returns handled.
 func onRequest(change func(w http.ResponseWriter, r *http.Request, next http.Handler) (handled bool)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,15 +48,15 @@ func toInvoke(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/mcp
 
 func toToolViews(r *http.Request) bool { return toList(r) || toDescribe(r) }
 
-// page is a list answer taken apart.
+// page is a decoded list response.
 type page struct {
 	*exchange
 	Tools  []any
-	Cursor string // the cursor that was asked for; "" on the first page
+	Cursor string // the requested cursor; "" on the first page
 	Object map[string]any
 }
 
-// onList changes every good page of a list.
+// onList changes every page of a list. A change that sets Object to nil has written the Body itself.
 func onList(change func(p *page)) middleware {
 	return onResponse(toList, func(x *exchange) {
 		object := x.Object()
@@ -75,10 +75,10 @@ func onList(change func(p *page)) middleware {
 	})
 }
 
-// tool is one tool of an answer.
+// tool is one tool of a response.
 type tool = map[string]any
 
-// onTool changes every tool wherever it is shown, in list and in describe.
+// onTool changes every tool in the responses of list and describe.
 func onTool(change func(t tool)) middleware {
 	return onResponse(toToolViews, func(x *exchange) {
 		object := x.Object()
@@ -98,7 +98,7 @@ func onTool(change func(t tool)) middleware {
 	})
 }
 
-// onInvoke changes the answers of invoke.
+// onInvoke changes the responses of invoke.
 func onInvoke(change func(x *exchange)) middleware { return onResponse(toInvoke, change) }
 
 // onResult changes the results of invokes that succeed.
@@ -132,7 +132,7 @@ func onError(change func(x *exchange, e map[string]any)) middleware {
 	})
 }
 
-// onCode changes the refusals that carry the error code.
+// onCode changes the refusals with the error code.
 func onCode(code string, change func(x *exchange)) middleware {
 	return onRefusal(func(x *exchange) {
 		if e, _ := x.Object()["error"].(map[string]any); e["code"] == code {
@@ -179,7 +179,7 @@ func onNested(change func(schema map[string]any)) middleware {
 	})
 }
 
-// onStrings makes a change of strings one of any value.
+// onStrings turns a change of strings into a change of any value.
 func onStrings(change func(string) string) func(any) any {
 	return func(v any) any {
 		if s, ok := v.(string); ok {
@@ -198,7 +198,7 @@ func atTheEnd(change func(p *page)) middleware {
 	})
 }
 
-// relisted pages the tools in an order of its own.
+// relisted sorts all tools and cuts them into pages again.
 func relisted(compare func(a, b tool) int) middleware {
 	return onResponse(toList, func(x *exchange) {
 		if x.Status != http.StatusOK {
@@ -217,11 +217,11 @@ func relisted(compare func(a, b tool) int) middleware {
 		const size = 50
 		from := min(offset(x.Request.URL.Query().Get("cursor")), len(all))
 		to := min(from+size, len(all))
-		answer := map[string]any{"tools": all[from:to]}
+		response := map[string]any{"tools": all[from:to]}
 		if to < len(all) {
-			answer["nextCursor"] = cursorAt(to)
+			response["nextCursor"] = cursorAt(to)
 		}
-		x.Body = encode(answer)
+		x.Body = encode(response)
 	})
 }
 
@@ -230,7 +230,7 @@ func has(o map[string]any, name string) bool {
 	return ok
 }
 
-// onShownAndDenied changes the answer to a call that the site denies though the bridge shows the tool.
+// onShownAndDenied changes the response to a call that the site denies although the bridge shows the tool.
 func onShownAndDenied(change func(*exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if x.Status != http.StatusForbidden || !strings.Contains(x.errorMessage(), "does not let this caller run") {
@@ -242,7 +242,7 @@ func onShownAndDenied(change func(*exchange)) middleware {
 	})
 }
 
-// onKnown changes the 404 for a method that exists on the site and is no tool of the caller: the account may run it.
+// onKnown changes the 404 for a method that is not a tool of the caller but that the account may run on the site.
 func onKnown(matches func(*http.Request) bool, authorization string, change func(x *exchange)) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onResponse(matches, func(x *exchange) {
@@ -253,7 +253,7 @@ func onKnown(matches func(*http.Request) bool, authorization string, change func
 	}
 }
 
-// onDeniedName changes the 404 for a tool that is listed for other callers: the administrator's list tells.
+// onDeniedName changes the 404 for a tool that is in the administrator's list but not in the caller's.
 func onDeniedName(matches func(*http.Request) bool, change func(x *exchange, t tool)) middleware {
 	return onResponse(matches, func(x *exchange) {
 		if x.Status != http.StatusNotFound {
@@ -265,7 +265,7 @@ func onDeniedName(matches func(*http.Request) bool, change func(x *exchange, t t
 	})
 }
 
-// onCallBody changes the answers to invokes by POST whose body is an object.
+// onCallBody changes the responses to invokes by POST whose body is an object.
 func onCallBody(change func(x *exchange, call map[string]any)) middleware {
 	return onInvoke(func(x *exchange) {
 		if call := decode(x.Sent); call != nil && x.Method == http.MethodPost {
@@ -284,7 +284,7 @@ func onBody(change func(body []byte) []byte) middleware {
 	})
 }
 
-// offset reads a reference cursor; 0 on the first page or for another form.
+// offset decodes a cursor of the reference; 0 for the first page or another form.
 func offset(cursor string) int {
 	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(cursor, "="))
 	if err != nil {
@@ -296,7 +296,7 @@ func offset(cursor string) int {
 
 func cursorAt(n int) string { return base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n))) }
 
-// withCursor asks the bridge for another page of the same caller.
+// withCursor requests another page for the same caller and returns its tools.
 func (p *page) withCursor(cursor string) []any {
 	target := p.Request.URL.Path
 	if cursor != "" {
@@ -306,7 +306,7 @@ func (p *page) withCursor(cursor string) []any {
 	return tools
 }
 
-// without takes keywords out of a schema.
+// without returns a change that deletes keywords of a schema.
 func without(keywords ...string) func(map[string]any) {
 	return func(schema map[string]any) {
 		for _, k := range keywords {

@@ -4,7 +4,7 @@
 // Invariant: an entry holds no state outside itself. Mutants returns fresh entries each time, so that a mutant starts with
 // an empty memory whenever it is tested.
 //
-// An entry stands in the file of the area of the first clause that it breaks; Areas lists the areas. Its change works
+// An entry is in the file of the area of the first clause that it breaks; Areas lists the areas. Its change works
 // in front of the bridge (Middleware), between the bridge and the site (Transport), or in the bridge's settings (Options).
 package mutants
 

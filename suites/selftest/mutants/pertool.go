@@ -27,32 +27,32 @@ func perToolMutants() []Mutant {
 // perToolVariants have an endpoint for each tool beside the three.
 func perToolVariants() []Mutant {
 	return []Mutant{
-		{Name: "one-endpoint-a-tool", Why: "the later module's endpoints beside the three; what is unknown below them is answered as JSON-RPC", Claims: "per-tool", SiteMiddleware: endpoints{}.middleware},
+		{Name: "one-endpoint-a-tool", Why: "the endpoints of the later module beside the three; unknown paths below them get JSON-RPC errors", Claims: "per-tool", SiteMiddleware: endpoints{}.middleware},
 	}
 }
 
-// endpoints is a front with one endpoint a tool, POST|GET /mcp/tools/{name}, and the ways in which one can be wrong.
+// endpoints adds an endpoint for each tool, POST|GET /mcp/tools/{name}. Each field is a fault.
 type endpoints struct {
-	anyMethod     bool // the method in the body need not be the tool in the path
-	unscoped      bool // scopes are not asked for
-	silentScopes  bool // too few scopes are refused without saying which are missing
-	pageNotFound  bool // an unknown tool is an HTML page
-	foreignID     bool // the response has an id of its own
+	anyMethod     bool // the method in the body may differ from the tool in the path
+	unscoped      bool // scopes are not required
+	silentScopes  bool // the refusal does not name the missing scopes
+	pageNotFound  bool // an unknown tool gives an HTML page
+	foreignID     bool // the response has another id than the request
 	postOnly      bool // GET ?query= is refused
-	deniedAsError bool // a tool that the caller may not run is a 200 with an error in it
-	idAsText      bool // the response has the request's id as a text
-	getUnbound    bool // only a POST must name the tool in its path
-	getUnscoped   bool // only a POST needs the scopes
+	deniedAsError bool // a tool that the caller may not run gives 200 with an error
+	idAsText      bool // the response has the request's id as a string
+	getUnbound    bool // the method in the body is compared with the path for POST only
+	getUnscoped   bool // scopes are required for POST only
 }
 
-// tokenScopes are the scopes of the tokens that the check of scopes adds to the site.
+// tokenScopes are the scopes by Authorization header of the tokens that the check of scopes adds to the site.
 var tokenScopes = map[string][]string{"Bearer scoped-all": {"content:read", "content:write"}, "Bearer scoped-some": {"content:read"}}
 
 func perTool(name string, e endpoints, breaks ...string) Mutant {
 	return Mutant{Name: name, Breaks: breaks, MayFail: Clauses("http/trailing-and-case"), Origin: Module, Claims: "per-tool", SiteMiddleware: e.middleware}
 }
 
-// middleware answers below /mcp/tools/ what is none of the three endpoints.
+// middleware responds to paths below /mcp/tools/ other than the three endpoints.
 func (e endpoints) middleware(site *siteClient) middleware {
 	return onResponse(everything, func(x *exchange) {
 		name, below := strings.CutPrefix(x.Request.URL.Path, "/mcp/tools/")
@@ -74,7 +74,7 @@ func (e endpoints) respond(x *exchange, site *siteClient, name string, call map[
 	authorization := x.Request.Header.Get("Authorization")
 	described := x.Send(http.MethodGet, "/mcp/tools/describe?name="+url.QueryEscape(name), nil)
 	if described.Status == http.StatusUnauthorized && !e.unscoped {
-		x.Set(http.StatusUnauthorized, rpcError(nil, -32600, "Sign in"))
+		x.Set(http.StatusUnauthorized, rpcError(nil, -32600, "Authentication is required."))
 		x.Header.Set("WWW-Authenticate", `Bearer realm="MCP Tools"`)
 		return
 	}
@@ -117,7 +117,7 @@ func (e endpoints) notFound(x *exchange) {
 	}
 }
 
-// missingScopes are those that the described tool asks for and the caller's token does not have.
+// missingScopes returns the scopes that the described tool requires and the caller's token lacks.
 func missingScopes(described *exchange, authorization string) []string {
 	tool, _ := described.Object()["tool"].(map[string]any)
 	annotations, _ := tool["annotations"].(map[string]any)

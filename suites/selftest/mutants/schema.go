@@ -23,7 +23,7 @@ func schemaMutants() []Mutant {
 			Middleware: onInput(func(s map[string]any) { s["minProperties"] = -1 })},
 		{Name: "schema-broken-pattern", Breaks: Clauses("schema/input-valid"), Origin: Imagined,
 			Middleware: onInput(func(s map[string]any) { s["patternProperties"] = map[string]any{"^(x-": map[string]any{}} })},
-		{Name: "schema-other-dialect", Breaks: Clauses("schema/input-valid"), Origin: Imagined, Why: "says 2020-12 and means Draft 4",
+		{Name: "schema-other-dialect", Breaks: Clauses("schema/input-valid"), Origin: Imagined, Why: "declares 2020-12 and uses Draft 4",
 			Middleware: onInput(func(s map[string]any) {
 				s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 				s["$defs"] = map[string]any{"bounded": map[string]any{"minimum": 0, "exclusiveMinimum": true}}
@@ -40,7 +40,7 @@ func schemaMutants() []Mutant {
 			Middleware: onOutput(func(s map[string]any) { s["definitions"] = map[string]any{"id": map[string]any{"type": "entity"}} })},
 		{Name: "output-schema-draft3-required", Breaks: Clauses("schema/output-valid", "mapping/output-schema"), Origin: Module,
 			Middleware: onOutput(func(s map[string]any) { s["required"] = false })},
-		{Name: "output-schema-enum-object", Breaks: Clauses("schema/output-valid"), Origin: Imagined, Why: "PHP's keyed array in an enum",
+		{Name: "output-schema-enum-object", Breaks: Clauses("schema/output-valid"), Origin: Imagined, Why: "an enum from a PHP array with keys",
 			Middleware: onOutput(func(s map[string]any) {
 				s["definitions"] = map[string]any{"state": map[string]any{"enum": map[string]any{"1": "on"}}}
 			})},
@@ -91,16 +91,16 @@ func schemaMutants() []Mutant {
 	}
 }
 
-// schemaVariants write the same schemas in other words.
+// schemaVariants write equivalent schemas.
 func schemaVariants() []Mutant {
 	return []Mutant{
-		{Name: "draft-7-declared", Why: "the dialect may be said", Middleware: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
-		{Name: "parameters-by-reference", Why: "a local reference means what it leads to", Middleware: onProperties(byReference)},
+		{Name: "draft-7-declared", Why: "the dialect may be declared", Middleware: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
+		{Name: "parameters-by-reference", Why: "a local reference is equal to its target", Middleware: onProperties(byReference)},
 	}
 }
 
-// byReference moves the schema of each parameter among the definitions, and keeps its texts and default beside the
-// reference, as Draft 7 wants it: around an allOf.
+// byReference moves the schema of each parameter into the definitions, and keeps its texts and default beside the
+// reference in an allOf, as Draft 7 requires.
 func byReference(schema, properties map[string]any) {
 	definitions, ok := schema["definitions"].(map[string]any)
 	if !ok {
@@ -110,7 +110,7 @@ func byReference(schema, properties map[string]any) {
 	for i, name := range slices.Sorted(maps.Keys(properties)) {
 		property, ok := properties[name].(map[string]any)
 		if !ok || property["$schema"] != nil || strings.Contains(string(encode(property)), `"$ref"`) {
-			continue // another dialect, or references into the tool's schema
+			continue // it has another dialect, or references into the tool's schema
 		}
 		key := fmt.Sprintf("parameter%d", i)
 		definitions[key] = property
@@ -132,7 +132,7 @@ func onOutput(change func(schema map[string]any)) middleware {
 	})
 }
 
-// nest is an object schema of the given depth.
+// nest returns an object schema of the given depth.
 func nest(depth int) map[string]any {
 	if depth == 0 {
 		return map[string]any{"type": "string"}

@@ -12,22 +12,22 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
-// transport is the shape of Mutant.Upstream.
+// transport is the type of Mutant.Transport.
 type transport = func(next http.RoundTripper) http.RoundTripper
 
-// roundTripper makes a function an http.RoundTripper.
+// roundTripper is a function as an http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// onSiteRequest handles every request to the site in place of the transport.
+// onSiteRequest handles every request to the site instead of the transport.
 func onSiteRequest(handle func(r *http.Request, next http.RoundTripper) (*http.Response, error)) transport {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) { return handle(r, next) })
 	}
 }
 
-// isCall tells a method call from discovery.
+// isCall reports whether a request is a method call; the others are discovery.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/jsonrpc") }
 
 // onCall changes the JSON-RPC request of a call before it is sent.
@@ -72,7 +72,7 @@ func onMethods(change func(id string, attributes map[string]any)) transport {
 	})
 }
 
-// onReply changes the JSON-RPC answer of a call before the bridge reads it.
+// onReply changes the JSON-RPC response to a call before the bridge reads it.
 func onReply(change func(reply map[string]any)) transport {
 	return onSiteResponse(isCall, change)
 }
@@ -103,13 +103,13 @@ func onSiteResponse(matches func(*http.Request) bool, change func(map[string]any
 	})
 }
 
-// resumed is a body of which some was read, as if nothing had been.
+// resumed is a body with the part that was read put back.
 type resumed struct {
 	io.Reader
 	io.Closer
 }
 
-// failing gives the error with which the reading of a body ended, if any.
+// failing returns the error with which the reading of a body ended, if any.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -119,10 +119,10 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-// siteClient is a mutant's own way to the site, past the bridge.
+// siteClient sends requests of a mutant to the site, past the bridge.
 type siteClient struct{ site string }
 
-// call runs a method at the site under an Authorization header and gives the JSON-RPC answer; nil when there is none.
+// call calls a method with an Authorization header and returns the JSON-RPC response; nil when there is none.
 func (w *siteClient) call(authorization, method string, params any) map[string]any {
 	body := encode(map[string]any{"jsonrpc": "2.0", "id": "mutant", "method": method, "params": params})
 	req, err := http.NewRequest(http.MethodPost, w.site+"/jsonrpc", bytes.NewReader(body))
@@ -145,7 +145,7 @@ func (w *siteClient) call(authorization, method string, params any) map[string]a
 	return decode(reply)
 }
 
-// run answers an invoke with what the site says to it under an Authorization header, whatever the bridge said.
+// run replaces the response to an invoke by the site's response to the call with an Authorization header.
 func (w *siteClient) run(x *exchange, authorization string) {
 	arguments := decode(x.Sent)["arguments"]
 	reply := w.call(authorization, x.invoked(), arguments)
@@ -158,18 +158,18 @@ func (w *siteClient) run(x *exchange, authorization string) {
 	x.Refuse(http.StatusInternalServerError, "execution_error", message)
 }
 
-// basicAuth is the Authorization header of a built-in account.
+// basicAuth returns the Authorization header of a built-in account.
 func basicAuth(user string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+user+"-pass"))
 }
 
-// hides tells whether the site shows an account a method that is no tool.
+// hides reports whether the site shows an account a method that is no tool.
 func (w *siteClient) hides(authorization, id string) bool {
 	attributes, shown := w.method(authorization, id)
 	return shown && attributes["mcpTool"] == nil
 }
 
-// method gives the attributes of a method as the site shows it to an account.
+// method returns the attributes of a method as the site shows it to an account.
 func (w *siteClient) method(authorization, id string) (attributes map[string]any, shown bool) {
 	req, err := http.NewRequest(http.MethodGet, w.site+"/jsonrpc/methods", nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func (w *siteClient) method(authorization, id string) (attributes map[string]any
 	return nil, false
 }
 
-// onReplyError changes the JSON-RPC errors that the site answers.
+// onReplyError changes the JSON-RPC errors of the site.
 func onReplyError(change func(e map[string]any)) transport {
 	return onReply(func(reply map[string]any) {
 		if e, ok := reply["error"].(map[string]any); ok {
@@ -204,7 +204,7 @@ func onReplyError(change func(e map[string]any)) transport {
 	})
 }
 
-// again sends a call a second time where the first answer asks for it.
+// again sends a call a second time if the first response is as wanted.
 func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, error) bool) (*http.Response, error) {
 	if !isCall(r) {
 		return next.RoundTrip(r)
@@ -217,7 +217,7 @@ func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, 
 		return resp, err
 	}
 	if err == nil {
-		_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is used again
+		_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is reused
 		resp.Body.Close()
 	}
 	second := r.Clone(r.Context())

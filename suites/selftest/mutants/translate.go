@@ -43,7 +43,7 @@ func translateMutants() []Mutant {
 			Middleware: property("type.multiple", "up_to_three", without("maxItems"))},
 		{Name: "field-default-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
 			Middleware: property("type.required_default", "status", without("default"))},
-		{Name: "field-default-false-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined, Why: "what PHP takes for nothing is left out",
+		{Name: "field-default-false-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined, Why: "values that PHP considers empty are dropped",
 			Middleware: property("type.numbers", "boolean", without("default"))},
 		{Name: "field-required-lost", Breaks: Clauses("translate/required-default"), Origin: Imagined,
 			Middleware: onTool(func(t map[string]any) {
@@ -67,16 +67,16 @@ func translateMutants() []Mutant {
 					p.Tools = append(p.Tools, tool{"name": "bad.null_schema", "description": "x", "inputSchema": nil})
 				}
 			})},
-		{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "what a parameter's schema refers to stands elsewhere in the tool's",
+		{Name: "local-references-not-moved", Breaks: Clauses("translate/one-bad-tool"), Origin: Imagined, Why: "the reference in a parameter's schema points elsewhere after the parameter became a part of the tool's schema",
 			Middleware: property("good.references", "labels", become(map[string]any{"type": "object", "properties": map[string]any{"label": map[string]any{"$ref": "#/definitions/label"}},
 				"definitions": map[string]any{"label": map[string]any{"type": "string"}}}))},
-		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that follows it never ends",
+		{Name: "circular-reference-as-it-is", Breaks: Clauses("translate/one-bad-tool"), Origin: Module, Why: "a client that resolves it never ends",
 			Middleware: onList(func(p *page) {
 				if strings.Contains(string(p.Body), `"good.first"`) {
 					p.Tools = append(p.Tools, tool{"name": "bad.cyclic_ref", "description": "x", "inputSchema": circular})
 				}
 			})},
-		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter's schema with references of its own is taken for one that cannot be translated",
+		{Name: "local-references-left-out", Breaks: Clauses("translate/one-bad-tool"), Origin: Peer, Why: "a parameter schema with local references is rejected as not translatable",
 			Transport: onDiscovery(func(index map[string]any) {
 				methods, _ := index["data"].([]any)
 				index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#`) })
@@ -87,7 +87,7 @@ func translateMutants() []Mutant {
 // translateVariants leave out methods that they cannot translate.
 func translateVariants() []Mutant {
 	return []Mutant{
-		{Name: "recursive-schemas-left-out", Why: "a bridge that puts references in place comes to no end with a tree", Transport: onDiscovery(func(index map[string]any) {
+		{Name: "recursive-schemas-left-out", Why: "a bridge that inlines references cannot inline a recursive one", Transport: onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			index["data"] = slices.DeleteFunc(methods, func(m any) bool { return strings.Contains(string(encode(m)), `"$ref":"#"`) })
 		})},
@@ -105,7 +105,7 @@ func property(tool, param string, change func(schema map[string]any)) middleware
 	})
 }
 
-// become replaces a schema by others' members.
+// become returns a change that replaces all members of a schema.
 func become(members map[string]any) func(map[string]any) {
 	return func(schema map[string]any) {
 		clear(schema)
@@ -115,5 +115,5 @@ func become(members map[string]any) func(map[string]any) {
 	}
 }
 
-// circular is the schema of a tool whose parameter is nothing but itself.
+// circular is the schema of a tool whose parameter refers to itself.
 var circular = map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"$ref": "#/properties/a"}}}

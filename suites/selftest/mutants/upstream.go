@@ -51,7 +51,7 @@ func upstreamMutants() []Mutant {
 				delete(reply, "error")
 			}
 		})},
-		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "a decoder that reads one value and stops", Transport: onSiteRequest(firstValue)},
+		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstValue)},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -67,7 +67,7 @@ func upstreamMutants() []Mutant {
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
-		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out counts from the connection on", Transport: timedFromConnection},
+		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timedFromConnection},
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
@@ -100,7 +100,7 @@ func upstreamMutants() []Mutant {
 				r.RequestURI = ""
 				return client.Do(r)
 			})},
-		{Name: "redirects-of-discovery-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "calls and discovery have a client each",
+		{Name: "redirects-of-discovery-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "calls and discovery use separate clients",
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if isCall(r) {
 					return next.RoundTrip(r)
@@ -143,21 +143,21 @@ func upstreamMutants() []Mutant {
 // upstreamVariants report failures of the site by other allowed statuses, or connect to it in another way.
 func upstreamVariants() []Mutant {
 	return []Mutant{
-		{Name: "spare-connections", Why: "connections to the site that are opened before they are needed", Transport: withSpares},
-		{Name: "failures-of-the-site-500", Why: "502, 503, 504 or 500, as a bridge likes", Middleware: onInvoke(func(x *exchange) {
+		{Name: "spare-connections", Why: "connections to the site are opened before they are needed", Transport: withSpares},
+		{Name: "failures-of-the-site-500", Why: "500, 502, 503 and 504 are allowed", Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusBadGateway || x.Status == http.StatusGatewayTimeout {
-				x.Refuse(http.StatusInternalServerError, "internal_error", "The site gave no answer that can be read.")
+				x.Refuse(http.StatusInternalServerError, "internal_error", "The response of the site cannot be read.")
 			}
 		})},
-		{Name: "failures-of-the-site-503", Why: "502, 503 or 500, as a bridge likes", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(everything, func(x *exchange) {
 			if x.Status == http.StatusBadGateway {
-				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The site gave no answer that can be read.")
+				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
 			}
 		})},
 	}
 }
 
-// withSpares keeps a few connections to the site open before they are needed, and looks whether one is still open before
+// withSpares opens a few connections to the site before they are needed, and checks that one is still open before
 // it is used.
 func withSpares(next http.RoundTripper) http.RoundTripper {
 	spares := make(chan net.Conn, 4)
@@ -189,7 +189,7 @@ func withSpares(next http.RoundTripper) http.RoundTripper {
 	return next
 }
 
-// isOpen tells whether the other side of a connection that nothing was sent on has left it open.
+// isOpen reports whether an idle connection is still open.
 func isOpen(conn net.Conn) bool {
 	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
@@ -198,10 +198,10 @@ func isOpen(conn net.Conn) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && conn.SetReadDeadline(time.Time{}) == nil
 }
 
-// connectTime is how long a client that has a time for connecting of its own waits: longer than any bridge may.
+// connectTime is the time-out for connecting in timedFromConnection: longer than any bridge may wait.
 const connectTime = 4 * time.Second
 
-// timedFromConnection lets the bridge's time-out count only once there is a connection to the site.
+// timedFromConnection starts the time-out of the bridge when the connection to the site is open.
 func timedFromConnection(next http.RoundTripper) http.RoundTripper {
 	next.(*http.Transport).DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -215,7 +215,7 @@ func timedFromConnection(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// onReplyTo changes the answer of a call with the call beside it.
+// onReplyTo changes the JSON-RPC response to a call, given the call.
 func onReplyTo(change func(call, reply map[string]any)) transport {
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if !isCall(r) {
@@ -228,7 +228,7 @@ func onReplyTo(change func(call, reply map[string]any)) transport {
 	})
 }
 
-// peek reads an answer's body and puts it back.
+// peek reads the body of a response and puts it back.
 func peek(resp *http.Response) string {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
 	if err != nil {
@@ -241,7 +241,7 @@ func peek(resp *http.Response) string {
 	return string(body)
 }
 
-// pageAsResult takes an HTML page for the method's result.
+// pageAsResult makes an HTML page the result of the method.
 func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !isCall(r) {
 		return next.RoundTrip(r)
@@ -261,7 +261,7 @@ func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	return resp, nil
 }
 
-// firstValue leaves out what comes behind the first JSON value of an answer.
+// firstValue drops what follows the first JSON value of a response.
 func firstValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(r)
 	if err != nil || !isCall(r) {
@@ -276,7 +276,7 @@ func firstValue(r *http.Request, next http.RoundTripper) (*http.Response, error)
 	return resp, nil
 }
 
-// ending is a body with whose end something else ends.
+// ending is a body that calls a function when it is closed.
 type ending struct {
 	io.ReadCloser
 	end func()
@@ -287,7 +287,7 @@ func (e ending) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// statusOfCalls takes one status of a call for another.
+// statusOfCalls replaces a status of the site's responses to calls.
 func statusOfCalls(is, becomes int) transport {
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -298,7 +298,7 @@ func statusOfCalls(is, becomes int) transport {
 	})
 }
 
-// downForGood never tries again once a connection was refused.
+// downForGood fails every request after one that found no connection.
 func downForGood() transport {
 	var down atomic.Bool
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
