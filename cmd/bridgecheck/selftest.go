@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +66,7 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown && f.update:
-		return selftest.Update()
+		return updateGolden()
 	case f.markdown:
 		return selftest.WriteKillMatrix(cmd.OutOrStdout())
 	}
@@ -100,9 +101,18 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	case f.golden != "":
 		return matrix.WriteGolden(f.golden)
 	case f.update:
-		return selftest.Update(matrix.Rows...)
+		return updateGolden(matrix.Rows...)
 	}
 	return compareWithGolden(cmd, matrix)
+}
+
+// updateGolden writes the golden sets of the rows and the kill matrix into the source tree.
+func updateGolden(rows ...selftest.Row) error {
+	err := selftest.Update(rows...)
+	if errors.Is(err, selftest.ErrNoSourceTree) {
+		return usagef("%v: run --update there", err)
+	}
+	return err
 }
 
 // compareWithGolden prints what differs from the golden sets.
@@ -145,7 +155,7 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 		return err
 	}
 	if f.update {
-		return selftest.Update(row)
+		return updateGolden(row)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -102,8 +103,15 @@ func setsOf(rows []Row) Sets {
 // WriteGolden writes the golden sets of a matrix into a directory.
 func (m Matrix) WriteGolden(dir string) error { return setsOf(m.Rows).write(dir) }
 
+// The reasons why Update writes nothing.
+var (
+	ErrNoSourceTree = errors.New("the working directory is not in the source tree of bridgecheck")
+	ErrSurvivor     = errors.New("a mutant that is not killed has no golden set")
+)
+
 // Update writes the golden sets of the rows, and with them the kill matrix, into the source tree around the working
-// directory. The golden sets of other mutants stay as they are. Without rows it brings the kill matrix up to date.
+// directory. The golden sets of other mutants stay as they are. Without rows it brings the kill matrix up to date. Its
+// errors wrap ErrNoSourceTree, ErrSurvivor, or an error of the file system.
 func Update(rows ...Row) error {
 	root, err := sourceTree()
 	if err != nil {
@@ -111,7 +119,7 @@ func Update(rows ...Row) error {
 	}
 	for _, r := range rows {
 		if !r.Correct && !r.Killed() {
-			return fmt.Errorf("nothing is updated: %s survives: %s did not fail%s", r.Name, strings.Join(r.Missed(), " "), r.Problem)
+			return fmt.Errorf("update %s: %w: %s", r.Name, ErrSurvivor, cmp.Or(r.Problem, strings.Join(r.Missed(), " ")+" did not fail"))
 		}
 	}
 	dir := filepath.Join(root, "suites", "selftest", goldenDir)
@@ -147,7 +155,7 @@ func sourceTree() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("the working directory is not in the source tree of bridgecheck: run this there")
+			return "", ErrNoSourceTree
 		}
 		dir = parent
 	}
