@@ -15,7 +15,7 @@ import (
 func accessMutants() []Mutant {
 	return []Mutant{
 		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
-			Why: "a result that follows a describe is cached for the next caller", Middleware: keptAfterDescribe()},
+			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
 		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "outsider" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("agent"))
@@ -92,8 +92,8 @@ func accessMutants() []Mutant {
 			}
 			return false
 		})},
-		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: lastGoodPassword()},
-		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: rememberedByName()},
+		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
+		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
 		{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
 			if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
@@ -112,7 +112,7 @@ func accessMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is handled as a failure, and the last good list is served forever", Middleware: keptForTheRefused()},
+		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is handled as a failure, and the last good list is served forever", Middleware: staleListWhenRefused()},
 		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			if caller(r) == "discoverer" && toList(r) {
 				r.Header.Set("Authorization", basicAuth("admin"))
@@ -120,24 +120,24 @@ func accessMutants() []Mutant {
 			return false
 		})},
 		{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
-			if r := x.Send(http.MethodGet, sibling(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
+			if r := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
 				x.Refuse(http.StatusForbidden, "access_denied", "You may not discover tools.")
 			}
 		})},
-		{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied", "access/credentials-forwarded", "access/no-oracle"), Origin: Imagined, SiteMiddleware: elevated("discoverer", "agent")},
-		{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission", "access/no-oracle"), Origin: Imagined, SiteMiddleware: elevated("norpc", "agent")},
+		{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied", "access/credentials-forwarded", "access/no-oracle"), Origin: Imagined, SiteMiddleware: retryAs("discoverer", "agent")},
+		{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission", "access/no-oracle"), Origin: Imagined, SiteMiddleware: retryAs("norpc", "agent")},
 		{Name: "no-rpc-permission-500", Breaks: Clauses("access/route-permission"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if caller(x.Request) == "norpc" && x.Status >= 400 {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
 			}
 		})},
 		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
-			Why: "every caller gets the first caller's list", Middleware: shared(toList, func(r *http.Request) string { return r.URL.RawQuery })},
-		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: crossed(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
-		{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: crossed(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
-		{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: crossed(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
-		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: firstOfConnection(8), Server: rememberConnection},
-		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: remembered()},
+			Why: "every caller gets the first caller's list", Middleware: shareFirstResponse(toList, func(r *http.Request) string { return r.URL.RawQuery })},
+		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: swapUnderLoad(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+		{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+		{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
+		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
+		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed()},
 		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusForbidden && x.lists() {
 				x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
@@ -159,7 +159,7 @@ func accessMutants() []Mutant {
 			return next.RoundTrip(r)
 		})},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
-		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
 			if a := x.Request.Header.Get("Authorization"); a != "" {
 				x.Header.Set("X-Forwarded-Authorization", a)
 			}
@@ -187,12 +187,12 @@ func accessMutants() []Mutant {
 		{Name: "denied-tool-other-words", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Middleware: onDeniedName(toInvoke, func(x *exchange, _ tool) {
 			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("The tool %q is not available to you.", x.invoked()))
 		})},
-		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, SiteMiddleware: onKnown(toInvoke, basicAuth("admin"), func(x *exchange) {
+		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
 			x.Header.Set("X-Method-Provider", "jsonrpc")
 		})},
-		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: firstTokenOfUser(toList)},
-		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: firstTokenOfUser(toInvoke)},
-		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: useFirstToken(toList)},
+		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: useFirstToken(toInvoke)},
+		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) {
 			if x.anonymous() {
 				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
 				x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
@@ -291,8 +291,8 @@ func accessVariants() []Mutant {
 	}
 }
 
-// keptForTheRefused gives a caller whom the site refuses the last good list of that caller.
-func keptForTheRefused() middleware {
+// staleListWhenRefused gives a caller whom the site refuses the last good list of that caller.
+func staleListWhenRefused() middleware {
 	good := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {
 		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
@@ -314,8 +314,8 @@ func onDenied(matches func(*http.Request) bool, change func(x *exchange)) middle
 	})
 }
 
-// elevated repeats a refused call with the credentials of another account.
-func elevated(user, as string) func(*siteClient) middleware {
+// retryAs repeats a refused call with the credentials of another account.
+func retryAs(user, as string) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onInvoke(func(x *exchange) {
 			refused := x.Status == http.StatusForbidden || x.Status == http.StatusNotFound || x.Status == http.StatusUnauthorized
@@ -329,8 +329,8 @@ func elevated(user, as string) func(*siteClient) middleware {
 	}
 }
 
-// lastGoodPassword accepts any password for a user that authenticated before.
-func lastGoodPassword() middleware {
+// acceptAnyPassword accepts any password for a user that authenticated before.
+func acceptAnyPassword() middleware {
 	good := newMemory[string]()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -356,17 +356,17 @@ func lastGoodPassword() middleware {
 // listing returns a list request of the same caller.
 func listing(r *http.Request) *http.Request {
 	other := r.Clone(r.Context())
-	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, sibling(r, "list"), ""
+	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, siblingPath(r, "list"), ""
 	return other
 }
 
-// keptAfterDescribe responds to an invoke with the result of another caller's, if that followed a describe of the tool
+// shareResultAfterDescribe responds to an invoke with the result of another caller's, if that followed a describe of the tool
 // and no list was requested since.
-func keptAfterDescribe() middleware {
+func shareResultAfterDescribe() middleware {
 	var mu sync.Mutex
 	var described string
 	kept := map[string][]byte{}
-	return onResponse(everything, func(x *exchange) {
+	return onResponse(allRequests, func(x *exchange) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

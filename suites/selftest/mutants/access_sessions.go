@@ -45,8 +45,8 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "the cache is keyed by the Authorization header only", Middleware: sharedBySessions()},
-		{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the status is right, but the tool ran", Middleware: refusedTooLate},
+		{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "the cache is keyed by the Authorization header only", Middleware: shareListBySession()},
+		{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the status is right, but the tool ran", Middleware: refuseAfterRun},
 	}
 }
 
@@ -60,8 +60,8 @@ func onSessionCall(change func(r *http.Request)) middleware {
 	})
 }
 
-// refusedTooLate runs a session's call from another origin, then refuses it.
-func refusedTooLate(next http.Handler) http.Handler {
+// refuseAfterRun runs a session's call from another origin, then refuses it.
+func refuseAfterRun(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !toInvoke(r) || !isSmall(r) || r.Header.Get("Origin") == "" || !strings.HasPrefix(r.Header.Get("Cookie"), "SESS") {
 			next.ServeHTTP(w, r)
@@ -76,8 +76,8 @@ func refusedTooLate(next http.Handler) http.Handler {
 	})
 }
 
-// sharedBySessions gives every session the first list that any session received.
-func sharedBySessions() middleware {
+// shareListBySession gives every session the first list that any session received.
+func shareListBySession() middleware {
 	known := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {
 		if x.Status != http.StatusOK || x.Request.Header.Get("Authorization") != "" || x.Request.Header.Get("Cookie") == "" {

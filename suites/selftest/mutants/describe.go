@@ -26,7 +26,7 @@ func describeMutants() []Mutant {
 			Middleware: onDescribed(func(_ *exchange, t tool) any { return []any{t} })},
 		{Name: "describe-sees-page-one-only", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
 			Middleware: onDescribed(func(x *exchange, t tool) any {
-				first, _ := x.Send(http.MethodGet, sibling(x.Request, "list"), nil).Object()["tools"].([]any)
+				first, _ := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Object()["tools"].([]any)
 				if !slices.ContainsFunc(first, func(other any) bool { return other.(tool)["name"] == t["name"] }) {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
 				}
@@ -55,9 +55,9 @@ func describeMutants() []Mutant {
 		{Name: "describe-drops-annotations", Breaks: Clauses("describe/equals-list"), Origin: Peer,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
 		{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
-			Middleware: onDescribed(func(_ *exchange, t tool) any { walk(t["inputSchema"], without("description")); return t })},
+			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], without("description")); return t })},
 		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
-			Middleware: onDescribed(func(_ *exchange, t tool) any { walk(t["inputSchema"], emptyAsList); return t })},
+			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], emptyAsList); return t })},
 		{Name: "describe-missing-name-404", Breaks: Clauses("describe/missing-name"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.Status == http.StatusBadRequest && !x.Request.URL.Query().Has("name") {
@@ -81,15 +81,15 @@ func describeMutants() []Mutant {
 				}
 			})},
 		{Name: "describe-hidden-403", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
-			SiteMiddleware: onKnown(toDescribe, basicAuth("admin"), func(x *exchange) {
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("admin"), func(x *exchange) {
 				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.described()))
 			})},
 		{Name: "describe-hidden-other-words", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
-			SiteMiddleware: onKnown(toDescribe, basicAuth("agent"), func(x *exchange) {
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
 				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("%q is not exposed as a tool.", x.described()))
 			})},
 		{Name: "describe-hidden-shown", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
-			SiteMiddleware: onKnown(toDescribe, basicAuth("agent"), func(x *exchange) {
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
 				x.Set(http.StatusOK, map[string]any{"tool": map[string]any{"name": x.described(), "description": "hidden", "inputSchema": map[string]any{"type": "object"}}})
 			})},
 		{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
@@ -101,20 +101,20 @@ func describeMutants() []Mutant {
 		{Name: "describe-denied-header", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Module,
 			Why:        "cache tags reveal that the tool exists",
 			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) { x.Header.Set("X-Cache-Tags", "jsonrpc_method") })},
-		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: lookingUp(toDescribe, strings.EqualFold)},
+		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: looseLookup(toDescribe, strings.EqualFold)},
 		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "some clients replace the dots of names",
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
 		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "describe-takes-a-prefix", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "SQL's LIKE 'name%'",
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return len(requested) > 4 && strings.HasPrefix(name, requested) })},
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return len(requested) > 4 && strings.HasPrefix(name, requested) })},
 		{Name: "describe-takes-a-glob", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
 				found, err := path.Match(requested, name)
 				return found && err == nil
 			})},
 		{Name: "describe-cleans-the-path", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool { return path.Base(requested) == name })},
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return path.Base(requested) == name })},
 		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.Contains(x.Request.URL.RawQuery, "name[") {
@@ -140,9 +140,9 @@ func describeMutants() []Mutant {
 				}
 			})},
 		{Name: "describe-sticky-404", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk"), Origin: Module, Why: "the page cache forgets the query",
-			Middleware: sticky(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
+			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
 		{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
-			Middleware: sticky(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},
+			Middleware: repeatRefusal(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},
 		{Name: "describe-name-zero-is-none", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "`empty('0')` is true",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
 				if x.described() == "0" && x.Status == http.StatusNotFound {
@@ -155,10 +155,10 @@ func describeMutants() []Mutant {
 					x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
 				}
 			})},
-		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 is cached for all callers of a tool that only some may see", Middleware: sharedRefusal(http.StatusNotFound)},
-		{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool"), Origin: Imagined, Middleware: sharedRefusal(http.StatusForbidden)},
+		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 is cached for all callers of a tool that only some may see", Middleware: shareRefusal(http.StatusNotFound)},
+		{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool"), Origin: Imagined, Middleware: shareRefusal(http.StatusForbidden)},
 		{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
-			Middleware: sticky(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
+			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
 		{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
 			Why: "the JSON of a 404 is sent as text/html: a script in the name runs",
 			Middleware: onResponse(toDescribe, func(x *exchange) {
@@ -173,10 +173,10 @@ func describeMutants() []Mutant {
 				}
 			})},
 		{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), MayFail: Clauses("access/no-cross-talk"), Origin: Imagined,
-			Why: "the validation of arguments removes `required` from the schema that describe shows", Middleware: forgetsRequired()},
+			Why: "the validation of arguments removes `required` from the schema that describe shows", Middleware: forgetRequired()},
 		{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
-			Middleware: shared(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
-		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalog", Middleware: describeNeedsList()},
+			Middleware: shareFirstResponse(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
+		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalog", Middleware: requireListFirst()},
 		{Name: "describe-text-html", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Middleware: onDescribed(func(x *exchange, t tool) any {
 			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			return t
@@ -188,12 +188,12 @@ func describeMutants() []Mutant {
 				}
 			})},
 		{Name: "describe-reads-to-a-nul", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "a name is passed through C strings",
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
 				read, _, cut := strings.Cut(requested, "\x00")
 				return cut && read == name
 			})},
 		{Name: "describe-decodes-twice", Breaks: Clauses("describe/name-exact"), Origin: Peer,
-			Middleware: lookingUp(toDescribe, func(requested, name string) bool {
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
 				again, err := url.QueryUnescape(requested)
 				return err == nil && again == name
 			})},
@@ -203,7 +203,7 @@ func describeMutants() []Mutant {
 					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
 				}
 			})},
-		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure breaks its worker", Middleware: brokenAfterTwoNames()},
+		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure breaks its worker", Middleware: failAfterTwoNames()},
 	}
 }
 
@@ -237,8 +237,8 @@ func onDescribed(change func(x *exchange, t tool) any) middleware {
 	})
 }
 
-// lookingUp finds tools by a looser comparison than equality.
-func lookingUp(matches func(*http.Request) bool, same func(requested, name string) bool) middleware {
+// looseLookup finds tools by a looser comparison than equality.
+func looseLookup(matches func(*http.Request) bool, same func(requested, name string) bool) middleware {
 	return onResponse(matches, func(x *exchange) {
 		requested := x.named()
 		if x.Status != http.StatusNotFound || requested == "" {
@@ -262,10 +262,10 @@ func lookingUp(matches func(*http.Request) bool, same func(requested, name strin
 	})
 }
 
-// sticky keeps a refusal of describe with the status that follows a good response to the same caller, and repeats it once
+// repeatRefusal keeps a refusal of describe with the status that follows a good response to the same caller, and repeats it once
 // instead of the next good response to a caller that had one before, if applies reports true. Another refusal in between
 // discards it.
-func sticky(status int, applies func(failed, now string) bool) middleware {
+func repeatRefusal(status int, applies func(failed, now string) bool) middleware {
 	var (
 		mu     sync.Mutex
 		kept   *exchange
@@ -289,8 +289,8 @@ func sticky(status int, applies func(failed, now string) bool) middleware {
 	})
 }
 
-// sharedRefusal repeats a refusal of describe with the status to the next caller that requests the same name.
-func sharedRefusal(status int) middleware {
+// shareRefusal repeats a refusal of describe with the status to the next caller that requests the same name.
+func shareRefusal(status int) middleware {
 	var (
 		mu   sync.Mutex
 		kept *exchange
@@ -308,8 +308,8 @@ func sharedRefusal(status int) middleware {
 	})
 }
 
-// forgetsRequired describes a tool without `required` after its arguments were refused, until the next list.
-func forgetsRequired() middleware {
+// forgetRequired describes a tool without `required` after its arguments were refused, until the next list.
+func forgetRequired() middleware {
 	var mu sync.Mutex
 	refused := map[string]bool{}
 	describes, invokes := onResponse(toDescribe, func(x *exchange) {
@@ -335,8 +335,8 @@ func forgetsRequired() middleware {
 	return func(next http.Handler) http.Handler { return describes(invokes(next)) }
 }
 
-// describeNeedsList finds no tool for a caller that has not requested a list.
-func describeNeedsList() middleware {
+// requireListFirst finds no tool for a caller that has not requested a list.
+func requireListFirst() middleware {
 	listed := newSet()
 	return onResponse(toToolViews, func(x *exchange) {
 		who := x.Request.Header.Get("Authorization")
@@ -348,8 +348,8 @@ func describeNeedsList() middleware {
 	})
 }
 
-// brokenAfterTwoNames fails the describe that follows one with two names.
-func brokenAfterTwoNames() middleware {
+// failAfterTwoNames fails the describe that follows one with two names.
+func failAfterTwoNames() middleware {
 	var broken atomic.Bool
 	return onResponse(toDescribe, func(x *exchange) {
 		if broken.CompareAndSwap(true, false) && x.Status == http.StatusOK {

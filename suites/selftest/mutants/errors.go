@@ -39,7 +39,7 @@ func errorMutants() []Mutant {
 				x.page(x.Status, "Client error")
 			}
 		})},
-		{Name: "not-scalar-as-text", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "not-scalar-as-text", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onResponse(allRequests, func(x *exchange) {
 			if strings.Contains(x.Request.URL.RawQuery, "[") && x.Status >= 400 {
 				x.Body = []byte(`Input value "name" contains a non-scalar value.`)
 				x.Header.Set("Content-Type", "text/plain; charset=UTF-8")

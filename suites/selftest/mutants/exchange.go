@@ -127,17 +127,17 @@ func isStream(r *http.Request) bool {
 	return r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
-// walk changes every object of a document in place, the inner ones first.
-func walk(v any, change func(map[string]any)) {
+// walkObjects changes every object of a document in place, the inner ones first.
+func walkObjects(v any, change func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, member := range v {
-			walk(member, change)
+			walkObjects(member, change)
 		}
 		change(v)
 	case []any:
 		for _, item := range v {
-			walk(item, change)
+			walkObjects(item, change)
 		}
 	}
 }
@@ -172,19 +172,19 @@ func (x *exchange) named() string {
 	return x.described()
 }
 
-// mapped returns a document with every value changed, the inner ones first.
-func mapped(v any, change func(any) any) any {
+// mapValues returns a document with every value changed, the inner ones first.
+func mapValues(v any, change func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			out[name] = mapped(member, change)
+			out[name] = mapValues(member, change)
 		}
 		return change(out)
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = mapped(item, change)
+			out[i] = mapValues(item, change)
 		}
 		return change(out)
 	}
@@ -208,8 +208,8 @@ func setBody(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 }
 
-// rounded returns a document with every number as a float64.
-func rounded(v any) any {
+// roundToFloat64 returns a document with every number as a float64.
+func roundToFloat64(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return v
@@ -227,7 +227,7 @@ func (x *exchange) anonymous() bool {
 
 // lists reports whether the caller may list tools at this moment.
 func (x *exchange) lists() bool {
-	return x.Send(http.MethodGet, sibling(x.Request, "list"), nil).Status == http.StatusOK
+	return x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status == http.StatusOK
 }
 
 // as returns the exchange with the credentials of a built-in account.
@@ -240,7 +240,7 @@ func (x *exchange) as(user string) *exchange {
 
 // tool requests the description of a tool for the caller.
 func (x *exchange) tool(name string) (tool, bool) {
-	target := sibling(x.Request, "describe") + "?" + url.Values{"name": {name}}.Encode()
+	target := siblingPath(x.Request, "describe") + "?" + url.Values{"name": {name}}.Encode()
 	t, ok := x.Send(http.MethodGet, target, nil).Object()["tool"].(tool)
 	return t, ok
 }
@@ -249,7 +249,7 @@ func (x *exchange) tool(name string) (tool, bool) {
 func (x *exchange) names() []string {
 	var names []string
 	for cursor := ""; ; {
-		target := sibling(x.Request, "list")
+		target := siblingPath(x.Request, "list")
 		if cursor != "" {
 			target += "?" + url.Values{"cursor": {cursor}}.Encode()
 		}
@@ -264,8 +264,8 @@ func (x *exchange) names() []string {
 	}
 }
 
-// sibling returns the path of another of the three endpoints.
-func sibling(r *http.Request, endpoint string) string {
+// siblingPath returns the path of another of the three endpoints.
+func siblingPath(r *http.Request, endpoint string) string {
 	return path.Join(path.Dir(r.URL.Path), endpoint)
 }
 

@@ -28,15 +28,15 @@ func freshMutants() []Mutant {
 				})
 			}},
 		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
-			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = far, far }},
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = longTTL, longTTL }},
 		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
-			return cachedViews(toList, now, true)
+			return cacheViews(toList, now, true)
 		}),
 		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
-			return cachedViews(toDescribe, now, false)
+			return cacheViews(toDescribe, now, false)
 		}),
-		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: describedForGood()},
-		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: lingeringTools()},
+		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: describeForever()},
+		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},
 		{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") || r.Header.Get("Authorization") != basicAuth("admin") {
@@ -63,7 +63,7 @@ func freshMutants() []Mutant {
 			})},
 		{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
-		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: rememberedDescribe("content.arrival")},
+		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
 		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
 			Middleware: onInvoke(func(x *exchange) {
 				if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
@@ -98,7 +98,7 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
-		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Module, Middleware: rememberedRefusals()},
+		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Module, Middleware: keepFirstRefusal()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) {
@@ -119,19 +119,19 @@ func freshMutants() []Mutant {
 				return append(event, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"...)
 			})},
 		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
-			Middleware: keptLists(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
+			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
 		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
-			Middleware: keptLists(func(r *http.Request) string { return r.Header.Get("Authorization") })},
-		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "only the number of tools is compared", Middleware: onceAStream()},
+			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
+		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "only the number of tools is compared", Middleware: notifyOncePerStream()},
 		{Name: "mcp-notifies-by-request", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "the client responds to the request and does not refetch the list",
-			Middleware: onStream(replacing(`"method":"notifications/tools/list_changed"`, `"id":9,"method":"notifications/tools/list_changed"`))},
+			Middleware: onStream(replaceInEvent(`"method":"notifications/tools/list_changed"`, `"id":9,"method":"notifications/tools/list_changed"`))},
 	}
 }
 
 // freshVariants give other versions than the reference, or none.
 func freshVariants() []Mutant {
 	return []Mutant{
-		{Name: "without-etag", Why: "an ETag is a SHOULD", MayFail: Clauses("fresh/version"), Middleware: onResponse(everything, func(x *exchange) { x.Header.Del("ETag") })},
+		{Name: "without-etag", Why: "an ETag is a SHOULD", MayFail: Clauses("fresh/version"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("ETag") })},
 		{Name: "weak-etag", Why: "a weak ETag is an ETag", Middleware: onResponse(toToolViews, func(x *exchange) {
 			if tag := x.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 				x.Header.Set("ETag", "W/"+tag)
@@ -140,8 +140,8 @@ func freshVariants() []Mutant {
 	}
 }
 
-// far is a TTL that does not expire during a run.
-const far = 24 * time.Hour
+// longTTL is a TTL that does not expire during a run.
+const longTTL = 24 * time.Hour
 
 // onTheClock sets a middleware that reads the testbed's clock.
 func onTheClock(m Mutant, made func(now func() time.Time) middleware) Mutant {
@@ -151,9 +151,9 @@ func onTheClock(m Mutant, made func(now func() time.Time) middleware) Mutant {
 	return m
 }
 
-// cachedViews caches a caller's responses for the TTL, which each request prolongs if prolonged is true. The cache is
+// cacheViews caches a caller's responses for the TTL, which each request prolongs if prolonged is true. The cache is
 // emptied with the bridge's cache, and requests with a version bypass it.
-func cachedViews(matches func(*http.Request) bool, now func() time.Time, prolonged bool) middleware {
+func cacheViews(matches func(*http.Request) bool, now func() time.Time, prolonged bool) middleware {
 	type kept struct {
 		body []byte
 		at   time.Time
@@ -184,8 +184,8 @@ func cachedViews(matches func(*http.Request) bool, now func() time.Time, prolong
 	}
 }
 
-// describedForGood describes a tool that is gone to a caller that it was described to before.
-func describedForGood() middleware {
+// describeForever describes a tool that is gone to a caller that it was described to before.
+func describeForever() middleware {
 	first := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
 		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
@@ -197,8 +197,8 @@ func describedForGood() middleware {
 	})
 }
 
-// lingeringTools adds the last tool of a caller's first list to the caller's later lists.
-func lingeringTools() middleware {
+// keepLastTool adds the last tool of a caller's first list to the caller's later lists.
+func keepLastTool() middleware {
 	ends := newMemory[any]()
 	return onList(func(p *page) {
 		if next, _ := p.Object["nextCursor"].(string); next != "" || len(p.Tools) == 0 {
@@ -211,8 +211,8 @@ func lingeringTools() middleware {
 	})
 }
 
-// rememberedDescribe repeats the first description of a tool forever.
-func rememberedDescribe(name string) middleware {
+// keepFirstDescription repeats the first description of a tool forever.
+func keepFirstDescription(name string) middleware {
 	first := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
 		if x.Status == http.StatusOK && x.Request.URL.Query().Get("name") == name {
@@ -221,8 +221,8 @@ func rememberedDescribe(name string) middleware {
 	})
 }
 
-// rememberedRefusals repeats a caller's first refusal of a description forever.
-func rememberedRefusals() middleware {
+// keepFirstRefusal repeats a caller's first refusal of a description forever.
+func keepFirstRefusal() middleware {
 	refused := newSet()
 	return onResponse(toDescribe, func(x *exchange) {
 		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
@@ -234,8 +234,8 @@ func rememberedRefusals() middleware {
 	})
 }
 
-// keptLists repeats the first list for each key forever; "" is no key.
-func keptLists(key func(*http.Request) string) middleware {
+// keepFirstList repeats the first list for each key forever; "" is no key.
+func keepFirstList(key func(*http.Request) string) middleware {
 	first := newMemory[map[string]any]()
 	return onRPC("tools/list", func(m *rpc) {
 		k, result := key(m.Request), m.Result()
@@ -251,8 +251,8 @@ func keptLists(key func(*http.Request) string) middleware {
 	})
 }
 
-// onceAStream sends one notification of changed tools on each stream, and no other.
-func onceAStream() middleware {
+// notifyOncePerStream sends one notification of changed tools on each stream, and no other.
+func notifyOncePerStream() middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			notified := false

@@ -17,9 +17,9 @@ import (
 // httpMutants break HTTP: methods, headers, caching, connections.
 func httpMutants() []Mutant {
 	return []Mutant{
-		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: asGet(http.MethodPost, toList)},
-		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: asGet(http.MethodPost, toDescribe)},
-		{Name: "list-by-patch", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: asGet(http.MethodPatch, toList)},
+		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toList)},
+		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toDescribe)},
+		{Name: "list-by-patch", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: methodAsGet(http.MethodPatch, toList)},
 		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
 		{Name: "allow-names-post", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
 			if x.Status == http.StatusMethodNotAllowed && toToolViews(x.Request) {
@@ -65,7 +65,7 @@ func httpMutants() []Mutant {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
 		})},
-		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "sniffable-errors", Breaks: Clauses("http/nosniff"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {
 			if x.Request.Header.Get("Accept") == "*/*" {
@@ -102,17 +102,17 @@ func httpMutants() []Mutant {
 				x.Header.Set("Content-Encoding", "gzip")
 			}
 		})},
-		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onElsewhere(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
-		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onElsewhere(func(x *exchange) {
+		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
+		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
 			if x.Method == http.MethodPost {
 				x.page(http.StatusNotFound, "Page not found")
 			}
 		})},
-		{Name: "unknown-path-redirect", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onElsewhere(func(x *exchange) {
+		{Name: "unknown-path-redirect", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
 			x.Header.Set("Location", "https://www.example.com"+x.Request.URL.Path)
 			x.Set(http.StatusMovedPermanently, map[string]any{})
 		})},
-		{Name: "unknown-path-lists", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onElsewhere(func(x *exchange) {
+		{Name: "unknown-path-lists", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
 			*x = *x.Send(http.MethodGet, "/mcp/tools/list", nil)
 		})},
 		{Name: "closes-after-errors", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Header.Set("Connection", "close") })},
@@ -121,7 +121,7 @@ func httpMutants() []Mutant {
 				x.Header.Set("Connection", "close")
 			}
 		})},
-		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: oneBodyAtATime()},
+		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies()},
 	}
 }
 
@@ -129,10 +129,10 @@ func httpMutants() []Mutant {
 func httpVariants() []Mutant {
 	return []Mutant{
 		{Name: "reference", Why: "the reference bridge itself", MCP: true},
-		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencoded(reversed)},
-		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencoded(indented)},
-		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencoded(escaped)},
-		{Name: "extra-members-everywhere", Why: "callers ignore members that they do not know", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencode(encodeReversed)},
+		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencode(encodeIndented)},
+		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencode(encodeEscaped)},
+		{Name: "extra-members-everywhere", Why: "callers ignore members that they do not know", Middleware: onResponse(allRequests, func(x *exchange) {
 			object := x.Object()
 			if object == nil {
 				return
@@ -146,19 +146,19 @@ func httpVariants() []Mutant {
 			}
 			x.Body = encode(object)
 		})},
-		{Name: "charset-and-newline", Why: "a media type may have parameters, a body may end with a newline", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "charset-and-newline", Why: "a media type may have parameters, a body may end with a newline", Middleware: onResponse(allRequests, func(x *exchange) {
 			if x.Header.Get("Content-Type") == "application/json" {
 				x.Header.Set("Content-Type", "application/json; charset=utf-8")
 				x.Body = append(slices.Concat([]byte("\n"), x.Body), '\n')
 			}
 		})},
-		{Name: "headers-and-request-ids", Why: "additional headers, one of them with a new value each time", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "headers-and-request-ids", Why: "additional headers, one of them with a new value each time", Middleware: onResponse(allRequests, func(x *exchange) {
 			x.Header.Set("X-Request-Id", fmt.Sprintf("%016x", time.Now().UnixNano()))
 			x.Header.Set("Server", "OtherBridge/2.1")
 			x.Header.Set("X-Generator", "Drupal 10")
 			x.Header.Set("Content-Language", "en")
 		})},
-		{Name: "headers-of-the-moment", Why: "headers that depend on the time and the load", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "headers-of-the-moment", Why: "headers that depend on the time and the load", Middleware: onResponse(allRequests, func(x *exchange) {
 			now := time.Now().UnixMilli()
 			x.Header.Set("Age", fmt.Sprint(now/15%100))
 			x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
@@ -172,13 +172,13 @@ func httpVariants() []Mutant {
 		{Name: "closes-every-connection", Why: "as HTTP/1.0 does", MayFail: Clauses("http/keep-alive-after-error"),
 			Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
 		{Name: "behind-a-web-server", Why: "it refuses a long URL with its own page, closes the connection after a 400, and sends Vary: Accept-Encoding for GET only",
-			MayFail: Clauses("http/keep-alive-after-error"), Middleware: asWebServersDo},
+			MayFail: Clauses("http/keep-alive-after-error"), Middleware: apacheDefaults},
 		{Name: "without-gzip", Why: "compression is a SHOULD", MayFail: Clauses("http/content-negotiation"), Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			r.Header.Del("Accept-Encoding")
 			return false
 		})},
-		{Name: "cache-control-private", Why: "private excludes shared caches as well", Middleware: onResponse(everything, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
-		{Name: "cache-control-no-store", Why: "no-store excludes shared caches as well", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "cache-control-private", Why: "private excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
+		{Name: "cache-control-no-store", Why: "no-store excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) {
 			x.Header.Set("Cache-Control", "No-Store")
 			x.Header.Del("Vary")
 		})},
@@ -186,41 +186,41 @@ func httpVariants() []Mutant {
 			x.Header.Del("Cache-Control")
 			x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 		})},
-		{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", MayFail: Clauses("http/nosniff"), Middleware: onResponse(everything, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+		{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", MayFail: Clauses("http/nosniff"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 	}
 }
 
-// reencoded writes every JSON body in another form.
-func reencoded(form func(v any) []byte) middleware {
-	return onResponse(everything, func(x *exchange) {
+// reencode writes every JSON body in another form.
+func reencode(form func(v any) []byte) middleware {
+	return onResponse(allRequests, func(x *exchange) {
 		if object := x.Object(); object != nil {
 			x.Body = form(object)
 		}
 	})
 }
 
-// reversed writes the members of all objects in descending order of their names.
-func reversed(v any) []byte {
+// encodeReversed writes the members of all objects in descending order of their names.
+func encodeReversed(v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
 		names := slices.Sorted(maps.Keys(v))
 		slices.Reverse(names)
 		parts := make([]string, len(names))
 		for i, name := range names {
-			parts[i] = string(encode(name)) + ":" + string(reversed(v[name]))
+			parts[i] = string(encode(name)) + ":" + string(encodeReversed(v[name]))
 		}
 		return []byte("{" + strings.Join(parts, ",") + "}")
 	case []any:
 		parts := make([]string, len(v))
 		for i, item := range v {
-			parts[i] = string(reversed(item))
+			parts[i] = string(encodeReversed(item))
 		}
 		return []byte("[" + strings.Join(parts, ",") + "]")
 	}
 	return encode(v)
 }
 
-func indented(v any) []byte {
+func encodeIndented(v any) []byte {
 	var b bytes.Buffer
 	if err := json.Indent(&b, encode(v), "", "\t"); err != nil {
 		panic(err)
@@ -228,8 +228,8 @@ func indented(v any) []byte {
 	return b.Bytes()
 }
 
-// escaped writes strings with PHP's escapes.
-func escaped(v any) []byte {
+// encodeEscaped writes strings with PHP's escapes.
+func encodeEscaped(v any) []byte {
 	var b strings.Builder
 	for _, r := range string(encode(v)) {
 		switch {
@@ -278,9 +278,9 @@ func dripping(next http.Handler) http.Handler {
 	})
 }
 
-// asWebServersDo does what Apache with its defaults does in front of a bridge in PHP.
-func asWebServersDo(next http.Handler) http.Handler {
-	withHeaders := onResponse(everything, func(x *exchange) {
+// apacheDefaults does what Apache with its defaults does in front of a bridge in PHP.
+func apacheDefaults(next http.Handler) http.Handler {
+	withHeaders := onResponse(allRequests, func(x *exchange) {
 		if x.Method == http.MethodGet {
 			x.Header.Add("Vary", "Accept-Encoding")
 		}
@@ -300,8 +300,8 @@ func asWebServersDo(next http.Handler) http.Handler {
 	})(withHeaders)
 }
 
-// asGet handles another HTTP method as GET.
-func asGet(method string, matches func(*http.Request) bool) middleware {
+// methodAsGet handles another HTTP method as GET.
+func methodAsGet(method string, matches func(*http.Request) bool) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.Method == method && matches(r) {
 			r.Method = http.MethodGet
@@ -326,15 +326,15 @@ func cacheable(x *exchange) {
 	}
 }
 
-// onElsewhere changes the responses to paths below /mcp/ other than the three endpoints.
-func onElsewhere(change func(x *exchange)) middleware {
+// onOtherPaths changes the responses to paths below /mcp/ other than the three endpoints.
+func onOtherPaths(change func(x *exchange)) middleware {
 	return onResponse(func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/mcp/") && !strings.Contains(r.URL.Path, "/mcp/admin/") && !toToolViews(r) && !toInvoke(r)
 	}, change)
 }
 
-// oneBodyAtATime reads all request bodies under one lock.
-func oneBodyAtATime() middleware {
+// lockBodies reads all request bodies under one lock.
+func lockBodies() middleware {
 	var mu sync.Mutex
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		mu.Lock()

@@ -37,9 +37,9 @@ func invokeMutants() []Mutant {
 				x.Body = append(x.Body, "<!-- 12 ms -->"...)
 			}
 		})},
-		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: defaultsFilled},
+		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
 		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
-			Transport: onParams(rounded)},
+			Transport: onParams(roundToFloat64)},
 		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(func(v any) any {
 			if object, ok := v.(map[string]any); ok && len(object) == 0 {
 				return []any{}
@@ -72,7 +72,7 @@ func invokeMutants() []Mutant {
 			return v
 		})},
 		{Name: "arguments-ascii-only", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
-			Transport: onArguments(onStrings(func(s string) string { return strings.Map(questioned, s) }))},
+			Transport: onArguments(onStrings(func(s string) string { return strings.Map(questionMark, s) }))},
 		{Name: "arguments-beyond-bmp-lost", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "a database column of three-byte utf8",
 			Transport: onArguments(onStrings(func(s string) string {
 				return strings.Map(func(r rune) rune {
@@ -94,12 +94,12 @@ func invokeMutants() []Mutant {
 			})},
 		{Name: "arguments-cut-at-64K", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
 			Transport: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
-		{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(numeric)},
+		{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(parseNumerals)},
 		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
-			Transport: onParams(func(params any) any { return shallow(params, 3) })},
-		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(rounded)},
-		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapped(v, onStrings(html.EscapeString)) })},
-		{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapped(v, onStrings(html.UnescapeString)) })},
+			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
+		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
+		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
+		{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.UnescapeString)) })},
 		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
 			Middleware: onResult(func(v any) any {
 				if object, ok := v.(map[string]any); ok && len(object) > 2 {
@@ -130,7 +130,7 @@ func invokeMutants() []Mutant {
 		})},
 		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
 			Middleware: onResult(func(v any) any {
-				return mapped(v, func(v any) any {
+				return mapValues(v, func(v any) any {
 					if object, ok := v.(map[string]any); ok && len(object) == 0 {
 						return []any{}
 					}
@@ -165,7 +165,7 @@ func invokeMutants() []Mutant {
 			})},
 		{Name: "result-nested-nulls-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "omitempty",
 			Middleware: onResult(func(v any) any {
-				return mapped(v, func(v any) any {
+				return mapValues(v, func(v any) any {
 					if object, ok := v.(map[string]any); ok {
 						for name, member := range object {
 							if member == nil {
@@ -182,13 +182,13 @@ func invokeMutants() []Mutant {
 			}
 			return v
 		})},
-		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNull(func(x *exchange) { x.Body = []byte(`{}`) })},
-		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNull(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
-		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNull(func(x *exchange) {
+		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
+		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
+		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNullResult(func(x *exchange) {
 			x.Refuse(http.StatusInternalServerError, "execution_error", "Internal Error")
 		})},
 		{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
-		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Middleware: onBadOutput(func(x *exchange) {
+		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Middleware: onInvalidResult(func(x *exchange) {
 			x.Refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema.")
 		})},
 		{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
@@ -222,7 +222,7 @@ func invokeMutants() []Mutant {
 				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
 			}
 		})},
-		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(keyedAsList)},
+		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(listFromKeys)},
 		{Name: "arguments-cut-at-a-nul", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
 			Transport: onArguments(onStrings(func(s string) string {
 				read, _, _ := strings.Cut(s, "\x00")
@@ -237,7 +237,7 @@ func invokeMutants() []Mutant {
 				}
 				return v
 			})},
-		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapped(v, keyedAsList) })},
+		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, listFromKeys) })},
 		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the body is parsed as JSON5",
 			Middleware: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
 		{Name: "name-false-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
@@ -246,9 +246,9 @@ func invokeMutants() []Mutant {
 			}
 		})},
 		{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null is accepted for every type",
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Received == "null" }))},
-		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is an empty list and an empty object", SiteMiddleware: emptyListForObject},
-		leaking("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "null" }))},
+		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is an empty list and an empty object", SiteMiddleware: acceptEmptyListForObject},
+		leakException("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			if caller(x.Request) == "admin" {
 				x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
 			}
@@ -290,7 +290,7 @@ func invokeVariants() []Mutant {
 				x.recode("invalid_request", "missing_parameter")
 			}
 		})},
-		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: strictArguments()},
+		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: refuseUnknownArguments()},
 		{Name: "large-body-413", Why: "1 MiB works or gives 413", Middleware: onInvoke(func(x *exchange) {
 			if len(x.Sent) > 256<<10 {
 				x.Refuse(http.StatusRequestEntityTooLarge, "request_too_large", "The body is longer than 256 KiB.")
@@ -315,8 +315,8 @@ func invokeVariants() []Mutant {
 	}
 }
 
-// strictArguments refuses arguments that the tool's schema does not name.
-func strictArguments() middleware {
+// refuseUnknownArguments refuses arguments that the tool's schema does not name.
+func refuseUnknownArguments() middleware {
 	return onCallBody(func(x *exchange, call map[string]any) {
 		if x.Status != http.StatusOK {
 			return
@@ -347,17 +347,17 @@ func onNestedArguments(change func(v any) any) transport {
 	return onParams(func(params any) any {
 		byName, ok := params.(map[string]any)
 		if !ok {
-			return mapped(params, change)
+			return mapValues(params, change)
 		}
 		for name, v := range byName {
-			byName[name] = mapped(v, change)
+			byName[name] = mapValues(v, change)
 		}
 		return byName
 	})
 }
 
-// onNull changes the responses whose result is null.
-func onNull(change func(x *exchange)) middleware {
+// onNullResult changes the responses whose result is null.
+func onNullResult(change func(x *exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if result, ok := x.Object()["result"]; ok && result == nil && x.Status == http.StatusOK {
 			change(x)
@@ -365,8 +365,8 @@ func onNull(change func(x *exchange)) middleware {
 	})
 }
 
-// onBadOutput changes the refusals of results that do not match their schema.
-func onBadOutput(change func(x *exchange)) middleware {
+// onInvalidResult changes the refusals of results that do not match their schema.
+func onInvalidResult(change func(x *exchange)) middleware {
 	return onInvoke(func(x *exchange) {
 		if x.Status == http.StatusInternalServerError && strings.Contains(x.errorMessage(), "output schema") {
 			change(x)
@@ -374,15 +374,15 @@ func onBadOutput(change func(x *exchange)) middleware {
 	})
 }
 
-func questioned(r rune) rune {
+func questionMark(r rune) rune {
 	if r > 0x7f {
 		return '?'
 	}
 	return r
 }
 
-// numeric converts strings that are numerals to numbers.
-func numeric(v any) any {
+// parseNumerals converts strings that are numerals to numbers.
+func parseNumerals(v any) any {
 	if s, ok := v.(string); ok && s != "" {
 		if n, err := strconv.ParseFloat(s, 64); err == nil {
 			return n
@@ -391,29 +391,29 @@ func numeric(v any) any {
 	return v
 }
 
-// shallow writes values that are nested deeper than levels as JSON text.
-func shallow(v any, levels int) any {
+// deepValuesAsText writes values that are nested deeper than levels as JSON text.
+func deepValuesAsText(v any, levels int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if levels == 0 {
 			return string(encode(v))
 		}
 		for name, member := range v {
-			v[name] = shallow(member, levels-1)
+			v[name] = deepValuesAsText(member, levels-1)
 		}
 	case []any:
 		if levels == 0 {
 			return string(encode(v))
 		}
 		for i, item := range v {
-			v[i] = shallow(item, levels-1)
+			v[i] = deepValuesAsText(item, levels-1)
 		}
 	}
 	return v
 }
 
-// defaultsFilled adds the defaults of the parameters that a call leaves out.
-func defaultsFilled(next http.Handler) http.Handler {
+// fillDefaults adds the defaults of the parameters that a call leaves out.
+func fillDefaults(next http.Handler) http.Handler {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if !toInvoke(r) || !isSmall(r) {
 			return false
@@ -427,7 +427,7 @@ func defaultsFilled(next http.Handler) http.Handler {
 			return false
 		}
 		x := &exchange{Request: r, next: next}
-		described, _ := x.Send(http.MethodGet, sibling(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
+		described, _ := x.Send(http.MethodGet, siblingPath(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
 		input, _ := described["inputSchema"].(map[string]any)
 		properties, _ := input["properties"].(map[string]any)
 		for parameter, schema := range properties {
@@ -441,8 +441,8 @@ func defaultsFilled(next http.Handler) http.Handler {
 	})(next)
 }
 
-// keyedAsList converts an object with the keys 0, 1, … to a list.
-func keyedAsList(v any) any {
+// listFromKeys converts an object with the keys 0, 1, … to a list.
+func listFromKeys(v any) any {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) == 0 {
 		return v
@@ -456,12 +456,12 @@ func keyedAsList(v any) any {
 	return list
 }
 
-// emptyListForObject accepts an empty list for a parameter that must be an object.
-func emptyListForObject(site *siteClient) middleware {
+// acceptEmptyListForObject accepts an empty list for a parameter that must be an object.
+func acceptEmptyListForObject(site *siteClient) middleware {
 	return onCode("invalid_params", func(x *exchange) {
 		arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
 		found := x.violations()
-		if len(found) > 0 && everyOne(func(v violation) bool {
+		if len(found) > 0 && eachViolation(func(v violation) bool {
 			list, ok := arguments[v.Parameter].([]any)
 			return ok && len(list) == 0 && v.Expected == "object"
 		})(found) {

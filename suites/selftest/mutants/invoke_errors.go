@@ -27,13 +27,13 @@ func invokeErrorMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
 			}
 		})},
-		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: lookingUp(toInvoke, strings.EqualFold)},
+		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
 		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
-			Middleware: lookingUp(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
 		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke looks the tool up on the site, not in the catalog",
-			SiteMiddleware: runsHidden},
+			SiteMiddleware: runHiddenMethods},
 		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "a name that is not listed is used as a method id", Claims: "naming-underscore",
-			Options: underscoring, SiteMiddleware: runsHidden},
+			Options: useUnderscores, SiteMiddleware: runHiddenMethods},
 		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
 			return onInvoke(func(x *exchange) {
 				authorization := x.Request.Header.Get("Authorization")
@@ -42,7 +42,7 @@ func invokeErrorMutants() []Mutant {
 				}
 			})
 		}},
-		{Name: "hidden-method-403", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, SiteMiddleware: onKnown(toInvoke, basicAuth("admin"), func(x *exchange) {
+		{Name: "hidden-method-403", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.invoked()))
 		})},
 		{Name: "failure-200", Breaks: Clauses("invoke/execution-error-500", "errors/status-agrees"), Origin: Peer, Middleware: onFailure(func(x *exchange) { x.Status = http.StatusOK })},
@@ -93,14 +93,14 @@ func invokeErrorMutants() []Mutant {
 				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
 			}
 		})},
-		leaking("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
+		leakException("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
 			object := x.Object()
 			if e, ok := object["error"].(map[string]any); ok {
 				e["data"] = map[string]any{"jsonrpc_code": -32603, "jsonrpc_data": text}
 				x.Body = encode(object)
 			}
 		}),
-		leaking("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+		leakException("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
 			x.Header.Set("X-Debug-Exception", strconv.QuoteToASCII(text))
 		}),
 		{Name: "falsy-results-with-500", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
@@ -109,23 +109,23 @@ func invokeErrorMutants() []Mutant {
 			}
 		})},
 		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return again(r, next, func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode >= 500 })
+			return resendCall(r, next, func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode >= 500 })
 		})},
 		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return again(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
+			return resendCall(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
 		})},
 		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return again(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
+			return resendCall(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
 		})},
 		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "calls with readOnlyHint are sent again although it is only a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			reads := onlyReads(r)
-			return again(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
+			reads := isReadOnlyCall(r)
+			return resendCall(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
 		})},
 		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-			return again(r, next, func(*http.Response, error) bool { return isCall(r) })
+			return resendCall(r, next, func(*http.Response, error) bool { return isCall(r) })
 		})},
-		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Middleware: cachedResponses(http.StatusOK)},
-		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: cachedResponses(http.StatusInternalServerError)},
+		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Middleware: repeatResponse(http.StatusOK)},
+		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: repeatResponse(http.StatusInternalServerError)},
 		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusOK {
 				x.Header.Set("Cache-Control", "public, max-age=60")
@@ -161,8 +161,8 @@ func onErrorData(change func(data map[string]any)) middleware {
 	})
 }
 
-// leaking is a mutant that shows callers the text of an exception on the site, which the bridge keeps to itself.
-func leaking(name, why string, broken []string, show func(x *exchange, text string)) Mutant {
+// leakException is a mutant that shows callers the text of an exception on the site, which the bridge keeps to itself.
+func leakException(name, why string, broken []string, show func(x *exchange, text string)) Mutant {
 	thrown := newMemory[string]()
 	return Mutant{Name: name, Why: why, Breaks: broken, Origin: Module,
 		Transport: onReplyError(func(e map[string]any) {
@@ -177,8 +177,8 @@ func leaking(name, why string, broken []string, show func(x *exchange, text stri
 		})}
 }
 
-// onlyReads reports whether a call is of a method that the default site annotates with readOnlyHint.
-func onlyReads(r *http.Request) bool {
+// isReadOnlyCall reports whether a call is of a method that the default site annotates with readOnlyHint.
+func isReadOnlyCall(r *http.Request) bool {
 	body := readBody(r)
 	setBody(r, body)
 	id, _ := decode(body)["method"].(string)
@@ -190,21 +190,21 @@ func onlyReads(r *http.Request) bool {
 	return ok && m.MCP != nil && decode(m.MCP.Annotations)["readOnlyHint"] == true
 }
 
-// repeated is an invoke with its response.
-type repeated struct{ who, call, response string }
+// recordedCall is an invoke with its response.
+type recordedCall struct{ who, call, response string }
 
-// cachedResponses repeats a response with the status if the same caller sends the same invoke again at once.
-func cachedResponses(status int) middleware {
-	last := newMemory[repeated]()
+// repeatResponse repeats a response with the status if the same caller sends the same invoke again at once.
+func repeatResponse(status int) middleware {
+	last := newMemory[recordedCall]()
 	return func(next http.Handler) http.Handler {
 		keep := onInvoke(func(x *exchange) {
 			if x.Status == status {
-				last.put("", repeated{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
+				last.put("", recordedCall{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
 			}
 		})(next)
 		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 			kept, _ := last.get("")
-			last.put("", repeated{})
+			last.put("", recordedCall{})
 			if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
 				return false
 			}
@@ -222,8 +222,8 @@ func cachedResponses(status int) middleware {
 	}
 }
 
-// runsHidden runs methods that the site has and the catalog lacks.
-func runsHidden(site *siteClient) middleware {
+// runHiddenMethods runs methods that the site has and the catalog lacks.
+func runHiddenMethods(site *siteClient) middleware {
 	return onInvoke(func(x *exchange) {
 		authorization := x.Request.Header.Get("Authorization")
 		if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {

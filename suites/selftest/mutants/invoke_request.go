@@ -118,16 +118,16 @@ func invokeRequestMutants() []Mutant {
 			}
 		})},
 		{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module,
-			Why: "the site's refusal is reported as a failure", SiteMiddleware: unchecked(func([]violation) bool { return true })},
-		{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("type"))},
-		{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("enum"))},
-		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: unchecked(breaks("format"))},
-		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("pattern"))},
-		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("minimum", "maximum"))},
+			Why: "the site's refusal is reported as a failure", SiteMiddleware: skipValidation(func([]violation) bool { return true })},
+		{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("type"))},
+		{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("enum"))},
+		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: skipValidation(onlyKeywords("format"))},
+		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("pattern"))},
+		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minimum", "maximum"))},
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
 		{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Received == "nothing" }))},
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" }))},
 		{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
 			if len(x.violations()) > 0 {
 				x.Status = http.StatusUnprocessableEntity
@@ -164,12 +164,12 @@ func invokeRequestMutants() []Mutant {
 		})},
 		{Name: "invalid-arguments-without-received", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
 			if data, ok := e["data"].(map[string]any); ok && len(x.violations()) > 0 {
-				walk(data, without("received"))
+				walkObjects(data, without("received"))
 			}
 		})},
-		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: asPost(http.MethodGet)},
-		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: asPost(http.MethodPut)},
-		{Name: "patch-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: asPost(http.MethodPatch)},
+		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},
+		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPut)},
+		{Name: "patch-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPatch)},
 		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvoke(func(x *exchange) {
@@ -198,70 +198,70 @@ func invokeRequestMutants() []Mutant {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "Maximum stack depth exceeded")
 			}
 		})},
-		{Name: "huge-body-spoils-the-next", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Why: "after 64 MiB the next request gets 503", Middleware: spoiledByHuge()},
+		{Name: "huge-body-spoils-the-next", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Why: "after 64 MiB the next request gets 503", Middleware: failAfterHugeBody()},
 		{Name: "duplicate-members-last-wins", Breaks: Clauses("invoke/duplicate-members"), Origin: Module, Middleware: onBody(func(body []byte) []byte {
 			if object := decode(body); object != nil && json.Valid(body) && bytes.Count(body, []byte(`"arguments"`))+bytes.Count(body, []byte(`"name"`)) > 2 {
 				return encode(object)
 			}
 			return body
 		})},
-		{Name: "steps-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "multipleOf was forgotten", SiteMiddleware: unchecked(breaks("multipleOf"))},
-		{Name: "unique-items-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("uniqueItems"))},
-		{Name: "list-length-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("maxItems", "minItems"))},
-		{Name: "member-count-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("minProperties", "maxProperties"))},
-		{Name: "constants-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(breaks("const"))},
-		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: unchecked(everyOne(func(v violation) bool {
+		{Name: "steps-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "multipleOf was forgotten", SiteMiddleware: skipValidation(onlyKeywords("multipleOf"))},
+		{Name: "unique-items-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("uniqueItems"))},
+		{Name: "list-length-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("maxItems", "minItems"))},
+		{Name: "member-count-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minProperties", "maxProperties"))},
+		{Name: "constants-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("const"))},
+		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
 		}))},
 		{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "it supports only exclusiveMinimum: true of Draft 4",
-			SiteMiddleware: unchecked(breaks("exclusiveMinimum", "exclusiveMaximum"))},
+			SiteMiddleware: skipValidation(onlyKeywords("exclusiveMinimum", "exclusiveMaximum"))},
 		{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "the first integer above the maximum is accepted",
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Keyword == "maximum" && outBy(v) <= 1 }))},
-		{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: unchecked(everyOne(func(v violation) bool {
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "maximum" && excess(v) <= 1 }))},
+		{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			most, ok := strings.CutSuffix(strings.TrimPrefix(v.Expected, "at most "), " characters")
 			n, err := strconv.Atoi(most)
-			return ok && err == nil && len([]rune(textOf(v))) == n+1
+			return ok && err == nil && len([]rune(reportedString(v))) == n+1
 		}))},
 		{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the text after the match is not checked",
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool {
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				begin, err := regexp.Compile(strings.TrimSuffix(strings.TrimPrefix(v.Expected, "a string that matches "), "$"))
-				return v.Keyword == "pattern" && err == nil && begin.MatchString(textOf(v))
+				return v.Keyword == "pattern" && err == nil && begin.MatchString(reportedString(v))
 			}))},
 		{Name: "enums-regardless-of-case", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool {
-				return v.Keyword == "enum" && textOf(v) != "" && strings.Contains(v.Expected, strings.ToLower(textOf(v)))
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				return v.Keyword == "enum" && reportedString(v) != "" && strings.Contains(v.Expected, strings.ToLower(reportedString(v)))
 			}))},
-		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: unchecked(everyOne(func(v violation) bool {
+		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 			return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
 		}))},
 		{Name: "three-levels-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return strings.Count(v.Parameter, ".") > 3 }))},
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Count(v.Parameter, ".") > 3 }))},
 		{Name: "nested-required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Received == "nothing" && strings.Contains(v.Parameter, ".") }))},
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" && strings.Contains(v.Parameter, ".") }))},
 		{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool { return v.Expected == "no such member" }))},
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Expected == "no such member" }))},
 		{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
-			SiteMiddleware: unchecked(everyOne(func(v violation) bool {
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
 				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
 			}))},
 		{Name: "maximum-exclusive", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "the largest allowed value is refused",
-			Middleware: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["limit"])) == "100" })},
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return string(encode(arguments["limit"])) == "100" })},
 		{Name: "length-in-utf16-units", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "JavaScript counts UTF-16 code units",
-			Middleware: refusingArguments(func(arguments map[string]any) bool {
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
 				code, _ := arguments["code"].(string)
-				return len([]rune(code)) <= 8 && units(code) > 8
+				return len([]rune(code)) <= 8 && utf16Length(code) > 8
 			})},
 		{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
-			Middleware: refusingArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
 		{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "only the first of several allowed types is accepted",
-			Middleware: refusingArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
 		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",
-			Middleware: refusingArguments(func(arguments map[string]any) bool {
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
 				part, ok := arguments["part"].(string)
 				return ok && len(part) != len("0-0")
 			})},
 		{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest allowed list is refused",
-			Middleware: refusingArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
+			Middleware: refuseArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
 		{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "members that the schema does not name are removed from open objects",
 			Transport: onParams(func(params any) any {
 				arguments, _ := params.(map[string]any)
@@ -291,7 +291,7 @@ func invokeRequestMutants() []Mutant {
 			})},
 		{Name: "nested-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "only the type of the result itself is checked",
 			SiteMiddleware: func(site *siteClient) middleware {
-				return onBadOutput(func(x *exchange) {
+				return onInvalidResult(func(x *exchange) {
 					if x.invoked() == "result.record" {
 						site.run(x, x.Request.Header.Get("Authorization"))
 					}
@@ -307,8 +307,8 @@ func invokeRequestMutants() []Mutant {
 	}
 }
 
-// textOf returns the string that a violation reports; "" if it reports none or a long one.
-func textOf(v violation) string {
+// reportedString returns the string that a violation reports; "" if it reports none or a long one.
+func reportedString(v violation) string {
 	text, ok := strings.CutPrefix(v.Received, "string ")
 	if !ok {
 		return ""
@@ -320,8 +320,8 @@ func textOf(v violation) string {
 	return plain
 }
 
-// outBy returns by how much a number exceeds the maximum.
-func outBy(v violation) float64 {
+// excess returns by how much a number exceeds the maximum.
+func excess(v violation) float64 {
 	got, err := strconv.ParseFloat(strings.TrimPrefix(v.Received, "number "), 64)
 	if err != nil {
 		return 0
@@ -333,8 +333,8 @@ func outBy(v violation) float64 {
 	return got - most
 }
 
-// units returns the length of a text in UTF-16 code units.
-func units(s string) int {
+// utf16Length returns the length of a text in UTF-16 code units.
+func utf16Length(s string) int {
 	n := 0
 	for _, r := range s {
 		if n++; r > 0xffff {
@@ -344,8 +344,8 @@ func units(s string) int {
 	return n
 }
 
-// refusingArguments refuses invokes by their arguments before the bridge receives them.
-func refusingArguments(refused func(arguments map[string]any) bool) middleware {
+// refuseArguments refuses invokes by their arguments before the bridge receives them.
+func refuseArguments(refused func(arguments map[string]any) bool) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !toInvoke(r) || !isSmall(r) {
 			return false
@@ -390,13 +390,13 @@ func onCallObject(change func(call map[string]any)) func([]byte) []byte {
 // violation is one error that the reference found in arguments, as the data of its refusal reports it.
 type violation struct{ Parameter, Expected, Received, Keyword string }
 
-// breaks returns a test whether all violations are of one of the keywords.
-func breaks(keywords ...string) func([]violation) bool {
-	return everyOne(func(v violation) bool { return slices.Contains(keywords, v.Keyword) })
+// onlyKeywords returns a test whether all violations are of one of the keywords.
+func onlyKeywords(keywords ...string) func([]violation) bool {
+	return eachViolation(func(v violation) bool { return slices.Contains(keywords, v.Keyword) })
 }
 
-// everyOne returns a test whether each violation passes a test.
-func everyOne(test func(violation) bool) func([]violation) bool {
+// eachViolation returns a test whether each violation passes a test.
+func eachViolation(test func(violation) bool) func([]violation) bool {
 	return func(found []violation) bool {
 		return !slices.ContainsFunc(found, func(v violation) bool { return !test(v) })
 	}
@@ -421,9 +421,9 @@ func (x *exchange) violations() []violation {
 	return found
 }
 
-// unchecked sends arguments to the site although the bridge refused them, if all violations are overlooked. The site
+// skipValidation sends arguments to the site although the bridge refused them, if all violations are overlooked. The site
 // refuses them with an error of its own, which becomes a failure.
-func unchecked(overlooked func([]violation) bool) func(*siteClient) middleware {
+func skipValidation(overlooked func([]violation) bool) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onCode("invalid_params", func(x *exchange) {
 			if found := x.violations(); len(found) > 0 && overlooked(found) {
@@ -433,8 +433,8 @@ func unchecked(overlooked func([]violation) bool) func(*siteClient) middleware {
 	}
 }
 
-// asPost handles another HTTP method on invoke as POST.
-func asPost(method string) middleware {
+// methodAsPost handles another HTTP method on invoke as POST.
+func methodAsPost(method string) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if toInvoke(r) && r.Method == method && r.ContentLength != 0 {
 			r.Method = http.MethodPost
@@ -444,8 +444,8 @@ func asPost(method string) middleware {
 	})
 }
 
-// spoiledByHuge refuses the request that follows one with a body of more than 32 MiB or of unknown length.
-func spoiledByHuge() middleware {
+// failAfterHugeBody refuses the request that follows one with a body of more than 32 MiB or of unknown length.
+func failAfterHugeBody() middleware {
 	var spoiled atomic.Bool
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {

@@ -172,7 +172,7 @@ func listMutants() []Mutant {
 				}
 				return false
 			})},
-		{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Imagined, Middleware: cursorWorksOnce()},
+		{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Imagined, Middleware: singleUseCursors()},
 		{Name: "cursor-past-end-wraps", Breaks: Clauses("list/cursor-past-end"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				if len(p.Tools) == 0 && offset(p.Cursor) > 0 {
@@ -226,9 +226,9 @@ func listMutants() []Mutant {
 					attributes["mcpTool"] = map[string]any{}
 				}
 			})},
-		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a removed tool shifts all tools after it", Middleware: relisted(func(tool, tool) int { return 0 })},
-		{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), MayFail: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Middleware: cursorKeepsTools()},
-		{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Middleware: lastRunFirst()},
+		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a removed tool shifts all tools after it", Middleware: resortList(func(tool, tool) int { return 0 })},
+		{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), MayFail: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Middleware: cachePagesByCursor()},
+		{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Middleware: sortByLastRun()},
 		{Name: "list-text-html-for-admins", Breaks: Clauses("list/answers-json"), Origin: Imagined,
 			Middleware: onList(func(p *page) {
 				if caller(p.Request) == "admin" {
@@ -253,7 +253,7 @@ func listMutants() []Mutant {
 					p.Object["nextCursor"] = ""
 				}
 			})},
-		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is handled as a failed one", Transport: emptyNotBelieved()},
+		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is handled as a failed one", Transport: keepToolsWhenEmpty()},
 		{Name: "cursor-invalid-utf8-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
 			Middleware: onResponse(toList, func(x *exchange) {
 				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); !utf8.Valid(raw) {
@@ -287,16 +287,16 @@ func listVariants() []Mutant {
 				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
 			}
 		})},
-		{Name: "sorted-by-name", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
-		{Name: "sorted-by-title-backwards", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: relisted(func(a, b tool) int {
+		{Name: "sorted-by-name", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: resortList(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
+		{Name: "sorted-by-title-backwards", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: resortList(func(a, b tool) int {
 			return cmp.Or(-cmp.Compare(fmt.Sprint(a["title"]), fmt.Sprint(b["title"])), cmp.Compare(a["name"].(string), b["name"].(string)))
 		})},
 	}
 }
 
-// recursored translates cursors to another form and back; to and from receive the request, too. from returns "!" for a
+// translateCursors translates cursors to another form and back; to and from receive the request, too. from returns "!" for a
 // cursor that is invalid.
-func recursored(to, from func(r *http.Request, cursor string) string) middleware {
+func translateCursors(to, from func(r *http.Request, cursor string) string) middleware {
 	rewrite := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if c := r.URL.Query().Get("cursor"); toList(r) && c != "" {
@@ -327,7 +327,7 @@ func opaqueCursors(bound bool) middleware {
 		}
 		return "page-" + strconv.FormatUint(sum, 36)
 	}
-	return recursored(
+	return translateCursors(
 		func(r *http.Request, cursor string) string {
 			w := word(r, cursor)
 			known.put(w, cursor)
@@ -343,7 +343,7 @@ func opaqueCursors(bound bool) middleware {
 
 // prefixedCursors start with characters that must be percent-encoded.
 func prefixedCursors(prefix string) middleware {
-	return recursored(
+	return translateCursors(
 		func(_ *http.Request, cursor string) string { return prefix + cursor },
 		func(_ *http.Request, given string) string {
 			if cursor, ok := strings.CutPrefix(given, prefix); ok {
@@ -362,8 +362,8 @@ func onBadCursor(change func(x *exchange)) middleware {
 	})
 }
 
-// lastRunFirst moves the tool that ran last to the start of its page.
-func lastRunFirst() middleware {
+// sortByLastRun moves the tool that ran last to the start of its page.
+func sortByLastRun() middleware {
 	var mu sync.Mutex
 	var last string
 	lists, invokes := onList(func(p *page) {
@@ -408,8 +408,8 @@ func hexCursors(next http.Handler) http.Handler {
 	})
 }
 
-// cursorWorksOnce refuses a cursor that the caller used before.
-func cursorWorksOnce() middleware {
+// singleUseCursors refuses a cursor that the caller used before.
+func singleUseCursors() middleware {
 	used := newSet()
 	return onResponse(toList, func(x *exchange) {
 		c := x.Request.URL.Query().Get("cursor")
@@ -440,8 +440,8 @@ func leakyCursors(next http.Handler) http.Handler {
 	})
 }
 
-// cursorKeepsTools stores the page that a cursor leads to and sends it to every caller that uses the cursor.
-func cursorKeepsTools() middleware {
+// cachePagesByCursor stores the page that a cursor leads to and sends it to every caller that uses the cursor.
+func cachePagesByCursor() middleware {
 	pages := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {
 		c := x.Request.URL.Query().Get("cursor")
@@ -455,8 +455,8 @@ func cursorKeepsTools() middleware {
 	})
 }
 
-// emptyNotBelieved keeps the methods that the site showed a caller before if it now shows no tool.
-func emptyNotBelieved() transport {
+// keepToolsWhenEmpty keeps the methods that the site showed a caller before if it now shows no tool.
+func keepToolsWhenEmpty() transport {
 	last := newMemory[[]any]()
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		who := r.Header.Get("Authorization")

@@ -12,8 +12,8 @@ import (
 // loadMutants fail only when many calls are under way.
 func loadMutants() []Mutant {
 	return []Mutant{
-		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mixedUp()},
-		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: sharedCalls()},
+		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mismatchResponses()},
+		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: coalesceCalls()},
 		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
 			Transport: func(next http.RoundTripper) http.RoundTripper {
 				var line sync.Mutex
@@ -38,12 +38,12 @@ func loadMutants() []Mutant {
 // loadVariants refuse a part of the calls under load, as the contract allows.
 func loadVariants() []Mutant {
 	return []Mutant{
-		{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Middleware: overloaded(40, 5)},
+		{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Middleware: refuseUnderLoad(40, 5)},
 	}
 }
 
-// overloaded refuses every nth request that arrives while more than busy requests are under way.
-func overloaded(busy, nth int64) middleware {
+// refuseUnderLoad refuses every nth request that arrives while more than busy requests are under way.
+func refuseUnderLoad(busy, nth int64) middleware {
 	var under, crowded atomic.Int64
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,8 +62,8 @@ func overloaded(busy, nth int64) middleware {
 	}
 }
 
-// sharedCalls runs a caller's equal concurrent calls once.
-func sharedCalls() middleware {
+// coalesceCalls runs a caller's equal concurrent calls once.
+func coalesceCalls() middleware {
 	type flight struct {
 		landed   chan struct{}
 		response *exchange
@@ -99,8 +99,8 @@ func sharedCalls() middleware {
 	}
 }
 
-// mixedUp sends a caller the response to another caller when many invoke concurrently.
-func mixedUp() middleware {
+// mismatchResponses sends a caller the response to another caller when many invoke concurrently.
+func mismatchResponses() middleware {
 	var busy atomic.Int64
 	var last atomic.Pointer[[]byte]
 	return func(next http.Handler) http.Handler {

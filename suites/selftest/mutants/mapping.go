@@ -22,23 +22,23 @@ import (
 func mappingMutants() []Mutant {
 	return []Mutant{
 		{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "translate/entity-reference", "translate/text-formatted", "translate/required-default"), Origin: Imagined,
-			Why: "underscores become hyphens; both spellings are accepted", Middleware: renamed(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
+			Why: "underscores become hyphens; both spellings are accepted", Middleware: renameTools(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
 		{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
-			Why: "some clients need it, but the bridge does not claim it", Middleware: renamed(taxonomyTo("taxonomy_"))},
+			Why: "some clients need it, but the bridge does not claim it", Middleware: renameTools(renameTaxonomy("taxonomy_"))},
 		{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
-			Middleware: renamed(taxonomyTo("taxonomy/"))},
+			Middleware: renameTools(renameTaxonomy("taxonomy/"))},
 		{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
-			Middleware: renamed(taxonomyTo("Taxonomy: "))},
+			Middleware: renameTools(renameTaxonomy("Taxonomy: "))},
 		{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
-			Claims: "naming-underscore", Options: underscoring,
-			Middleware: renamed(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
+			Claims: "naming-underscore", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
 		{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a method listed earlier takes over the name of an existing tool",
-			Claims: "naming-underscore", Options: underscoring, Transport: swappedByOrder("id.a.b_c", "id.a_b.c")},
+			Claims: "naming-underscore", Options: useUnderscores, Transport: swapByOrder("id.a.b_c", "id.a_b.c")},
 		{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
-			Claims: "naming-underscore", Why: "all names except a few; both spellings are accepted", Options: underscoring,
-			Middleware: renamed(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
+			Claims: "naming-underscore", Why: "all names except a few; both spellings are accepted", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
 		{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored", "describe/answers-tool"), Origin: Imagined, Claims: "naming-underscore",
-			Why: "describe accepts the id only", Options: underscoring, Middleware: onResponse(toDescribe, func(x *exchange) {
+			Why: "describe accepts the id only", Options: useUnderscores, Middleware: onResponse(toDescribe, func(x *exchange) {
 				if strings.HasPrefix(x.described(), "id_") && x.Status == http.StatusOK {
 					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
 				}
@@ -146,7 +146,7 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "output-schema-items-lost", Breaks: Clauses("mapping/output-schema"), Origin: Imagined,
-			Middleware: onTool(func(t tool) { walk(t["outputSchema"], func(s map[string]any) { delete(s, "items") }) })},
+			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], func(s map[string]any) { delete(s, "items") }) })},
 		{Name: "input-type-missing", Breaks: Clauses("mapping/input-object"), Origin: Peer,
 			Middleware: onInput(func(s map[string]any) { delete(s, "type") })},
 		{Name: "input-schema-empty-without-parameters", Breaks: Clauses("mapping/input-object"), Origin: Peer,
@@ -164,9 +164,9 @@ func mappingMutants() []Mutant {
 				}
 			})},
 		{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "schema/input-valid"), Origin: Module,
-			Middleware: onProperty(func(p map[string]any) { walk(p, emptyAsList) })},
+			Middleware: onProperty(func(p map[string]any) { walkObjects(p, emptyAsList) })},
 		{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "schema/output-valid"), Origin: Module,
-			Middleware: onTool(func(t tool) { walk(t["outputSchema"], emptyAsList) })},
+			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], emptyAsList) })},
 		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional parameter is lost",
 			Middleware: onTool(func(t tool) {
 				schema, _ := t["inputSchema"].(map[string]any)
@@ -185,7 +185,7 @@ func mappingMutants() []Mutant {
 		{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
 		{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete", "translate/text-formatted", "translate/file", "translate/custom-type"), Origin: Imagined,
 			Middleware: onProperty(func(p map[string]any) {
-				if p["additionalProperties"] == nil && !fromFactory(p) {
+				if p["additionalProperties"] == nil && !isFactorySchema(p) {
 					delete(p, "properties")
 				}
 			})},
@@ -201,7 +201,7 @@ func mappingMutants() []Mutant {
 		{Name: "default-through-float64", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
 			Middleware: onProperty(func(p map[string]any) {
 				if v, ok := p["default"]; ok {
-					p["default"] = rounded(v)
+					p["default"] = roundToFloat64(v)
 				}
 			})},
 		{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description", "translate/required-default"), Origin: Peer, Middleware: onProperty(without("description"))},
@@ -273,7 +273,7 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "by-position-required-numbers", Breaks: Clauses("mapping/by-position", "schema/input-valid"), Origin: Imagined,
 			Middleware: onPositional(func(schema, _ map[string]any) {
-				schema["required"] = mapped(required(schema), func(v any) any {
+				schema["required"] = mapValues(required(schema), func(v any) any {
 					if n, err := strconv.Atoi(fmt.Sprint(v)); err == nil {
 						return n
 					}
@@ -301,7 +301,7 @@ func mappingMutants() []Mutant {
 // mappingVariants write the same tools in another form.
 func mappingVariants() []Mutant {
 	return []Mutant{
-		{Name: "naming-underscore", Why: "names of letters, digits, _ and - alone", Claims: "naming-underscore", Options: underscoring},
+		{Name: "naming-underscore", Why: "names of letters, digits, _ and - alone", Claims: "naming-underscore", Options: useUnderscores},
 		{Name: "properties-left-out", Why: "a method without parameters may leave properties out", Middleware: onInput(func(s map[string]any) {
 			if p, ok := s["properties"].(map[string]any); ok && len(p) == 0 {
 				delete(s, "properties")
@@ -321,8 +321,8 @@ func mappingVariants() []Mutant {
 				t["annotations"] = map[string]any{}
 			}
 		})},
-		{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", MayFail: Clauses("list/description-not-empty"), Middleware: withoutUsage(func(t tool) { t["description"] = "" })},
-		{Name: "no-usage-other-words", Why: "the contract leaves open what replaces an empty usage", Middleware: withoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
+		{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", MayFail: Clauses("list/description-not-empty"), Middleware: onToolWithoutUsage(func(t tool) { t["description"] = "" })},
+		{Name: "no-usage-other-words", Why: "the contract leaves open what replaces an empty usage", Middleware: onToolWithoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
 		{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Transport: onDiscovery(func(index map[string]any) {
 			methods, _ := index["data"].([]any)
 			index["data"] = slices.DeleteFunc(methods, func(m any) bool {
@@ -334,8 +334,8 @@ func mappingVariants() []Mutant {
 	}
 }
 
-// withoutUsage changes the tools whose method has no usage, recognised by the reference's fallback.
-func withoutUsage(change func(t tool)) middleware {
+// onToolWithoutUsage changes the tools whose method has no usage, recognised by the reference's fallback.
+func onToolWithoutUsage(change func(t tool)) middleware {
 	return onTool(func(t tool) {
 		if d := t["description"]; d == "" || d == t["name"] || d == t["title"] {
 			change(t)
@@ -343,18 +343,18 @@ func withoutUsage(change func(t tool)) middleware {
 	})
 }
 
-// renamed shows every tool under another name and accepts that name beside the right one.
-func renamed(to func(id string) string) middleware {
+// renameTools shows every tool under another name and accepts that name beside the right one.
+func renameTools(to func(id string) string) middleware {
 	rename := onTool(func(t tool) {
 		if id, ok := t["name"].(string); ok {
 			t["name"] = to(id)
 		}
 	})
-	return func(next http.Handler) http.Handler { return rename(alias(to)(next)) }
+	return func(next http.Handler) http.Handler { return rename(acceptAlias(to)(next)) }
 }
 
-// alias accepts another name of every tool beside the right one.
-func alias(to func(id string) string) middleware {
+// acceptAlias accepts another name of every tool beside the right one.
+func acceptAlias(to func(id string) string) middleware {
 	ids := newMemory[string]()
 	known := func(x *exchange, name string) string {
 		if _, ok := ids.get(name); !ok {
@@ -390,12 +390,12 @@ func alias(to func(id string) string) middleware {
 	}
 }
 
-// taxonomyTo renames only the tools of one module, so that the other tools keep the other clauses.
-func taxonomyTo(prefix string) func(string) string {
+// renameTaxonomy renames only the tools of one module, so that the other tools keep the other clauses.
+func renameTaxonomy(prefix string) func(string) string {
 	return func(id string) string { return strings.Replace(id, "taxonomy.", prefix, 1) }
 }
 
-func underscoring(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
+func useUnderscores(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
 
 func onDescription(change func(string) string) middleware {
 	return onTool(func(t tool) {
@@ -428,14 +428,14 @@ func required(schema map[string]any) []any {
 // onFactory changes the schemas that a parameter factory made.
 func onFactory(change func(property map[string]any)) middleware {
 	return onProperty(func(p map[string]any) {
-		if fromFactory(p) {
+		if isFactorySchema(p) {
 			change(p)
 		}
 	})
 }
 
-// fromFactory recognises the schemas of the pagination and entity factories by their members.
-func fromFactory(schema map[string]any) bool {
+// isFactorySchema recognises the schemas of the pagination and entity factories by their members.
+func isFactorySchema(schema map[string]any) bool {
 	inner, _ := schema["properties"].(map[string]any)
 	return inner["offset"] != nil && inner["limit"] != nil || inner["uuid"] != nil && inner["type"] != nil
 }
@@ -461,8 +461,8 @@ func firstLanguage() transport {
 	})
 }
 
-// swappedByOrder swaps two methods while the site lists the other one first.
-func swappedByOrder(one, other string) transport {
+// swapByOrder swaps two methods while the site lists the other one first.
+func swapByOrder(one, other string) transport {
 	return func(next http.RoundTripper) http.RoundTripper {
 		var swapped atomic.Bool
 		swap := func(entry map[string]any, member string) {

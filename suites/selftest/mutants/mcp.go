@@ -39,7 +39,7 @@ func mcpMutants() []Mutant {
 			})},
 		{Name: "mcp-id-zero-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
-				if fmtNumber(m.Response["id"]) == "0" {
+				if numberText(m.Response["id"]) == "0" {
 					m.Response["id"] = nil
 				}
 			})},
@@ -181,7 +181,7 @@ func mcpMutants() []Mutant {
 					x.Status = http.StatusBadRequest
 				}
 			})},
-		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: lending(everything)},
+		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: actAsSessionOwner(allRequests)},
 		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
 			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Method == http.MethodDelete {
@@ -258,17 +258,17 @@ func mcpMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-chats-on-stdout", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
-			Stdout: func(w io.Writer) io.Writer { return chatty{w} }},
+			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w} }},
 		{Name: "mcp-stdio-answers-notifications", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
 			Stdout: func(w io.Writer) io.Writer {
-				return rewriting{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}
+				return stdoutReplacer{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}
 			}},
 		{Name: "mcp-stdio-ids-as-text", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"id":2,`, `"id":"2",`} }},
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"id":2,`, `"id":"2",`} }},
 		{Name: "mcp-stdio-nameless", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"serverInfo":`, `"server":`} }},
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"serverInfo":`, `"server":`} }},
 		{Name: "mcp-stdio-forgets-errors", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"error":`, `"result":`} }},
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"error":`, `"result":`} }},
 		{Name: "mcp-description-null", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) { t["title"] = nil })},
 		{Name: "mcp-annotations-list", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Module,
@@ -302,12 +302,12 @@ func mcpMutants() []Mutant {
 				return append([]byte(hasty), event...)
 			})},
 		{Name: "mcp-listen-promises-nothing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
-			Middleware: onStream(replacing(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
+			Middleware: onStream(replaceInEvent(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
 		{Name: "mcp-listen-subscription-unnamed", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Peer,
 			Why:        "a client with two subscriptions cannot assign the notification and drops it",
-			Middleware: onStream(replacing(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
+			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
 		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
-			Middleware: onStream(replacing(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+			Middleware: onStream(replaceInEvent(`subscriptionId":4711`, `subscriptionId":"4711"`))},
 	}
 }
 
@@ -334,7 +334,7 @@ func mcpVariants() []Mutant {
 				if m.Method != "tools/list" && m.Method != "tools/call" {
 					return
 				}
-				walk(m.Response["result"], func(o map[string]any) {
+				walkObjects(m.Response["result"], func(o map[string]any) {
 					if structured, ok := o["structuredContent"].(map[string]any); ok && len(structured) == 1 && has(structured, "result") {
 						o["structuredContent"] = map[string]any{"value": structured["result"]}
 						text, _ := json.Marshal(o["structuredContent"])
@@ -360,7 +360,7 @@ func mcpVariants() []Mutant {
 				return true
 			})},
 		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
-			Middleware: both(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
+			Middleware: chain(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
 				onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 					if toMCP(r) && r.Method == http.MethodGet {
 						w.WriteHeader(http.StatusMethodNotAllowed)
@@ -368,7 +368,7 @@ func mcpVariants() []Mutant {
 					return toMCP(r) && r.Method == http.MethodGet
 				}))},
 		{Name: "mcp-without-sessions", MCP: true, Why: "sessions are optional for a server in all revisions that have them",
-			Claims: "-mcp-list-changed", Middleware: sessionless()},
+			Claims: "-mcp-list-changed", Middleware: withoutSessions()},
 		{Name: "mcp-strings-as-they-are", MCP: true, Why: "the text of a string result may be the string itself instead of its JSON",
 			Middleware: onCallResult(func(r map[string]any) {
 				if structured, ok := r["structuredContent"].(map[string]any); ok {
@@ -397,7 +397,7 @@ func mcpVariants() []Mutant {
 				}
 				said := "retry: 3000\r\nid: 0\r\ndata:\r\n\r\n: still here\r\n\r\n" +
 					"event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\r\ndata: \"params\":{\"level\":\"info\",\"data\":\"one moment\"}}\r\n\r\nevent: message\r\nid: 1\r\n"
-				for line := range strings.Lines(string(indented(x.Object()))) {
+				for line := range strings.Lines(string(encodeIndented(x.Object()))) {
 					said += "data: " + strings.TrimSuffix(line, "\n") + "\r\n"
 				}
 				x.Body = []byte(said + "\r\n")
@@ -452,13 +452,13 @@ func mcpVariants() []Mutant {
 	}
 }
 
-// both returns one middleware around another.
-func both(outer, inner middleware) middleware {
+// chain returns one middleware around another.
+func chain(outer, inner middleware) middleware {
 	return func(next http.Handler) http.Handler { return outer(inner(next)) }
 }
 
-// sessionless opens an internal session for every request of the revisions with sessions, and gives the client none.
-func sessionless() middleware {
+// withoutSessions opens an internal session for every request of the revisions with sessions, and gives the client none.
+func withoutSessions() middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {

@@ -22,7 +22,7 @@ func mcpCallerMutants() []Mutant {
 			})},
 		{Name: "mcp-id-zero-lost-in-errors", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
 			Middleware: onRPC("", func(m *rpc) {
-				if fmtNumber(m.Response["id"]) == "0" && m.Response["error"] != nil {
+				if numberText(m.Response["id"]) == "0" && m.Response["error"] != nil {
 					m.Response["id"] = nil
 				}
 			})},
@@ -56,7 +56,7 @@ func mcpCallerMutants() []Mutant {
 		{Name: "mcp-all-read-only", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined, Why: "clients run tools marked as harmless without asking the user",
 			Middleware: onMCPTool(func(t tool) { t["annotations"] = map[string]any{"readOnlyHint": true} })},
 		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
-			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = rounded(params["arguments"]) })},
+			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
 		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Mcp-Protocol-Version") <= "2026-07-28" {
@@ -84,9 +84,9 @@ func mcpCallerMutants() []Mutant {
 				return false
 			})},
 		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
-			Middleware: unguarded(http.MethodGet)},
+			Middleware: skipOriginCheck(http.MethodGet)},
 		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "a page on another site ends the sessions of its visitors",
-			Middleware: unguarded(http.MethodDelete)},
+			Middleware: skipOriginCheck(http.MethodDelete)},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
@@ -111,7 +111,7 @@ func mcpCallerMutants() []Mutant {
 				http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
 				return true
 			})},
-		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "refusals of the site are handled like any other failure", Middleware: deniedLikeFailed()},
+		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "refusals of the site are handled like any other failure", Middleware: denialAsResult()},
 		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
 			Middleware: withHeader(func(h http.Header) {
 				if h.Get("Origin") == "null" {
@@ -119,26 +119,26 @@ func mcpCallerMutants() []Mutant {
 				}
 			})},
 		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
-			Middleware: lending(func(r *http.Request) bool {
+			Middleware: actAsSessionOwner(func(r *http.Request) bool {
 				body := readBody(r)
 				setBody(r, body)
 				return decode(body)["method"] == "tools/call"
 			})},
 		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
-			Middleware: lending(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
+			Middleware: actAsSessionOwner(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
 		{Name: "mcp-result-type-missing-on-calls", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
 			Middleware: onRPCResult("tools/call", func(result map[string]any) { delete(result, "resultType") })},
 		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
-			Stdout: func(w io.Writer) io.Writer { return cutLines{w} }},
+			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
 		{Name: "mcp-stdio-failures-as-results", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"isError":true`, `"isError":false`} }},
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"isError":true`, `"isError":false`} }},
 		{Name: "mcp-stdio-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
-			Stdout: func(w io.Writer) io.Writer { return rewriting{w, `"code":-32602`, `"code":-32603`} }},
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"code":-32602`, `"code":-32603`} }},
 	}
 }
 
-// unguarded accepts requests with one HTTP method from any origin.
-func unguarded(method string) middleware {
+// skipOriginCheck accepts requests with one HTTP method from any origin.
+func skipOriginCheck(method string) middleware {
 	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if toMCP(r) && r.Method == method {
 			r.Header.Del("Origin")
@@ -147,8 +147,8 @@ func unguarded(method string) middleware {
 	})
 }
 
-// deniedLikeFailed converts the error for a tool that the caller could run before to a result.
-func deniedLikeFailed() middleware {
+// denialAsResult converts the error for a tool that the caller could run before to a result.
+func denialAsResult() middleware {
 	ran := newMemory[bool]()
 	return onRPC("tools/call", func(m *rpc) {
 		key := caller(m.Request) + "\x00" + fmt.Sprint(m.Params["name"])
@@ -177,10 +177,10 @@ func onMCPCall(change func(params map[string]any)) middleware {
 	})
 }
 
-// cutLines drops what a line has beyond 64 KiB.
-type cutLines struct{ io.Writer }
+// lineLimiter drops what a line has beyond 64 KiB.
+type lineLimiter struct{ io.Writer }
 
-func (c cutLines) Write(b []byte) (int, error) {
+func (c lineLimiter) Write(b []byte) (int, error) {
 	const longest = 64 << 10
 	line := b
 	if len(b) > longest {

@@ -28,7 +28,7 @@ func (m *rpc) Result() map[string]any {
 // Code returns the error code of the response; "" without an error.
 func (m *rpc) Code() string {
 	failure, _ := m.Response["error"].(map[string]any)
-	return fmtNumber(failure["code"])
+	return numberText(failure["code"])
 }
 
 // Succeed replaces the response by a result.
@@ -124,8 +124,8 @@ func onStream(change func(event []byte) []byte) middleware {
 	}
 }
 
-// replacing returns a change of events that replaces a text by another one.
-func replacing(old, now string) func(event []byte) []byte {
+// replaceInEvent returns a change of events that replaces a text by another one.
+func replaceInEvent(old, now string) func(event []byte) []byte {
 	return func(event []byte) []byte { return bytes.ReplaceAll(event, []byte(old), []byte(now)) }
 }
 
@@ -143,26 +143,26 @@ func (w *eventWriter) Write(b []byte) (int, error) {
 // Unwrap allows the bridge to flush.
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chatty writes a log line to stdout before each message.
-type chatty struct{ io.Writer }
+// logOnStdout writes a log line to stdout before each message.
+type logOnStdout struct{ io.Writer }
 
-func (c chatty) Write(b []byte) (int, error) {
+func (c logOnStdout) Write(b []byte) (int, error) {
 	_, err := c.Writer.Write(append([]byte("[debug] a message goes out\n"), b...))
 	return len(b), err
 }
 
-// rewriting replaces text on stdout.
-type rewriting struct {
+// stdoutReplacer replaces text on stdout.
+type stdoutReplacer struct {
 	io.Writer
 	old, now string
 }
 
-func (w rewriting) Write(b []byte) (int, error) {
+func (w stdoutReplacer) Write(b []byte) (int, error) {
 	_, err := w.Writer.Write(bytes.ReplaceAll(b, []byte(w.old), []byte(w.now)))
 	return len(b), err
 }
 
-func fmtNumber(v any) string {
+func numberText(v any) string {
 	if v == nil {
 		return ""
 	}

@@ -63,8 +63,8 @@ func (s *set) add(name string) bool {
 	return !seen
 }
 
-// remembered runs what a caller was once allowed to run, even if the site denies it now.
-func remembered() func(*siteClient) middleware {
+// runOnceAllowed runs what a caller was once allowed to run, even if the site denies it now.
+func runOnceAllowed() func(*siteClient) middleware {
 	allowed := newSet()
 	return func(site *siteClient) middleware {
 		return onInvoke(func(x *exchange) {
@@ -81,8 +81,8 @@ func remembered() func(*siteClient) middleware {
 	}
 }
 
-// firstTokenOfUser handles all tokens of a user like the first one received.
-func firstTokenOfUser(matches func(*http.Request) bool) func(*siteClient) middleware {
+// useFirstToken handles all tokens of a user like the first one received.
+func useFirstToken(matches func(*http.Request) bool) func(*siteClient) middleware {
 	tokens := newMemory[string]()
 	return func(site *siteClient) middleware {
 		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -127,8 +127,8 @@ func sharedClient() transport {
 	})
 }
 
-// shared sends every caller the first good response to a request.
-func shared(matches func(*http.Request) bool, key func(*http.Request) string) middleware {
+// shareFirstResponse sends every caller the first good response to a request.
+func shareFirstResponse(matches func(*http.Request) bool, key func(*http.Request) string) middleware {
 	responses := newMemory[*exchange]()
 	return onResponse(matches, func(x *exchange) {
 		if x.Method != http.MethodGet {
@@ -146,8 +146,8 @@ func shared(matches func(*http.Request) bool, key func(*http.Request) string) mi
 	})
 }
 
-// crossed sends a caller the last response to another caller while at least busy requests are under way.
-func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exchange) bool) middleware {
+// swapUnderLoad sends a caller the last response to another caller while at least busy requests are under way.
+func swapUnderLoad(matches func(*http.Request) bool, busy int64, concerns func(x *exchange) bool) middleware {
 	var (
 		under atomic.Int64
 		mu    sync.Mutex
@@ -174,8 +174,8 @@ func crossed(matches func(*http.Request) bool, busy int64, concerns func(x *exch
 	}
 }
 
-// rememberedByName repeats the responses to a user for every caller with the same user name, whatever the password.
-func rememberedByName() middleware {
+// shareByUserName repeats the responses to a user for every caller with the same user name, whatever the password.
+func shareByUserName() middleware {
 	responses := newMemory[[]byte]()
 	return onResponse(toDescribe, func(x *exchange) {
 		who := caller(x.Request)
@@ -200,14 +200,14 @@ type firstCaller struct {
 	value string
 }
 
-func rememberConnection(s *http.Server) {
+func storeFirstCaller(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, &firstCaller{})
 	}
 }
 
-// firstOfConnection handles a request as one of the first caller of the connection while at least busy requests are under way.
-func firstOfConnection(busy int64) middleware {
+// useFirstCaller handles a request as one of the first caller of the connection while at least busy requests are under way.
+func useFirstCaller(busy int64) middleware {
 	var under atomic.Int64
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -224,8 +224,8 @@ func firstOfConnection(busy int64) middleware {
 	}
 }
 
-// lending handles requests of a session that concerns selects with the credentials of the caller that opened the session.
-func lending(concerns func(*http.Request) bool) middleware {
+// actAsSessionOwner handles requests of a session that concerns selects with the credentials of the caller that opened the session.
+func actAsSessionOwner(concerns func(*http.Request) bool) middleware {
 	var owners sync.Map // Authorization by session id
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

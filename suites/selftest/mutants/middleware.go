@@ -38,7 +38,7 @@ func onRequest(change func(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 }
 
-func everything(*http.Request) bool { return true }
+func allRequests(*http.Request) bool { return true }
 
 func toList(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/mcp/tools/list") }
 
@@ -114,7 +114,7 @@ func onResult(change func(result any) any) middleware {
 
 // onRefusal changes every 4xx and 5xx of the three endpoints.
 func onRefusal(change func(x *exchange)) middleware {
-	return onResponse(everything, func(x *exchange) {
+	return onResponse(allRequests, func(x *exchange) {
 		if x.Status >= 400 {
 			change(x)
 		}
@@ -174,7 +174,7 @@ func onProperty(change func(property map[string]any)) middleware {
 func onNested(change func(schema map[string]any)) middleware {
 	return onProperty(func(property map[string]any) {
 		for _, member := range property {
-			walk(member, change)
+			walkObjects(member, change)
 		}
 	})
 }
@@ -198,8 +198,8 @@ func atTheEnd(change func(p *page)) middleware {
 	})
 }
 
-// relisted sorts all tools and cuts them into pages again.
-func relisted(compare func(a, b tool) int) middleware {
+// resortList sorts all tools and cuts them into pages again.
+func resortList(compare func(a, b tool) int) middleware {
 	return onResponse(toList, func(x *exchange) {
 		if x.Status != http.StatusOK {
 			return
@@ -242,8 +242,8 @@ func onShownAndDenied(change func(*exchange)) middleware {
 	})
 }
 
-// onKnown changes the 404 for a method that is not a tool of the caller but that the account may run on the site.
-func onKnown(matches func(*http.Request) bool, authorization string, change func(x *exchange)) func(*siteClient) middleware {
+// onExistingMethod changes the 404 for a method that is not a tool of the caller but that the account may run on the site.
+func onExistingMethod(matches func(*http.Request) bool, authorization string, change func(x *exchange)) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onResponse(matches, func(x *exchange) {
 			if x.Status == http.StatusNotFound && site.hides(authorization, x.named()) {

@@ -54,7 +54,7 @@ func perTool(name string, e endpoints, breaks ...string) Mutant {
 
 // middleware responds to paths below /mcp/tools/ other than the three endpoints.
 func (e endpoints) middleware(site *siteClient) middleware {
-	return onResponse(everything, func(x *exchange) {
+	return onResponse(allRequests, func(x *exchange) {
 		name, below := strings.CutPrefix(x.Request.URL.Path, "/mcp/tools/")
 		if !below || slices.Contains([]string{"", "list", "describe", "invoke"}, name) {
 			return

@@ -95,13 +95,13 @@ func schemaMutants() []Mutant {
 func schemaVariants() []Mutant {
 	return []Mutant{
 		{Name: "draft-7-declared", Why: "the dialect may be declared", Middleware: onInput(func(s map[string]any) { s["$schema"] = "http://json-schema.org/draft-07/schema#" })},
-		{Name: "parameters-by-reference", Why: "a local reference is equal to its target", Middleware: onProperties(byReference)},
+		{Name: "parameters-by-reference", Why: "a local reference is equal to its target", Middleware: onProperties(moveToDefinitions)},
 	}
 }
 
-// byReference moves the schema of each parameter into the definitions, and keeps its texts and default beside the
+// moveToDefinitions moves the schema of each parameter into the definitions, and keeps its texts and default beside the
 // reference in an allOf, as Draft 7 requires.
-func byReference(schema, properties map[string]any) {
+func moveToDefinitions(schema, properties map[string]any) {
 	definitions, ok := schema["definitions"].(map[string]any)
 	if !ok {
 		definitions = map[string]any{}

@@ -55,7 +55,7 @@ func onParams(change func(params any) any) transport {
 
 // onArguments changes the arguments of every call, at every level.
 func onArguments(change func(v any) any) transport {
-	return onParams(func(params any) any { return mapped(params, change) })
+	return onParams(func(params any) any { return mapValues(params, change) })
 }
 
 // onMethods changes the attributes of every method that discovery shows.
@@ -204,8 +204,8 @@ func onReplyError(change func(e map[string]any)) transport {
 	})
 }
 
-// again sends a call a second time if the first response is as wanted.
-func again(r *http.Request, next http.RoundTripper, wanted func(*http.Response, error) bool) (*http.Response, error) {
+// resendCall sends a call a second time if the first response is as wanted.
+func resendCall(r *http.Request, next http.RoundTripper, wanted func(*http.Response, error) bool) (*http.Response, error) {
 	if !isCall(r) {
 		return next.RoundTrip(r)
 	}

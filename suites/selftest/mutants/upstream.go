@@ -51,7 +51,7 @@ func upstreamMutants() []Mutant {
 				delete(reply, "error")
 			}
 		})},
-		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstValue)},
+		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -61,13 +61,13 @@ func upstreamMutants() []Mutant {
 				}
 				return resp, err
 			})},
-		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Transport: statusOfCalls(http.StatusUnauthorized, http.StatusInternalServerError)},
-		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: statusOfCalls(http.StatusForbidden, http.StatusInternalServerError)},
+		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
+		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
 		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
 			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
-		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timedFromConnection},
+		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
@@ -79,10 +79,10 @@ func upstreamMutants() []Mutant {
 					end()
 					return resp, err
 				}
-				resp.Body = ending{resp.Body, end}
+				resp.Body = closeHook{resp.Body, end}
 				return resp, nil
 			})},
-		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: downForGood()},
+		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
 		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -143,13 +143,13 @@ func upstreamMutants() []Mutant {
 // upstreamVariants report failures of the site by other allowed statuses, or connect to it in another way.
 func upstreamVariants() []Mutant {
 	return []Mutant{
-		{Name: "spare-connections", Why: "connections to the site are opened before they are needed", Transport: withSpares},
+		{Name: "spare-connections", Why: "connections to the site are opened before they are needed", Transport: withSpareConnections},
 		{Name: "failures-of-the-site-500", Why: "500, 502, 503 and 504 are allowed", Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusBadGateway || x.Status == http.StatusGatewayTimeout {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "The response of the site cannot be read.")
 			}
 		})},
-		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(everything, func(x *exchange) {
+		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(allRequests, func(x *exchange) {
 			if x.Status == http.StatusBadGateway {
 				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
 			}
@@ -157,9 +157,9 @@ func upstreamVariants() []Mutant {
 	}
 }
 
-// withSpares opens a few connections to the site before they are needed, and checks that one is still open before
+// withSpareConnections opens a few connections to the site before they are needed, and checks that one is still open before
 // it is used.
-func withSpares(next http.RoundTripper) http.RoundTripper {
+func withSpareConnections(next http.RoundTripper) http.RoundTripper {
 	spares := make(chan net.Conn, 4)
 	var dialer net.Dialer
 	next.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -201,8 +201,8 @@ func isOpen(conn net.Conn) bool {
 // connectTime is the time-out for connecting in timedFromConnection: longer than any bridge may wait.
 const connectTime = 4 * time.Second
 
-// timedFromConnection starts the time-out of the bridge when the connection to the site is open.
-func timedFromConnection(next http.RoundTripper) http.RoundTripper {
+// timeoutFromConnection starts the time-out of the bridge when the connection to the site is open.
+func timeoutFromConnection(next http.RoundTripper) http.RoundTripper {
 	next.(*http.Transport).DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -261,8 +261,8 @@ func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	return resp, nil
 }
 
-// firstValue drops what follows the first JSON value of a response.
-func firstValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+// firstJSONValue drops what follows the first JSON value of a response.
+func firstJSONValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(r)
 	if err != nil || !isCall(r) {
 		return resp, err
@@ -276,19 +276,19 @@ func firstValue(r *http.Request, next http.RoundTripper) (*http.Response, error)
 	return resp, nil
 }
 
-// ending is a body that calls a function when it is closed.
-type ending struct {
+// closeHook is a body that calls a function when it is closed.
+type closeHook struct {
 	io.ReadCloser
 	end func()
 }
 
-func (e ending) Close() error {
+func (e closeHook) Close() error {
 	defer e.end()
 	return e.ReadCloser.Close()
 }
 
-// statusOfCalls replaces a status of the site's responses to calls.
-func statusOfCalls(is, becomes int) transport {
+// replaceCallStatus replaces a status of the site's responses to calls.
+func replaceCallStatus(is, becomes int) transport {
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err == nil && isCall(r) && resp.StatusCode == is {
@@ -298,8 +298,8 @@ func statusOfCalls(is, becomes int) transport {
 	})
 }
 
-// downForGood fails every request after one that found no connection.
-func downForGood() transport {
+// failForever fails every request after one that found no connection.
+func failForever() transport {
 	var down atomic.Bool
 	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if down.Load() {
