@@ -97,8 +97,8 @@ func skipped(m mutants.Mutant) []string {
 // Worker turns a mutant into its row, usually in another process. An error ends the selftest.
 type Worker func(ctx context.Context, m mutants.Mutant) (Row, error)
 
-// All has mutants and variants tested, so many in parallel, and returns the matrix with the rows in the order of all. It
-// passes each row to progress as it comes; nil: nobody wants them.
+// All tests mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of all.
+// Unexpected outcomes are tested once more, one at a time. progress, if not nil, receives each row as it comes.
 func All(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) (Matrix, error) {
 	clauses, err := contract.Load()
 	if err != nil {
@@ -129,7 +129,7 @@ func All(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, p
 	return matrix, nil
 }
 
-// inParallel has mutants tested, so many at a time.
+// inParallel tests mutants, at most parallel at a time.
 func inParallel(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) ([]Row, error) {
 	rows, done := make([]Row, len(all)), make(chan Row)
 	group, ctx := errgroup.WithContext(ctx)

@@ -19,7 +19,7 @@ import (
 
 var full = flag.Bool("full", false, "test every mutant and variant by every clause, in parallel processes (minutes)")
 
-// In the environment of a worker that a test started: the clauses to test, or one of these words.
+// The environment variable that makes this program a worker: it holds the clauses to test, or one of these values.
 const (
 	clausesToTest = "BRIDGECHECK_TEST_CLAUSES"
 	expectedOnes  = "expected"
@@ -64,8 +64,7 @@ func newWorkers(t *testing.T, only string) *Workers {
 	return w
 }
 
-// evaluate has mutants tested in parallel by the clauses named. What is not good on the busy machine is tested once more,
-// alone.
+// evaluate tests mutants in parallel by the clauses named. Rows that are not good are tested once more, one at a time.
 func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bool) []Row {
 	t.Helper()
 	workers := newWorkers(t, only)

@@ -39,7 +39,7 @@ func NewWorkers(ctx context.Context, n int, command func(ctx context.Context) *e
 	return w
 }
 
-// Test has an idle worker test a mutant. A worker that fails is replaced by a new one.
+// Test tests a mutant with an idle worker. A worker that fails is replaced by a new one.
 func (w *Workers) Test(_ context.Context, m mutants.Mutant) (row Row, err error) {
 	one := <-w.idle
 	defer func() { w.idle <- one }()

@@ -119,7 +119,7 @@ func (t *Testbed) start(o Options) error {
 		return fmt.Errorf("start the bridge: %w", err)
 	}
 	t.URL = "http://" + listener.Addr().String()
-	// Broken connections are part of the tests: what the server logs about them interests nobody.
+	// Broken connections are part of the tests, so the server does not log them.
 	t.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	if o.Server != nil {
 		o.Server(t.server)
