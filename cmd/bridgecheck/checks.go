@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
 // clauseView is a clause as `checks --json` prints it.
@@ -75,7 +75,7 @@ func clauses() (*contract.Contract, []clauseView, error) {
 	}
 	views := make([]clauseView, len(contract.Clauses))
 	for i, c := range contract.Clauses {
-		views[i] = clauseView{c, slices.Contains(checked, c), append([]string{}, selftest.Killing(c.ID)...)}
+		views[i] = clauseView{c, slices.Contains(checked, c), mutants.Killing(c.ID)}
 	}
 	return contract, views, nil
 }

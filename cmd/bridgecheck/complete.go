@@ -9,7 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
 // completion proposes words for a shell to complete what was typed; words may carry a description behind a tab.
@@ -83,7 +83,7 @@ func formNames() []string {
 
 func mutantNames() []string {
 	var names []string
-	for _, m := range slices.Concat(selftest.Zoo(), selftest.Variants()) {
+	for _, m := range mutants.All() {
 		names = append(names, m.Name)
 	}
 	return names

@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -32,14 +32,14 @@ type plan struct {
 	file             *config.File // the configuration; empty where none was given
 }
 
-// leg is one pass over the checks. The reference bridge is judged in each of its setups, any other bridge once.
+// leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
 type leg struct {
-	setup   string // of the reference bridge; "" for another bridge
+	profile string // of the reference bridge; "" for another bridge
 	options suites.Options
-	checks  []contract.Clause // that the pass judges
+	checks  []contract.Clause // that the pass runs
 }
 
-// plan settles what the run does. Every mistake that can be told without touching the target is told here.
+// plan settles what the run does. It reports every mistake that can be found without a request to the target.
 func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
 	}
 	p.file = file
-	file.URL = p.target.URL // where identities log in unless told otherwise
+	file.URL = p.target.URL // where identities log in by default
 	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	if f.previous != "" {
-		// Before the run takes away what an earlier one left in its directory.
+		// Before the run deletes what an earlier one left in its directory.
 		if p.previous, err = readReport(f.previous); err != nil {
 			return nil, err
 		}
@@ -93,17 +93,17 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
-	setups := []selftest.Setup{{Claimed: suites.DefaultCapabilities}}
+	profiles := []testbed.Profile{{Capabilities: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
-		setups = selftest.Setups()
+		profiles = testbed.Profiles()
 	}
-	for i, setup := range setups {
-		l, err := f.leg(cmd, file, setup)
+	for i, profile := range profiles {
+		l, err := f.leg(cmd, file, profile)
 		if err != nil {
 			return nil, err
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
-		l.options.Skip = append(slices.Clone(l.options.Skip), setup.Leaves...)
+		l.options.Skip = append(slices.Clone(l.options.Skip), profile.Skip...)
 		if l.checks, err = suites.Checks(l.options); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	return p, nil
 }
 
-// name tells the report which bridge it is about. The reference bridge has its name.
+// name settles how the report names the bridge. The reference bridge has its name.
 func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 	for flag, value := range map[string]struct {
 		given string
@@ -129,21 +129,21 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 		"contact":                {given.Contact, &p.target.Contact},
 	} {
 		if cmd.Flags().Changed(flag) && p.target.URL == "" && p.exec == "" {
-			return usagef("--%s tells of the bridge of --url or --exec: give one of them", flag)
+			return usagef("--%s describes the bridge of --url or --exec: give one of them", flag)
 		}
 		*value.kept = pick(cmd, flag, value.given, *value.kept)
 	}
 	return nil
 }
 
-// leg settles one pass. What a flag says goes before the configuration, and that before the setup.
-func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Setup) (leg, error) {
-	o := suites.Options{Capabilities: setup.Claimed, Tool: thisTool()}
-	if setup.Settings != nil {
-		setup.Settings(&o)
+// leg settles one pass. A flag overrides the configuration, and that overrides the profile.
+func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Profile) (leg, error) {
+	o := suites.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
+	if profile.Run != nil {
+		profile.Run(&o)
 	}
 	o, err := file.Options(cmd.Context(), o)
-	if err != nil && cmd.Context().Err() == nil { // else the run that follows tells that it was interrupted
+	if err != nil && cmd.Context().Err() == nil { // else the run that follows reports that it was interrupted
 		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), file, f.reportDir, file.Sessions())))
 	}
 	if f.mcpStdio != "" {
@@ -165,17 +165,17 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Set
 	if f.skip != nil {
 		o.Skip = f.skip
 	}
-	if setup.UpstreamTimeout > 0 {
-		o.UpstreamTimeout = setup.UpstreamTimeout
+	if profile.UpstreamTimeout > 0 {
+		o.UpstreamTimeout = profile.UpstreamTimeout
 	}
-	return leg{setup: setup.Name, options: o}, nil
+	return leg{profile: profile.Name, options: o}, nil
 }
 
-// check refuses flags that contradict each other or mean nothing.
+// check refuses flags that contradict each other or have no effect.
 func (f *runFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	empty := ""
-	cmd.Flags().Visit(func(flag *pflag.Flag) { // a variable of a script that is not set must not judge another bridge
+	cmd.Flags().Visit(func(flag *pflag.Flag) { // an unset variable of a script must not select another bridge
 		if flag.Value.Type() == "string" && flag.Value.String() == "" {
 			empty = flag.Name
 		}
@@ -204,19 +204,18 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// fits refuses a configuration that tells of a bridge and names none: the run would judge the reference bridge in its
-// place.
+// fits refuses a configuration that describes a bridge but names none: the run would test the reference bridge instead.
 func (f *runFlags) fits(file *config.File) error {
 	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}
 	if key := file.TellsOfABridge(); key != "" {
-		return usagef("%s tells of a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
+		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
 	}
 	return nil
 }
 
-// pick gives the flag's value where the flag was given or the configuration says nothing, else the configuration's.
+// pick returns the value of a flag that was given, else that of the configuration, else the default of the flag.
 func pick[T comparable](cmd *cobra.Command, flag string, given, configured T) T {
 	if cmd.Flags().Changed(flag) {
 		return given
@@ -224,7 +223,7 @@ func pick[T comparable](cmd *cobra.Command, flag string, given, configured T) T 
 	return cmp.Or(configured, given)
 }
 
-// readBaseline reads a baseline and holds it against the ledger.
+// readBaseline reads a baseline and checks its clauses against the contract.
 func readBaseline(path string) (*baseline.File, error) {
 	file, err := baseline.Read(path)
 	if err != nil {
@@ -241,7 +240,7 @@ func readBaseline(path string) (*baseline.File, error) {
 	return file, file.Check(ids)
 }
 
-// usageError makes an error in what a command was told one that ends it with the exit code for that.
+// usageError turns an error in the input of a command into one with the exit code for usage.
 func usageError(err error) error {
 	var usage *suites.UsageError
 	if errors.As(err, &usage) {

@@ -21,7 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// runFlags is all that `run` can be told by flags. What a configuration says stands in for the flags that are not given.
+// runFlags are the flags of run. The configuration supplies the values of flags that are not given.
 type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
@@ -47,8 +47,8 @@ func newRun() *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Judge a bridge and write the report",
-		Long: `run judges a bridge and writes the report. Which bridge:
+		Short: "Test a bridge and write the report",
+		Long: `run tests a bridge and writes the report. Which bridge:
 
   bridgecheck run                               the reference bridge, in this process, over the mock Drupal
   bridgecheck run --url URL --mock-listen ADDR  a bridge that is up already, with the mock Drupal at ADDR behind it
@@ -56,7 +56,7 @@ func newRun() *cobra.Command {
   bridgecheck run --url URL                     a bridge, with nothing known of the site behind it; invokes no tool
   bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
                                                 a bridge before your own Drupal, with a recording proxy at ADDR between
-  bridgecheck run --config FILE                 any of these, and who signs in how, as a YAML file says
+  bridgecheck run --config FILE                 any of these, with the credentials of the identities, as a YAML file says
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
@@ -72,17 +72,17 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` that says what flags say, and more; flags go first")
-	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it signs the agent in")
+	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it are the credentials of the agent")
 	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to answer")
-	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and takes c away")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take until its first response")
+	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
 	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show a changed site's old state; 0: unknown (1s with --exec)")
-	flags.StringArrayVar(&f.only, "only", nil, "judge only the clauses that this `glob` matches; repeatable")
+	flags.StringArrayVar(&f.only, "only", nil, "test only the clauses that this `glob` matches; repeatable")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave out the clauses that this `glob` matches; repeatable")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
@@ -92,14 +92,14 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.IntVar(&f.cases, "cases", 400, "generated cases, and tools to describe, that one check tries at most")
 	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
-	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report tells the differences to it")
+	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists the differences to it")
 	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of who makes the bridge, for the report")
 	flags.StringVar(&f.implementation.Contact, "contact", "", "`address` at which its makers are reached, for the report")
 	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
 	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
-	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a run which crashed has left open, and judge nothing")
+	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run has left open, and test nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }
@@ -126,7 +126,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
-	report, err := f.judge(cmd, p)
+	report, err := f.test(cmd, p)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// judge runs every pass of the plan and makes one report of them.
-func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
+// test runs every pass of the plan and combines their reports.
+func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	console := reports.NewConsole(os.Stderr, os.Getenv)
 	done, total := 0, 0
 	for _, l := range p.legs {
@@ -176,14 +176,14 @@ func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 		}
 	}
 	whole := suites.Combine(passes...)
-	if whole.CutShort != "" && !p.filtered { // what a pass that never began would have judged is not left out by a filter
+	if whole.CutShort != "" && !p.filtered { // the clauses of a pass that never began are not left out by a filter
 		whole.Filtered = false
 		whole.Summarize()
 	}
 	return whole, nil
 }
 
-// pass sets the target up, runs the suites against it and takes it down.
+// pass starts the target, runs the suites against it and stops it.
 func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	return report, err
 }
 
-// keep writes the report, and the baseline that was asked for.
+// keep writes the report, and the baseline if one is requested.
 func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
 	if err := reports.WriteAll(report, dir); err != nil {
 		return err
@@ -243,8 +243,8 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 	return console(out).Summary(report, dir)
 }
 
-// prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this
-// one's when this one cannot be judged.
+// prepare makes the report directory and deletes the report of an earlier run, so that nobody mistakes it for the report
+// of this run if this run ends without one.
 func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return unwritable(dir, err)
@@ -266,7 +266,7 @@ func unwritable(dir string, err error) error {
 	return usagef("the report directory %s cannot be written: %s; give another by --report-dir", dir, reason(err))
 }
 
-// checks lists what the passes of the plan judge, each clause once.
+// checks lists the clauses that the passes of the plan test, each once.
 func (p *plan) checks() []contract.Clause {
 	var all []contract.Clause
 	for _, l := range p.legs {

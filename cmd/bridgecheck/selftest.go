@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,96 +17,106 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
-// selftestFlags are what selftest can be told.
+// selftestFlags are the flags of selftest.
 type selftestFlags struct {
 	mutant   string
 	json     bool
 	markdown bool
+	update   bool
 	golden   string
-	judge    bool
+	worker   bool
 }
 
 func newSelftest() *cobra.Command {
 	var f selftestFlags
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Judge the checks: every broken bridge must fail, every correct one must pass",
-		Long: `selftest runs the suites against deliberately broken bridges, each of which must fail the clauses meant for it,
-and against correct bridges that differ from the reference, which must fail nothing. It prints what needs attention.
+		Short: "Test the checks: every mutant must fail, every correct variant must pass",
+		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the clauses that they
+break, and against correct variants, which differ from the reference bridge and must fail nothing. It prints what needs
+attention.
 
-Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct bridge was blamed,
-at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the golden sets say · 1 not so · 4 no verdict.`,
+Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was blamed, at least 95 of
+100 mutants failed only what they break, and all failed as the golden sets say · 1 not so · 4 no verdict.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
-	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is run")
-	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory in place of comparing with them")
-	flags.BoolVar(&f.judge, "judge", false, "judge the mutants whose names come on stdin, one a line, and write a line of JSON on each: what selftest runs several of")
-	_ = flags.MarkHidden("judge")
+	flags.StringVar(&f.mutant, "mutant", "", "test this mutant or correct variant alone")
+	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
+	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
+	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory instead of comparing with them")
+	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
+	_ = flags.MarkHidden("worker")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
-	case f.judge:
+	case f.update && f.golden != "":
+		return usagef("--update and --write-golden both write the golden sets: give one of them")
+	case f.worker:
 		o := suites.Options{Tool: thisTool(), Makers: &generate.Makers{}}
-		return selftest.JudgeAsAsked(cmd.InOrStdin(), cmd.OutOrStdout(), func(m selftest.Mutant) selftest.Row {
-			return selftest.JudgeRow(cmd.Context(), m, o)
+		return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) selftest.Row {
+			return selftest.Evaluate(cmd.Context(), m, o)
 		})
 	case f.mutant != "":
 		return selftestOne(cmd, f)
+	case f.markdown && f.update:
+		return updateGolden()
 	case f.markdown:
-		return selftest.WriteMarkdown(cmd.OutOrStdout())
+		return selftest.WriteKillMatrix(cmd.OutOrStdout())
 	}
-	all := selftest.All()
-	tell, end := counter(cmd.ErrOrStderr(), len(all))
+	return selftestAll(cmd, f)
+}
+
+// selftestAll tests all mutants and variants, in worker processes.
+func selftestAll(cmd *cobra.Command, f selftestFlags) error {
+	all := mutants.All()
+	progress, end := counter(cmd.ErrOrStderr(), len(all))
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	judges := selftest.NewJudges(cmd.Context(), workers(), func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "selftest", "--judge")
+	workers := selftest.NewWorkers(cmd.Context(), parallel(), func(ctx context.Context) *exec.Cmd {
+		return exec.CommandContext(ctx, self, "selftest", "--worker")
 	})
-	matrix, err := selftest.Selftest(cmd.Context(), all, workers(), judges.Judge, tell)
-	judges.Close()
+	matrix, err := selftest.All(cmd.Context(), all, parallel(), workers.Test, progress)
+	workers.Close()
 	end()
 	if err != nil {
 		return err
 	}
-	return printMatrix(cmd, f, matrix)
-}
-
-// counter shows on a terminal how many mutants are done.
-func counter(out io.Writer, all int) (tell func(selftest.Row), end func()) {
-	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, func() {}
-	}
-	done := 0
-	tell = func(selftest.Row) {
-		done++
-		fmt.Fprintf(out, "\r%d of %d", done, all)
-	}
-	return tell, func() { fmt.Fprintln(out) }
-}
-
-func printMatrix(cmd *cobra.Command, f selftestFlags, matrix selftest.Matrix) error {
-	out := cmd.OutOrStdout()
-	var err error
 	if f.json {
-		err = writeJSON(out, matrix)
+		err = writeJSON(cmd.OutOrStdout(), matrix)
 	} else {
-		err = matrix.WriteText(out)
+		err = matrix.WriteText(cmd.OutOrStdout())
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if f.golden != "" {
+	case f.golden != "":
 		return matrix.WriteGolden(f.golden)
+	case f.update:
+		return updateGolden(matrix.Rows...)
 	}
+	return compareWithGolden(cmd, matrix)
+}
+
+// updateGolden writes the golden sets of the rows and the kill matrix into the source tree.
+func updateGolden(rows ...selftest.Row) error {
+	err := selftest.Update(rows...)
+	if errors.Is(err, selftest.ErrNoSourceTree) {
+		return usagef("%v: run --update there", err)
+	}
+	return err
+}
+
+// compareWithGolden prints what differs from the golden sets.
+func compareWithGolden(cmd *cobra.Command, matrix selftest.Matrix) error {
 	golden, err := selftest.Golden()
 	if err != nil {
 		return err
@@ -120,30 +131,49 @@ func printMatrix(cmd *cobra.Command, f selftestFlags, matrix selftest.Matrix) er
 	return nil
 }
 
-// selftestOne judges one mutant in this process.
-func selftestOne(cmd *cobra.Command, f selftestFlags) error {
-	m, ok := selftest.Find(f.mutant)
-	if !ok {
-		var names []string
-		for _, m := range selftest.All() {
-			names = append(names, m.Name)
-		}
-		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, names))
+// counter shows on a terminal how many mutants are done.
+func counter(out io.Writer, all int) (progress func(selftest.Row), end func()) {
+	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil, func() {}
 	}
-	row := selftest.JudgeRow(cmd.Context(), m, suites.Options{Tool: thisTool()})
+	done := 0
+	progress = func(selftest.Row) {
+		done++
+		fmt.Fprintf(out, "\r%d of %d", done, all)
+	}
+	return progress, func() { fmt.Fprintln(out) }
+}
+
+// selftestOne tests one mutant in this process.
+func selftestOne(cmd *cobra.Command, f selftestFlags) error {
+	m, ok := mutants.Find(f.mutant)
+	if !ok {
+		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, mutantNames()))
+	}
+	row := selftest.Evaluate(cmd.Context(), m, suites.Options{Tool: thisTool()})
+	if err := printRow(cmd, f, row); err != nil {
+		return err
+	}
+	if f.update {
+		return updateGolden(row)
+	}
+	return nil
+}
+
+func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), row)
 	}
 	w := newTable(cmd.OutOrStdout())
-	w.row("meant", strings.Join(row.Meant, " "))
-	w.row("fell", strings.Join(row.Fell, " "))
+	w.row("expected", strings.Join(row.Expected, " "))
+	w.row("failed", strings.Join(row.Failed, " "))
 	w.row("missed", strings.Join(row.Missed(), " "))
-	w.row("stray", strings.Join(row.Stray(), " "))
+	w.row("unexpected", strings.Join(row.Unexpected(), " "))
 	if row.Problem != "" {
 		w.row("problem", row.Problem)
 	}
 	return w.Flush()
 }
 
-// workers is how many mutants are judged side by side: many checks wait, so there are more than processors.
-func workers() int { return 4 * runtime.NumCPU() }
+// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
+func parallel() int { return 4 * runtime.NumCPU() }

@@ -10,30 +10,30 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
-// stage is what stands while a run goes on: the bridge, and the mock Drupal behind it where there is one.
+// stage is what a run needs while it lasts: the bridge, and the mock Drupal behind it if there is one.
 type stage struct {
 	target   suites.Target
 	drupal   *mockdrupal.Drupal
-	recorder *mockdrupal.Proxy // before the real site; nil: none
+	recorder *mockdrupal.Proxy // in front of the real site; nil: none
 	bridge   *process          // the bridge of --exec; nil otherwise
 	advance  func(time.Duration)
-	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
-	stops    []func()                                          // in the order in which things were started
+	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
+	stops    []func()                                          // in the order of the starts
 
-	discoveryTTL, upstreamTimeout time.Duration // that the bridge was told to keep; 0: it was not told
+	discoveryTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
 }
 
-// close takes down what was set up, the last first.
+// close stops what was started, in reverse order.
 func (s *stage) close() {
 	for _, stop := range slices.Backward(s.stops) {
 		stop()
 	}
 }
 
-// stage sets up what the plan asks for. When it fails nothing is left running.
+// stage starts what the plan requires. When it fails, nothing is left running.
 func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	s := &stage{target: p.target}
 	var err error
@@ -54,15 +54,15 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	return s, nil
 }
 
-// mock serves the default site at addr and returns its URL. Before a bridge that goes by patterns the site shows nothing
-// but what the jsonrpc module shows.
+// mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
+// only what the jsonrpc module shows.
 func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
-	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc takes none, unless it is told to
+	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc accepts none by default
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
 	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
@@ -78,17 +78,17 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	return reachable(server.URL), nil
 }
 
-// inProcess puts the reference bridge before the mock, both on one clock that the checks may move.
+// inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	stand, err := selftest.Serve(selftest.Mutant{Setup: l.setup, Options: func(o *bridge.Options) {
+	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Bridge: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
 	}})
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, stand.Close)
-	s.target = suites.Target{URL: stand.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
-	s.drupal, s.advance, s.stdio = stand.Drupal, stand.Advance, stand.Stdio
-	s.discoveryTTL = selftest.TTL
+	s.stops = append(s.stops, bed.Close)
+	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
+	s.drupal, s.advance, s.stdio = bed.Drupal, bed.Advance, bed.Stdio
+	s.discoveryTTL = testbed.TTL
 	return nil
 }

@@ -2,41 +2,43 @@ package selftest
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"time"
 )
 
-// NullTarget is something at the end of a URL that is no bridge: it must pass no clause.
+// NullTarget is something that is no bridge: it must pass no clause.
 type NullTarget struct {
 	Name    string
-	Timeout time.Duration                    // of a request to it; 0: the run's own
-	Start   func() (url string, stop func()) // puts it on this machine
+	Timeout time.Duration                    // of a request to it; 0: the default of a run
+	Start   func() (url string, stop func()) // starts it on 127.0.0.1
 }
 
-// NullTargets lists them.
+// NullTargets returns all null targets.
 func NullTargets() []NullTarget {
 	return []NullTarget{
 		{Name: "nothing-listens", Start: nothing},
 		{Name: "404-to-all", Start: handler(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "404 page not found", http.StatusNotFound) })},
-		{Name: "404-in-the-envelope-to-all", Start: handler(says(http.StatusNotFound, "application/json", `{"error":{"code":"tool_not_found","message":"not found"}}`))},
-		{Name: "500-to-all", Start: handler(says(http.StatusInternalServerError, "text/plain", "Internal Server Error"))},
-		{Name: "403-in-the-envelope-to-all", Start: handler(says(http.StatusForbidden, "application/json", `{"error":{"code":"access_denied","message":"no"}}`))},
-		{Name: "empty-object-to-all", Start: handler(says(http.StatusOK, "application/json", `{}`))},
-		{Name: "html-to-all", Start: handler(says(http.StatusOK, "text/html; charset=utf-8", "<!DOCTYPE html><title>Welcome</title>"))},
+		{Name: "404-in-the-envelope-to-all", Start: handler(respond(http.StatusNotFound, "application/json", `{"error":{"code":"tool_not_found","message":"not found"}}`))},
+		{Name: "500-to-all", Start: handler(respond(http.StatusInternalServerError, "text/plain", "Internal Server Error"))},
+		{Name: "403-in-the-envelope-to-all", Start: handler(respond(http.StatusForbidden, "application/json", `{"error":{"code":"access_denied","message":"no"}}`))},
+		{Name: "empty-object-to-all", Start: handler(respond(http.StatusOK, "application/json", `{}`))},
+		{Name: "html-to-all", Start: handler(respond(http.StatusOK, "text/html; charset=utf-8", "<!DOCTYPE html><title>Welcome</title>"))},
 		{Name: "hangs", Timeout: 50 * time.Millisecond, Start: hangs},
 		{Name: "garbage", Start: raw("\x16\x03\x01\x00\xff\x00 this is no HTTP\n\n\n")},
 		{Name: "cut-short", Start: raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"tools\":[")},
 		{Name: "redirect-loop", Start: handler(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })},
 		{Name: "plain-http-behind-https", Start: func() (string, func()) {
-			url, stop := handler(says(http.StatusOK, "application/json", `{}`))()
+			url, stop := handler(respond(http.StatusOK, "application/json", `{}`))()
 			return "https" + url[len("http"):], stop
 		}},
 		{Name: "untrusted-certificate", Start: func() (string, func()) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(says(http.StatusOK, "application/json", `{"tools":[]}`)))
-			server.Config.ErrorLog = silent()
+			server := httptest.NewUnstartedServer(http.HandlerFunc(respond(http.StatusOK, "application/json", `{"tools":[]}`)))
+			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 			server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 			server.StartTLS()
 			return server.URL, server.Close
@@ -47,12 +49,13 @@ func NullTargets() []NullTarget {
 		})},
 		{Name: "echoes-the-query-as-json", Start: handler(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			w.Write(encode(map[string]any{"path": r.URL.Path, "query": r.URL.Query(), "headers": r.Header})) //nolint:errcheck // the caller has gone
+			json.NewEncoder(w).Encode(map[string]any{"path": r.URL.Path, "query": r.URL.Query(), "headers": r.Header}) //nolint:errcheck // the caller has gone
 		})},
 	}
 }
 
-func says(status int, contentType, body string) http.HandlerFunc {
+// respond responds to every request alike.
+func respond(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
@@ -60,6 +63,7 @@ func says(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
+// handler starts a server.
 func handler(h http.HandlerFunc) func() (string, func()) {
 	return func() (string, func()) {
 		server := httptest.NewServer(h)
@@ -67,21 +71,21 @@ func handler(h http.HandlerFunc) func() (string, func()) {
 	}
 }
 
-// nothing is an address that was free a moment ago.
+// nothing returns an address that nothing listens at.
 func nothing() (string, func()) {
 	at := listen()
 	at.Close()
 	return "http://" + at.Addr().String(), func() {}
 }
 
-// hangs takes connections and never says anything.
+// hangs accepts connections and never sends anything.
 func hangs() (string, func()) {
 	at := listen()
 	return "http://" + at.Addr().String(), func() { at.Close() }
 }
 
-// raw answers every connection with bytes of its own after the first line came, and closes it.
-func raw(answer string) func() (string, func()) {
+// raw sends the same bytes on every connection after something was received, and closes it.
+func raw(response string) func() (string, func()) {
 	return func() (string, func()) {
 		at := listen()
 		go func() {
@@ -90,8 +94,8 @@ func raw(answer string) func() (string, func()) {
 				if err != nil {
 					return
 				}
-				conn.Read(make([]byte, 1024)) //nolint:errcheck // whatever came is answered alike
-				io.WriteString(conn, answer)  //nolint:errcheck // the caller has gone
+				conn.Read(make([]byte, 1024))  //nolint:errcheck // the response is the same whatever was received
+				io.WriteString(conn, response) //nolint:errcheck // the caller has gone
 				conn.Close()
 			}
 		}()

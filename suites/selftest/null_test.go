@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites"
-
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 func TestNullTargetsPassNothing(t *testing.T) {
@@ -25,11 +25,11 @@ func TestNullTargetsPassNothing(t *testing.T) {
 			t.Run(target.Name+" "+how, func(t *testing.T) {
 				url, stop := target.Start()
 				defer stop()
-				o := suites.Options{Capabilities: Claimed(), Drupal: mock, DiscoveryTTL: TTL, Timeout: target.Timeout}
+				o := suites.Options{Capabilities: testbed.Profiles()[0].Capabilities, Drupal: mock, DiscoveryTTL: testbed.TTL, Timeout: target.Timeout}
 				report, err := suites.Run(t.Context(), suites.Target{URL: url}, o)
 				var dead *suites.UnreachableError
 				if errors.As(err, &dead) {
-					return // said in one sentence, and nothing was judged
+					return // reported in one sentence, and nothing was tested
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"testing"
+)
+
+// A run must not depend on the selftest: other commands use the names of the mutants at most.
+func TestOnlyTheSelftestCommandImportsSelftest(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	found := false
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range file.Imports {
+			if filepath.Base(imported.Path.Value) != `selftest"` {
+				continue
+			}
+			if found = true; name != "selftest.go" {
+				t.Errorf("%s imports %s", name, imported.Path.Value)
+			}
+		}
+	}
+	if !found {
+		t.Error("no file imports selftest")
+	}
+}

@@ -1,0 +1,360 @@
+package mutants
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// describeMutants describe the wrong tool, or describe one differently from the list.
+func describeMutants() []Mutant {
+	return []Mutant{
+		{Name: "describe-bare-tool", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the tool is not wrapped in an object",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if t, ok := x.Object()["tool"]; ok {
+					x.Body = encode(t)
+				}
+			})},
+		{Name: "describe-list-of-one", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
+			Middleware: onDescribed(func(_ *exchange, t tool) any { return []any{t} })},
+		{Name: "describe-sees-page-one-only", Breaks: Clauses("describe/answers-tool"), Origin: Imagined,
+			Middleware: onDescribed(func(x *exchange, t tool) any {
+				first, _ := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Object()["tools"].([]any)
+				if !slices.ContainsFunc(first, func(other any) bool { return other.(tool)["name"] == t["name"] }) {
+					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
+				}
+				return t
+			})},
+		{Name: "describe-knows-what-all-see", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "the catalog is filled by the first caller",
+			Middleware: onDescribed(func(x *exchange, t tool) any {
+				if caller(x.Request) == "admin" {
+					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", t["name"]))
+				}
+				return t
+			})},
+		{Name: "describe-ends-with-a-comment", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Why: "a debugging tool appends a comment to every response",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Body = append(x.Body, "<!-- 12 ms -->"...)
+				}
+			})},
+		{Name: "describe-drops-titles-for-some", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
+			Middleware: onDescribed(func(x *exchange, t tool) any {
+				if caller(x.Request) == "admin" {
+					delete(t, "title")
+				}
+				return t
+			})},
+		{Name: "describe-drops-annotations", Breaks: Clauses("describe/equals-list"), Origin: Peer,
+			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
+		{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
+			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], without("description")); return t })},
+		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
+			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], emptyAsList); return t })},
+		{Name: "describe-missing-name-404", Breaks: Clauses("describe/missing-name"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusBadRequest && !x.Request.URL.Query().Has("name") {
+					x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+				}
+			})},
+		{Name: "describe-empty-name-404", Breaks: Clauses("describe/missing-name"), Origin: Module,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if q := x.Request.URL.Query(); x.Status == http.StatusBadRequest && q.Has("name") && q.Get("name") == "" {
+					x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+				}
+			})},
+		{Name: "describe-missing-name-other-code", Breaks: Clauses("describe/missing-name", "errors/code-stable"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) { x.recode("missing_parameter", "invalid_request") })},
+		{Name: "describe-unknown-other-code", Breaks: Clauses("describe/unknown-404", "errors/code-stable"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) { x.recode("tool_not_found", "not_found") })},
+		{Name: "describe-unknown-unnamed", Breaks: Clauses("describe/unknown-404", "errors/message-helps"), Origin: Imagined, Why: "the message does not say which tool",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool of this name.")
+				}
+			})},
+		{Name: "describe-hidden-403", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("admin"), func(x *exchange) {
+				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.described()))
+			})},
+		{Name: "describe-hidden-other-words", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("%q is not exposed as a tool.", x.described()))
+			})},
+		{Name: "describe-hidden-shown", Breaks: Clauses("describe/hidden-404", "access/no-oracle"), Origin: Imagined,
+			SiteMiddleware: onExistingMethod(toDescribe, basicAuth("agent"), func(x *exchange) {
+				x.Set(http.StatusOK, map[string]any{"tool": map[string]any{"name": x.described(), "description": "hidden", "inputSchema": map[string]any{"type": "object"}}})
+			})},
+		{Name: "describe-denied-403", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Imagined,
+			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) {
+				x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not use %q.", x.described()))
+			})},
+		{Name: "describe-denied-shown", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle", "access/per-credential"), Origin: Imagined, Why: "describe checks no permission",
+			Middleware: onDeniedName(toDescribe, func(x *exchange, t tool) { x.Set(http.StatusOK, map[string]any{"tool": t}) })},
+		{Name: "describe-denied-header", Breaks: Clauses("describe/inaccessible-404", "access/no-oracle"), Origin: Module,
+			Why:        "cache tags reveal that the tool exists",
+			Middleware: onDeniedName(toDescribe, func(x *exchange, _ tool) { x.Header.Set("X-Cache-Tags", "jsonrpc_method") })},
+		{Name: "describe-any-case", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Middleware: looseLookup(toDescribe, strings.EqualFold)},
+		{Name: "describe-takes-underscores-for-dots", Breaks: Clauses("describe/name-exact"), Origin: Peer, Why: "some clients replace the dots of names",
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.ReplaceAll(name, ".", "_") == requested })},
+		{Name: "describe-trims-blanks", Breaks: Clauses("describe/name-exact"), Origin: Peer,
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+		{Name: "describe-takes-a-prefix", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "SQL's LIKE 'name%'",
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return len(requested) > 4 && strings.HasPrefix(name, requested) })},
+		{Name: "describe-takes-a-glob", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
+				found, err := path.Match(requested, name)
+				return found && err == nil
+			})},
+		{Name: "describe-cleans-the-path", Breaks: Clauses("describe/name-exact"), Origin: Imagined,
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool { return path.Base(requested) == name })},
+		{Name: "describe-name-list-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if strings.Contains(x.Request.URL.RawQuery, "name[") {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "Array to string conversion")
+				}
+			})},
+		{Name: "describe-invalid-utf8-500-page", Breaks: Clauses("describe/name-not-scalar", "errors/envelope"), Origin: Module,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if !utf8.ValidString(x.described()) {
+					x.page(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
+				}
+			})},
+		{Name: "describe-long-name-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if len(x.described()) > 4096 {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "The name does not fit the column.")
+				}
+			})},
+		{Name: "describe-repeated-name-500", Breaks: Clauses("describe/name-not-scalar"), Origin: Imagined,
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if len(x.Request.URL.Query()["name"]) > 1 {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "One name is wanted.")
+				}
+			})},
+		{Name: "describe-sticky-404", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk"), Origin: Module, Why: "the page cache forgets the query",
+			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return failed == now })},
+		{Name: "describe-sticky-400", Breaks: Clauses("describe/after-error"), Origin: Module,
+			Middleware: repeatRefusal(http.StatusBadRequest, func(failed, now string) bool { return failed == now })},
+		{Name: "describe-name-zero-is-none", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "`empty('0')` is true",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.described() == "0" && x.Status == http.StatusNotFound {
+					x.Refuse(http.StatusBadRequest, "missing_parameter", "The parameter \"name\" is missing.")
+				}
+			})},
+		{Name: "describe-knows-constructor", Breaks: Clauses("describe/unknown-404"), Origin: Peer, Why: "every object of JavaScript has one",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.described() == "constructor" && x.Status == http.StatusNotFound {
+					x.Set(http.StatusOK, map[string]any{"tool": map[string]any{}})
+				}
+			})},
+		{Name: "describe-404-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool", "access/per-credential", "fresh/per-user-ttl"), Origin: Imagined, Why: "a 404 is cached for all callers of a tool that only some may see", Middleware: shareRefusal(http.StatusNotFound)},
+		{Name: "describe-403-shared-by-name", Breaks: Clauses("describe/after-error"), MayFail: Clauses("describe/answers-tool"), Origin: Imagined, Middleware: shareRefusal(http.StatusForbidden)},
+		{Name: "describe-sticky-for-others", Breaks: Clauses("describe/after-error"), MayFail: Clauses("access/no-cross-talk", "access/per-credential"), Origin: Imagined,
+			Middleware: repeatRefusal(http.StatusNotFound, func(failed, now string) bool { return now != "" && failed != now })},
+		{Name: "describe-error-as-html", Breaks: Clauses("describe/reflects-safely", "describe/name-not-scalar", "errors/envelope"), Origin: Imagined,
+			Why: "the JSON of a 404 is sent as text/html: a script in the name runs",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+				}
+			})},
+		{Name: "describe-name-unescaped", Breaks: Clauses("describe/reflects-safely", "errors/envelope"), Origin: Imagined, Why: "the JSON of the error is concatenated without escaping",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named '` + x.described() + `'"}}`)
+				}
+			})},
+		{Name: "describe-forgets-after-a-refusal", Breaks: Clauses("describe/equals-list"), MayFail: Clauses("access/no-cross-talk"), Origin: Imagined,
+			Why: "the validation of arguments removes `required` from the schema that describe shows", Middleware: forgetRequired()},
+		{Name: "describe-shared-by-all", Breaks: Clauses("describe/inaccessible-404", "access/describe-403", "access/anonymous", "access/no-oracle", "access/per-credential", "fresh/schema-change", "fresh/schema-mismatch"), Origin: Peer,
+			Middleware: shareFirstResponse(toDescribe, func(r *http.Request) string { return r.URL.RawQuery })},
+		{Name: "describe-needs-a-list-before", Breaks: Clauses("describe/answers-tool"), Origin: Imagined, Why: "only list fills the caller's catalog", Middleware: requireListFirst()},
+		{Name: "describe-text-html", Breaks: Clauses("describe/answers-tool"), Origin: Peer, Middleware: onDescribed(func(x *exchange, t tool) any {
+			x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+			return t
+		})},
+		{Name: "describe-unknown-escaped", Breaks: Clauses("describe/unknown-404"), Origin: Module, Why: "the @placeholder of a message escapes for HTML",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named '%s'.", html.EscapeString(x.described())))
+				}
+			})},
+		{Name: "describe-reads-to-a-nul", Breaks: Clauses("describe/name-exact"), Origin: Imagined, Why: "a name is passed through C strings",
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
+				read, _, cut := strings.Cut(requested, "\x00")
+				return cut && read == name
+			})},
+		{Name: "describe-decodes-twice", Breaks: Clauses("describe/name-exact"), Origin: Peer,
+			Middleware: looseLookup(toDescribe, func(requested, name string) bool {
+				again, err := url.QueryUnescape(requested)
+				return err == nil && again == name
+			})},
+		{Name: "describe-control-characters-raw", Breaks: Clauses("describe/reflects-safely"), Origin: Peer, Why: "the JSON of the error is concatenated, and only quotes are escaped",
+			Middleware: onResponse(toDescribe, func(x *exchange) {
+				if x.Status == http.StatusNotFound {
+					x.Body = []byte(`{"error":{"code":"tool_not_found","message":"There is no tool named ` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(x.described()) + `"}}`)
+				}
+			})},
+		{Name: "describe-500-after-two-names", Breaks: Clauses("describe/after-error"), Origin: Imagined, Why: "the first failure breaks its worker", Middleware: failAfterTwoNames()},
+	}
+}
+
+// describeVariants add to a description, or refuse a repeated name.
+func describeVariants() []Mutant {
+	return []Mutant{
+		{Name: "describe-says-more", Why: "describe may return more members than list", Middleware: onDescribed(func(_ *exchange, t tool) any {
+			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
+			return t
+		})},
+		{Name: "repeated-name-400", Why: "a repeated name may be refused", Middleware: onResponse(toDescribe, func(x *exchange) {
+			if len(x.Request.URL.Query()["name"]) > 1 {
+				x.Refuse(http.StatusBadRequest, "invalid_request", "The parameter \"name\" came twice.")
+			}
+		})},
+	}
+}
+
+// onDescribed changes the tool in describe responses; the change may refuse instead.
+func onDescribed(change func(x *exchange, t tool) any) middleware {
+	return onResponse(toDescribe, func(x *exchange) {
+		object := x.Object()
+		t, ok := object["tool"].(tool)
+		if x.Status != http.StatusOK || !ok {
+			return
+		}
+		object["tool"] = change(x, t)
+		if x.Status == http.StatusOK {
+			x.Body = encode(object)
+		}
+	})
+}
+
+// looseLookup finds tools by a looser comparison than equality.
+func looseLookup(matches func(*http.Request) bool, same func(requested, name string) bool) middleware {
+	return onResponse(matches, func(x *exchange) {
+		requested := x.named()
+		if x.Status != http.StatusNotFound || requested == "" {
+			return
+		}
+		for _, name := range x.names() {
+			if !same(requested, name) {
+				continue
+			}
+			if toInvoke(x.Request) {
+				call := decode(x.Sent)
+				call["name"] = name
+				*x = *x.Send(http.MethodPost, x.Request.URL.Path, encode(call))
+				return
+			}
+			if t, ok := x.tool(name); ok {
+				x.Set(http.StatusOK, map[string]any{"tool": t})
+			}
+			return
+		}
+	})
+}
+
+// repeatRefusal keeps a refusal of describe with the status that follows a good response to the same caller, and repeats it once
+// instead of the next good response to a caller that had one before, if applies reports true. Another refusal in between
+// discards it.
+func repeatRefusal(status int, applies func(failed, now string) bool) middleware {
+	var (
+		mu     sync.Mutex
+		kept   *exchange
+		served = map[string]bool{}
+	)
+	who := func(x *exchange) string { return x.Request.Header.Get("Authorization") }
+	return onResponse(toDescribe, func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		good := x.Status == http.StatusOK
+		switch {
+		case x.Status == status && served[who(x)]:
+			kept = x
+			return
+		case !good:
+			kept = nil
+		case x.Method == http.MethodGet && kept != nil && served[who(x)] && applies(who(kept), who(x)):
+			x.Status, x.Body, kept = kept.Status, kept.Body, nil
+		}
+		served[who(x)] = good
+	})
+}
+
+// shareRefusal repeats a refusal of describe with the status to the next caller that requests the same name.
+func shareRefusal(status int) middleware {
+	var (
+		mu   sync.Mutex
+		kept *exchange
+	)
+	return onResponse(toDescribe, func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if kept != nil && x.Status == http.StatusOK && kept.described() == x.described() {
+			x.Status, x.Body = kept.Status, kept.Body
+		}
+		kept = nil
+		if x.Status == status {
+			kept = x
+		}
+	})
+}
+
+// forgetRequired describes a tool without `required` after its arguments were refused, until the next list.
+func forgetRequired() middleware {
+	var mu sync.Mutex
+	refused := map[string]bool{}
+	describes, invokes := onResponse(toDescribe, func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		object := x.Object()
+		shown, _ := object["tool"].(map[string]any)
+		if input, ok := shown["inputSchema"].(map[string]any); ok && refused[x.described()] {
+			delete(input, "required")
+			input["title"] = "Arguments"
+			shown["inputSchema"] = input
+			x.Body = encode(object)
+		}
+	}), onInvoke(func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if x.Status == http.StatusBadRequest {
+			refused[x.invoked()] = true
+		} else {
+			delete(refused, x.invoked())
+		}
+	})
+	return func(next http.Handler) http.Handler { return describes(invokes(next)) }
+}
+
+// requireListFirst finds no tool for a caller that has not requested a list.
+func requireListFirst() middleware {
+	listed := newSet()
+	return onResponse(toToolViews, func(x *exchange) {
+		who := x.Request.Header.Get("Authorization")
+		if toList(x.Request) {
+			listed.add(who)
+		} else if _, ok := listed.get(who); !ok && x.Status == http.StatusOK {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+		}
+	})
+}
+
+// failAfterTwoNames fails the describe that follows one with two names.
+func failAfterTwoNames() middleware {
+	var broken atomic.Bool
+	return onResponse(toDescribe, func(x *exchange) {
+		if broken.CompareAndSwap(true, false) && x.Status == http.StatusOK {
+			x.Refuse(http.StatusInternalServerError, "internal_error", "The worker is gone.")
+		}
+		broken.Store(len(x.Request.URL.Query()["name"]) > 1)
+	})
+}

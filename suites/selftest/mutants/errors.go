@@ -1,0 +1,156 @@
+package mutants
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errorMutants break the error envelope, its codes or its status.
+func errorMutants() []Mutant {
+	return []Mutant{
+		{Name: "errors-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) { x.page(x.Status, x.errorMessage()) })},
+		{Name: "denials-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "only errors of Drupal itself", Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized {
+				x.page(x.Status, "You are not authorized to access this page.")
+			}
+		})},
+		{Name: "denials-in-drupals-form", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized {
+				x.Set(x.Status, map[string]any{"message": "The 'access mcp tool discovery' permission is required."})
+			}
+		})},
+		{Name: "too-large-as-html", Breaks: Clauses("errors/envelope"), Origin: Peer, Why: "a server in front of the bridge sends its own error page",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toInvoke(r) || isSmall(r) {
+					return false
+				}
+				w.Header().Set("Content-Type", "text/html")
+				w.Header().Set("Connection", "close")
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+				io.WriteString(w, "<html><title>413 Request Entity Too Large</title></html>") //nolint:errcheck // the caller has gone
+				return true
+			})},
+		{Name: "not-allowed-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusMethodNotAllowed {
+				x.page(x.Status, "Client error")
+			}
+		})},
+		{Name: "not-scalar-as-text", Breaks: Clauses("errors/envelope"), Origin: Module, Middleware: onResponse(allRequests, func(x *exchange) {
+			if strings.Contains(x.Request.URL.RawQuery, "[") && x.Status >= 400 {
+				x.Body = []byte(`Input value "name" contains a non-scalar value.`)
+				x.Header.Set("Content-Type", "text/plain; charset=UTF-8")
+			}
+		})},
+		{Name: "error-is-a-string", Breaks: Clauses("errors/envelope"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, _ map[string]any) { x.Set(x.Status, map[string]any{"error": x.errorMessage()}) })},
+		{Name: "error-message-empty", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["message"] = "" })},
+		{Name: "error-code-number", Breaks: Clauses("errors/envelope", "errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = x.Status })},
+		{Name: "error-beside-result", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if object := x.Object(); object != nil && toInvoke(x.Request) {
+				object["result"] = nil
+				x.Body = encode(object)
+			}
+		})},
+		{Name: "error-beside-tools", Breaks: Clauses("errors/envelope"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if object := x.Object(); object != nil && toList(x.Request) {
+				object["tools"] = []any{}
+				x.Body = encode(object)
+			}
+		})},
+		{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
+		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
+		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
+		{Name: "errors-with-200", Breaks: Clauses("errors/status-agrees"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Status = http.StatusOK })},
+		{Name: "invalid-arguments-with-200", Breaks: Clauses("errors/status-agrees", "invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
+			if len(x.violations()) > 0 {
+				x.Status = http.StatusOK
+			}
+		})},
+		{Name: "messages-say-nothing", Breaks: Clauses("errors/message-helps"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
+			if code := e["code"]; code == "invalid_params" || code == "missing_parameter" {
+				e["message"] = http.StatusText(x.Status)
+			}
+		})},
+		{Name: "message-names-no-parameter", Breaks: Clauses("errors/message-helps"), Origin: Imagined, Middleware: onError(func(_ *exchange, e map[string]any) {
+			if e["code"] == "missing_parameter" {
+				e["message"] = "A required parameter is missing."
+			}
+		})},
+		{Name: "shape-before-permission", Breaks: Clauses("errors/precedence", "access/describe-403"), Origin: Imagined, Middleware: onResponse(toDescribe, func(x *exchange) {
+			if x.Status == http.StatusForbidden && x.described() == "" {
+				x.Refuse(http.StatusBadRequest, "missing_parameter", "Required parameter \"name\" is missing.")
+			}
+		})},
+		{Name: "existence-before-shape", Breaks: Clauses("errors/precedence"), Origin: Imagined, Why: "an unknown tool without arguments is a 404", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			name, named := call["name"].(string)
+			if _, ok := call["arguments"].(map[string]any); ok || !named || name == "" || x.Status != http.StatusBadRequest {
+				return
+			}
+			if _, known := x.tool(name); !known {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", name))
+			}
+		})},
+		{Name: "anonymous-shape-first", Breaks: Clauses("errors/precedence"), Origin: Module, Why: "a malformed body gives 400 even to callers without permission", Middleware: onCallBodyRaw(func(x *exchange) {
+			if (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) && decode(x.Sent) == nil {
+				x.Refuse(http.StatusBadRequest, "invalid_json", "The body is no JSON.")
+			}
+		})},
+	}
+}
+
+// errorVariants use other messages, statuses and data than the reference.
+func errorVariants() []Mutant {
+	return []Mutant{
+		{Name: "other-words", Why: "the contract leaves messages open, as long as they name what was wrong", Middleware: onError(func(x *exchange, e map[string]any) {
+			e["message"] = fmt.Sprintf("Leider nicht: %s (%s)", e["message"], x.Request.URL.Path)
+		})},
+		{Name: "messages-with-references", Why: "every message has its own reference number", Middleware: onError(func(_ *exchange, e map[string]any) {
+			e["message"] = fmt.Sprintf("%s [ref %08x]", e["message"], uint32(time.Now().UnixNano()))
+		})},
+		{Name: "error-data-everywhere", Why: "data is optional", Middleware: onError(func(x *exchange, e map[string]any) {
+			if e["data"] == nil {
+				e["data"] = map[string]any{"status": x.Status}
+			}
+		})},
+		{Name: "errors-without-data", Why: "data is optional; its content is a SHOULD", MayFail: Clauses("invoke/invalid-arguments-named", "invoke/error-data-kept"),
+			Middleware: onError(func(_ *exchange, e map[string]any) { delete(e, "data") })},
+		{Name: "failure-in-the-methods-own-words", Why: "the method's message without the bridge's prefix", Middleware: onError(func(_ *exchange, e map[string]any) {
+			if _, said, ok := strings.Cut(fmt.Sprint(e["message"]), " failed: "); ok && e["code"] == "execution_error" {
+				e["message"] = said
+			}
+		})},
+	}
+}
+
+// onNotAllowed changes the error object of a 405, whose code no other clause names.
+func onNotAllowed(change func(x *exchange, e map[string]any)) middleware {
+	return onRefusal(func(x *exchange) {
+		object := x.Object()
+		if e, ok := object["error"].(map[string]any); ok && x.Status == http.StatusMethodNotAllowed {
+			x.Body = nil
+			if change(x, e); x.Body == nil {
+				x.Body = encode(object)
+			}
+		}
+	})
+}
+
+// onCallBodyRaw changes the responses to invokes by POST, whatever the body is.
+func onCallBodyRaw(change func(x *exchange)) middleware {
+	return onInvoke(func(x *exchange) {
+		if x.Method == http.MethodPost {
+			change(x)
+		}
+	})
+}
+
+func camelCase(s string) string {
+	words := strings.Split(s, "_")
+	for i, w := range words {
+		words[i] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}

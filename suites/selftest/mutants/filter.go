@@ -1,0 +1,74 @@
+package mutants
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+)
+
+// filterMutants expose methods that are not selected, or hide some that are.
+func filterMutants() []Mutant {
+	return []Mutant{
+		{Name: "exclude-forgotten", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "access/filtered-by-method", "filter/invoke-guarded"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.Exclude = []string{"nothing.at.all"} }},
+		{Name: "everything-included", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "list/empty-site", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.Include = []string{"*"} }},
+		{Name: "patterns-anywhere", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "an expression is not anchored at both ends",
+			Options: func(o *bridge.Options) { o.Include = []string{"*content.*", "*search.*", "*taxonomy.*", "*media.*"} }},
+		{Name: "dot-for-any-character", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined, Why: "a glob is used as a regular expression",
+			Options: func(o *bridge.Options) { o.Include = []string{"content*", "search.*", "taxonomy.*", "media.*"} }},
+		{Name: "exclude-anywhere", Profile: "patterns", Breaks: Clauses("filter/include-exclude"), Origin: Imagined,
+			Options: func(o *bridge.Options) {
+				o.Exclude = []string{"system.cache_clear", "user.login", "node.delete", "*admin*"}
+			}},
+		{Name: "search-forgotten", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/defaults-safe", "invoke/answers-result", "invoke/result-exact", "invoke/runs-once", "access/filtered-by-method"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.Include = []string{"content.*", "taxonomy.*", "media.*"} }},
+		{Name: "filter-on-the-list-alone", Profile: "patterns", Breaks: Clauses("filter/include-exclude", "filter/invoke-guarded", "invoke/hidden-404"), Origin: Peer,
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if x.Status == http.StatusNotFound {
+						if reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), map[string]any{}); reply["result"] != nil {
+							x.Set(http.StatusOK, map[string]any{"result": reply["result"]})
+						}
+					}
+				})
+			}},
+		{Name: "batch-past-the-filter", Profile: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Imagined,
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if !bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) {
+						return
+					}
+					for _, call := range decode([]byte(`{"calls":` + string(x.Sent) + `}`))["calls"].([]any) {
+						if call, ok := call.(map[string]any); ok && call["method"] != nil {
+							site.call(x.Request.Header.Get("Authorization"), fmt.Sprint(call["method"]), map[string]any{})
+						}
+					}
+				})
+			}},
+		{Name: "rate-unlimited", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
+		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
+			Middleware: onResponse(toInvoke, func(x *exchange) {
+				if x.Status == http.StatusTooManyRequests {
+					x.Header.Set("Retry-After", "soon")
+				}
+			})},
+		{Name: "rate-limit-without-retry-after", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer,
+			Middleware: onResponse(toInvoke, func(x *exchange) {
+				if x.Status == http.StatusTooManyRequests {
+					x.Header.Del("Retry-After")
+				}
+			})},
+	}
+}
+
+// filterVariants select tools by patterns instead of the attribute.
+func filterVariants() []Mutant {
+	return []Mutant{
+		{Name: "exposure-patterns", Why: "patterns instead of the attribute", Claims: "exposure-patterns,-discovery-permission,-drupal-types,-custom-types", Options: func(o *bridge.Options) { o.Expose = discovery.ExposePatterns }},
+	}
+}

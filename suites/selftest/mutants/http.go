@@ -1,0 +1,347 @@
+package mutants
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+)
+
+// httpMutants break HTTP: methods, headers, caching, connections.
+func httpMutants() []Mutant {
+	return []Mutant{
+		{Name: "list-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toList)},
+		{Name: "describe-by-post", Breaks: Clauses("http/method-not-allowed"), Origin: Module, Middleware: methodAsGet(http.MethodPost, toDescribe)},
+		{Name: "list-by-patch", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: methodAsGet(http.MethodPatch, toList)},
+		{Name: "allow-missing", Breaks: Clauses("http/method-not-allowed"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onRefusal(func(x *exchange) { x.Header.Del("Allow") })},
+		{Name: "allow-names-post", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusMethodNotAllowed && toToolViews(x.Request) {
+				x.Header.Set("Allow", "POST")
+			}
+		})},
+		{Name: "delete-404", Breaks: Clauses("http/method-not-allowed"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if x.Method == http.MethodDelete && toToolViews(x.Request) {
+				x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
+			}
+		})},
+		{Name: "head-405", Breaks: Clauses("http/head"), Origin: Peer, Why: "as gorilla/mux responds", Middleware: onHead(func(x *exchange) {
+			x.Refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")
+			x.Header.Set("Allow", "GET")
+		})},
+		{Name: "head-204", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Status = http.StatusNoContent })},
+		{Name: "head-other-type", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) { x.Header.Set("Content-Type", "text/plain; charset=utf-8") })},
+		{Name: "head-describe-always-200", Breaks: Clauses("http/head"), Origin: Imagined, Middleware: onHead(func(x *exchange) {
+			if toDescribe(x.Request) {
+				x.Status = http.StatusOK
+			}
+		})},
+		{Name: "head-open-to-outsiders", Breaks: Clauses("http/head"), Origin: Imagined, Why: "only GET checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if r.Method == http.MethodHead && caller(r) == "outsider" {
+				r.Header.Set("Authorization", basicAuth("agent"))
+			}
+			return false
+		})},
+		{Name: "list-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, cacheable)},
+		{Name: "describe-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toDescribe, cacheable)},
+		{Name: "page-two-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
+			if x.Request.URL.Query().Get("cursor") != "" {
+				cacheable(x)
+			}
+		})},
+		{Name: "refusals-publicly-cacheable", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a cache serves the 404 to callers that may see the tool", Middleware: onResponse(toToolViews, func(x *exchange) {
+			if x.Status >= 400 {
+				x.Header.Set("Cache-Control", "public, max-age=60")
+				x.Header.Del("Vary")
+			}
+		})},
+		{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Middleware: onResponse(toToolViews, func(x *exchange) {
+			x.Header.Del("Cache-Control")
+			x.Header.Del("Vary")
+		})},
+		{Name: "sniffable", Breaks: Clauses("http/nosniff"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+		{Name: "sniffable-errors", Breaks: Clauses("http/nosniff"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+		{Name: "accept-anything-406", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toToolViews, func(x *exchange) {
+			if x.Request.Header.Get("Accept") == "*/*" {
+				x.Refuse(http.StatusNotAcceptable, "invalid_request", "Only application/json is available.")
+			}
+		})},
+		{Name: "no-accept-gives-html", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
+			if x.Request.Header.Get("Accept") == "" && x.Status == http.StatusOK {
+				x.page(http.StatusOK, "Tools")
+			}
+		})},
+		{Name: "never-gzips", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			r.Header.Del("Accept-Encoding")
+			return false
+		})},
+		{Name: "gzip-of-other-bytes", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Why: "the compressed copy is outdated", Middleware: onResponse(toList, func(x *exchange) {
+			if tools, _ := x.Object()["tools"].([]any); x.gzipped && len(tools) > 1 {
+				x.Set(http.StatusOK, map[string]any{"tools": tools[1:]})
+			}
+		})},
+		{Name: "gzip-though-refused", Breaks: Clauses("http/content-negotiation"), Origin: Peer, Why: "the header is searched for the word instead of parsed", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+				r.Header.Set("Accept-Encoding", "gzip")
+			}
+			return false
+		})},
+		{Name: "gzip-unasked", Breaks: Clauses("http/content-negotiation"), Origin: Imagined, Middleware: onResponse(toList, func(x *exchange) {
+			if x.Request.Header.Get("Accept") == "*/*" && x.Status == http.StatusOK {
+				var packed bytes.Buffer
+				zip := gzip.NewWriter(&packed)
+				zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
+				zip.Close()       //nolint:errcheck // likewise
+				x.Body = packed.Bytes()
+				x.Header.Set("Content-Encoding", "gzip")
+			}
+		})},
+		{Name: "unknown-path-html", Breaks: Clauses("http/trailing-and-case"), Origin: Module, Middleware: onOtherPaths(func(x *exchange) { x.page(http.StatusNotFound, "Page not found") })},
+		{Name: "unknown-path-posted-html", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onOtherPaths(func(x *exchange) {
+			if x.Method == http.MethodPost {
+				x.page(http.StatusNotFound, "Page not found")
+			}
+		})},
+		{Name: "unknown-path-redirect", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
+			x.Header.Set("Location", "https://www.example.com"+x.Request.URL.Path)
+			x.Set(http.StatusMovedPermanently, map[string]any{})
+		})},
+		{Name: "unknown-path-lists", Breaks: Clauses("http/trailing-and-case"), Origin: Imagined, Middleware: onOtherPaths(func(x *exchange) {
+			*x = *x.Send(http.MethodGet, "/mcp/tools/list", nil)
+		})},
+		{Name: "closes-after-errors", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) { x.Header.Set("Connection", "close") })},
+		{Name: "closes-after-404", Breaks: Clauses("http/keep-alive-after-error"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusNotFound {
+				x.Header.Set("Connection", "close")
+			}
+		})},
+		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies()},
+	}
+}
+
+// httpVariants encode and send responses in other ways than the reference.
+func httpVariants() []Mutant {
+	return []Mutant{
+		{Name: "reference", Why: "the reference bridge itself", MCP: true},
+		{Name: "members-in-reverse-order", Why: "JSON objects have no order", Middleware: reencode(encodeReversed)},
+		{Name: "pretty-printed", Why: "white space has no meaning; responses are larger", Middleware: reencode(encodeIndented)},
+		{Name: "escaped-as-php-does", Why: `\/ and \u00e9 are the same strings`, Middleware: reencode(encodeEscaped)},
+		{Name: "extra-members-everywhere", Why: "callers ignore members that they do not know", Middleware: onResponse(allRequests, func(x *exchange) {
+			object := x.Object()
+			if object == nil {
+				return
+			}
+			object["_meta"] = map[string]any{"bridge": "other", "version": 3}
+			if e, ok := object["error"].(map[string]any); ok {
+				e["documentation"] = "https://docs.example.com/errors"
+			}
+			if t, ok := object["tool"].(tool); ok {
+				t["icons"] = []any{map[string]any{"src": "https://www.example.com/tool.png"}}
+			}
+			x.Body = encode(object)
+		})},
+		{Name: "charset-and-newline", Why: "a media type may have parameters, a body may end with a newline", Middleware: onResponse(allRequests, func(x *exchange) {
+			if x.Header.Get("Content-Type") == "application/json" {
+				x.Header.Set("Content-Type", "application/json; charset=utf-8")
+				x.Body = append(slices.Concat([]byte("\n"), x.Body), '\n')
+			}
+		})},
+		{Name: "headers-and-request-ids", Why: "additional headers, one of them with a new value each time", Middleware: onResponse(allRequests, func(x *exchange) {
+			x.Header.Set("X-Request-Id", fmt.Sprintf("%016x", time.Now().UnixNano()))
+			x.Header.Set("Server", "OtherBridge/2.1")
+			x.Header.Set("X-Generator", "Drupal 10")
+			x.Header.Set("Content-Language", "en")
+		})},
+		{Name: "headers-of-the-moment", Why: "headers that depend on the time and the load", Middleware: onResponse(allRequests, func(x *exchange) {
+			now := time.Now().UnixMilli()
+			x.Header.Set("Age", fmt.Sprint(now/15%100))
+			x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
+			x.Header.Set("X-RateLimit-Reset", fmt.Sprint(now/20))
+		})},
+		{Name: "tiny-writes", Why: "chunked, a few bytes at a time, without a length", Middleware: dripping},
+		{Name: "slow", Why: "every response takes a while", Middleware: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
+			time.Sleep(4 * time.Millisecond) // the latency is the point
+			return false
+		})},
+		{Name: "closes-every-connection", Why: "as HTTP/1.0 does", MayFail: Clauses("http/keep-alive-after-error"),
+			Server: func(s *http.Server) { s.SetKeepAlivesEnabled(false) }},
+		{Name: "behind-a-web-server", Why: "it refuses a long URL with its own page, closes the connection after a 400, and sends Vary: Accept-Encoding for GET only",
+			MayFail: Clauses("http/keep-alive-after-error"), Middleware: apacheDefaults},
+		{Name: "without-gzip", Why: "compression is a SHOULD", MayFail: Clauses("http/content-negotiation"), Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			r.Header.Del("Accept-Encoding")
+			return false
+		})},
+		{Name: "cache-control-private", Why: "private excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Set("Cache-Control", "max-age=0, private, must-revalidate") })},
+		{Name: "cache-control-no-store", Why: "no-store excludes shared caches as well", Middleware: onResponse(allRequests, func(x *exchange) {
+			x.Header.Set("Cache-Control", "No-Store")
+			x.Header.Del("Vary")
+		})},
+		{Name: "vary-in-place-of-cache-control", Why: "Vary names the headers that identify the caller", Middleware: onResponse(toToolViews, func(x *exchange) {
+			x.Header.Del("Cache-Control")
+			x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
+		})},
+		{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", MayFail: Clauses("http/nosniff"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
+	}
+}
+
+// reencode writes every JSON body in another form.
+func reencode(form func(v any) []byte) middleware {
+	return onResponse(allRequests, func(x *exchange) {
+		if object := x.Object(); object != nil {
+			x.Body = form(object)
+		}
+	})
+}
+
+// encodeReversed writes the members of all objects in descending order of their names.
+func encodeReversed(v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(v))
+		slices.Reverse(names)
+		parts := make([]string, len(names))
+		for i, name := range names {
+			parts[i] = string(encode(name)) + ":" + string(encodeReversed(v[name]))
+		}
+		return []byte("{" + strings.Join(parts, ",") + "}")
+	case []any:
+		parts := make([]string, len(v))
+		for i, item := range v {
+			parts[i] = string(encodeReversed(item))
+		}
+		return []byte("[" + strings.Join(parts, ",") + "]")
+	}
+	return encode(v)
+}
+
+func encodeIndented(v any) []byte {
+	var b bytes.Buffer
+	if err := json.Indent(&b, encode(v), "", "\t"); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// encodeEscaped writes strings with PHP's escapes.
+func encodeEscaped(v any) []byte {
+	var b strings.Builder
+	for _, r := range string(encode(v)) {
+		switch {
+		case r == '/':
+			b.WriteString(`\/`)
+		case r < 0x80:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return []byte(b.String())
+}
+
+// drip sends a response in small pieces. Long ones get larger pieces, so that a run ends.
+type drip struct{ http.ResponseWriter }
+
+func (d drip) WriteHeader(status int) {
+	d.Header().Del("Content-Length")
+	d.ResponseWriter.WriteHeader(status)
+}
+
+func (d drip) Write(data []byte) (int, error) {
+	size := max(7, len(data)/100)
+	flush := http.NewResponseController(d.ResponseWriter)
+	for piece := range slices.Chunk(data, size) {
+		if _, err := d.ResponseWriter.Write(piece); err != nil {
+			return 0, err
+		}
+		if err := flush.Flush(); err != nil {
+			return 0, err
+		}
+	}
+	return len(data), nil
+}
+
+func dripping(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead {
+			w = drip{w}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// apacheDefaults does what Apache with its defaults does in front of a bridge in PHP.
+func apacheDefaults(next http.Handler) http.Handler {
+	withHeaders := onResponse(allRequests, func(x *exchange) {
+		if x.Method == http.MethodGet {
+			x.Header.Add("Vary", "Accept-Encoding")
+		}
+		if x.Status == http.StatusBadRequest {
+			x.Header.Set("Connection", "close")
+		}
+	})(next)
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if len(r.RequestURI) < 8190 {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestURITooLong)
+		w.Write([]byte("<!DOCTYPE HTML><html><head><title>414 Request-URI Too Long</title></head></html>")) //nolint:errcheck // the caller has gone
+		return true
+	})(withHeaders)
+}
+
+// methodAsGet handles another HTTP method as GET.
+func methodAsGet(method string, matches func(*http.Request) bool) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method == method && matches(r) {
+			r.Method = http.MethodGet
+		}
+		return false
+	})
+}
+
+// onHead changes the responses to HEAD.
+func onHead(change func(x *exchange)) middleware {
+	return onResponse(toToolViews, func(x *exchange) {
+		if x.Method == http.MethodHead {
+			change(x)
+		}
+	})
+}
+
+func cacheable(x *exchange) {
+	if x.Status == http.StatusOK {
+		x.Header.Set("Cache-Control", "public, max-age=300")
+		x.Header.Del("Vary")
+	}
+}
+
+// onOtherPaths changes the responses to paths below /mcp/ other than the three endpoints.
+func onOtherPaths(change func(x *exchange)) middleware {
+	return onResponse(func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/mcp/") && !strings.Contains(r.URL.Path, "/mcp/admin/") && !toToolViews(r) && !toInvoke(r)
+	}, change)
+}
+
+// lockBodies reads all request bodies under one lock.
+func lockBodies() middleware {
+	var mu sync.Mutex
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if isSmall(r) {
+			setBody(r, readBody(r))
+		}
+		return false
+	})
+}

@@ -1,0 +1,233 @@
+package mutants
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+)
+
+// invokeErrorMutants report a failed call wrongly: status, code, message, data.
+func invokeErrorMutants() []Mutant {
+	return []Mutant{
+		{Name: "unknown-tool-other-code", Breaks: Clauses("invoke/unknown-404", "errors/code-stable"), Origin: Imagined, Why: "describe and invoke disagree",
+			Middleware: onInvoke(func(x *exchange) { x.recode("tool_not_found", "unknown_tool") })},
+		{Name: "invoke-knows-constructor", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "every object of JavaScript has one", Middleware: onInvoke(func(x *exchange) {
+			if x.invoked() == "constructor" && x.Status == http.StatusNotFound {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "validate is not a function")
+			}
+		})},
+		{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusNotFound && !plainName.MatchString(x.invoked()) {
+				x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
+			}
+		})},
+		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
+		{Name: "invoke-trims-blanks", Breaks: Clauses("invoke/unknown-404"), Origin: Peer,
+			Middleware: looseLookup(toInvoke, func(requested, name string) bool { return strings.TrimSpace(requested) == name })},
+		{Name: "hidden-method-runs", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, Why: "invoke looks the tool up on the site, not in the catalog",
+			SiteMiddleware: runHiddenMethods},
+		{Name: "hidden-method-runs-by-its-id", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, Why: "a name that is not listed is used as a method id", Claims: "naming-underscore",
+			Options: useUnderscores, SiteMiddleware: runHiddenMethods},
+		{Name: "hidden-method-runs-then-404", Breaks: Clauses("invoke/hidden-404"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
+			return onInvoke(func(x *exchange) {
+				authorization := x.Request.Header.Get("Authorization")
+				if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
+					site.call(authorization, x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})
+		}},
+		{Name: "hidden-method-403", Breaks: Clauses("invoke/hidden-404", "access/no-oracle"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
+			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("%q is no tool.", x.invoked()))
+		})},
+		{Name: "failure-200", Breaks: Clauses("invoke/execution-error-500", "errors/status-agrees"), Origin: Peer, Middleware: onFailure(func(x *exchange) { x.Status = http.StatusOK })},
+		{Name: "failure-502", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Middleware: onFailure(func(x *exchange) { x.Status = http.StatusBadGateway })},
+		{Name: "failure-other-code", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Middleware: onFailure(func(x *exchange) { x.recode("execution_error", "internal_error") })},
+		{Name: "failure-text-lost", Breaks: Clauses("invoke/execution-error-500"), Origin: Module, Middleware: onError(func(_ *exchange, e map[string]any) {
+			if data, _ := e["data"].(map[string]any); e["code"] == "execution_error" && data["jsonrpc_code"] != nil {
+				e["message"] = "The tool failed."
+			}
+		})},
+		{Name: "failure-as-result", Breaks: Clauses("invoke/execution-error-500"), Origin: Peer, Why: "isError in a successful response", Middleware: onFailure(func(x *exchange) {
+			x.Set(http.StatusOK, map[string]any{"result": map[string]any{"isError": true, "message": x.errorMessage()}})
+		})},
+		{Name: "server-errors-as-invalid", Breaks: Clauses("invoke/execution-error-500"), Origin: Imagined, Why: "every JSON-RPC code other than -32603 is reported as the caller's fault",
+			Transport: onReplyError(func(e map[string]any) {
+				if code := fmt.Sprint(e["code"]); code != "-32603" && code != "-32600" && code != "-32601" {
+					e["code"] = -32602
+				}
+			})},
+		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
+		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
+		{Name: "error-code-as-text", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Middleware: onErrorData(func(data map[string]any) {
+			if code, ok := data["jsonrpc_code"]; ok {
+				data["jsonrpc_code"] = fmt.Sprint(code)
+			}
+		})},
+		{Name: "error-data-as-text", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Middleware: onErrorData(func(data map[string]any) {
+			switch inner := data["jsonrpc_data"].(type) {
+			case map[string]any, []any:
+				data["jsonrpc_data"] = string(encode(inner))
+			}
+		})},
+		{Name: "semantic-invalid-500", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
+			e, _ := x.Object()["error"].(map[string]any)
+			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {
+				e["code"] = "execution_error"
+				x.Set(http.StatusInternalServerError, map[string]any{"error": e})
+			}
+		})},
+		{Name: "semantic-invalid-404", Breaks: Clauses("invoke/semantic-invalid-400"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			e, _ := x.Object()["error"].(map[string]any)
+			if data, _ := e["data"].(map[string]any); x.Status == http.StatusBadRequest && data["jsonrpc_code"] != nil {
+				x.Set(http.StatusNotFound, map[string]any{"error": e})
+			}
+		})},
+		{Name: "thrown-text-in-message", Breaks: Clauses("invoke/no-trace-leak"), Origin: Module, Transport: onReplyError(func(e map[string]any) {
+			if text, ok := e["data"].(string); ok && fmt.Sprint(e["code"]) == "-32603" {
+				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
+			}
+		})},
+		leakException("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
+			object := x.Object()
+			if e, ok := object["error"].(map[string]any); ok {
+				e["data"] = map[string]any{"jsonrpc_code": -32603, "jsonrpc_data": text}
+				x.Body = encode(object)
+			}
+		}),
+		leakException("thrown-text-in-header", "a debugging header shows the exception", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+			x.Header.Set("X-Debug-Exception", strconv.QuoteToASCII(text))
+		}),
+		{Name: "falsy-results-with-500", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if result, ok := x.Object()["result"]; ok && result == false {
+				x.Status = http.StatusInternalServerError
+			}
+		})},
+		{Name: "retries-after-5xx", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(resp *http.Response, err error) bool { return err == nil && resp.StatusCode >= 500 })
+		})},
+		{Name: "retries-after-a-drop", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(_ *http.Response, err error) bool { return err != nil && r.Context().Err() == nil })
+		})},
+		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
+		})},
+		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "calls with readOnlyHint are sent again although it is only a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			reads := isReadOnlyCall(r)
+			return resendCall(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })
+		})},
+		{Name: "every-call-twice", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(*http.Response, error) bool { return isCall(r) })
+		})},
+		{Name: "results-cached", Breaks: Clauses("invoke/not-cached", "invoke/runs-once", "invoke/denied", "access/permission-revoked"), Origin: Module, Middleware: repeatResponse(http.StatusOK)},
+		{Name: "failures-cached", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: repeatResponse(http.StatusInternalServerError)},
+		{Name: "results-cacheable", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Header.Set("Cache-Control", "public, max-age=60")
+			}
+		})},
+		{Name: "results-without-cache-control", Breaks: Clauses("invoke/not-cached"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Header.Del("Cache-Control")
+			}
+		})},
+	}
+}
+
+// plainName matches the names that a method may have.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// onFailure changes the refusals that report a failed method.
+func onFailure(change func(x *exchange)) middleware {
+	return onCode("execution_error", func(x *exchange) {
+		e, _ := x.Object()["error"].(map[string]any)
+		if data, _ := e["data"].(map[string]any); data["jsonrpc_code"] != nil {
+			change(x)
+		}
+	})
+}
+
+// onErrorData changes the data of a failed method's error.
+func onErrorData(change func(data map[string]any)) middleware {
+	return onError(func(_ *exchange, e map[string]any) {
+		if data, ok := e["data"].(map[string]any); ok && data["jsonrpc_code"] != nil {
+			change(data)
+		}
+	})
+}
+
+// leakException is a mutant that shows callers the text of an exception on the site, which the bridge keeps to itself.
+func leakException(name, why string, broken []string, show func(x *exchange, text string)) Mutant {
+	thrown := newMemory[string]()
+	return Mutant{Name: name, Why: why, Breaks: broken, Origin: Module,
+		Transport: onReplyError(func(e map[string]any) {
+			if text, ok := e["data"].(string); ok && fmt.Sprint(e["code"]) == "-32603" {
+				thrown.put("last", text)
+			}
+		}),
+		Middleware: onFailure(func(x *exchange) {
+			if text, ok := thrown.get("last"); ok && strings.Contains(string(x.Body), "-32603") {
+				show(x, text)
+			}
+		})}
+}
+
+// isReadOnlyCall reports whether a call is of a method that the default site annotates with readOnlyHint.
+func isReadOnlyCall(r *http.Request) bool {
+	body := readBody(r)
+	setBody(r, body)
+	id, _ := decode(body)["method"].(string)
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		panic(err)
+	}
+	m, ok := site.Method(id)
+	return ok && m.MCP != nil && decode(m.MCP.Annotations)["readOnlyHint"] == true
+}
+
+// recordedCall is an invoke with its response.
+type recordedCall struct{ who, call, response string }
+
+// repeatResponse repeats a response with the status if the same caller sends the same invoke again at once.
+func repeatResponse(status int) middleware {
+	last := newMemory[recordedCall]()
+	return func(next http.Handler) http.Handler {
+		keep := onInvoke(func(x *exchange) {
+			if x.Status == status {
+				last.put("", recordedCall{x.Request.Header.Get("Authorization"), string(x.Sent), string(x.Body)})
+			}
+		})(next)
+		return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			kept, _ := last.get("")
+			last.put("", recordedCall{})
+			if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+				return false
+			}
+			body := readBody(r)
+			setBody(r, body)
+			if kept.response == "" || kept.who != r.Header.Get("Authorization") || kept.call != string(body) {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(status)
+			io.WriteString(w, kept.response) //nolint:errcheck // the caller has gone
+			return true
+		})(keep)
+	}
+}
+
+// runHiddenMethods runs methods that the site has and the catalog lacks.
+func runHiddenMethods(site *siteClient) middleware {
+	return onInvoke(func(x *exchange) {
+		authorization := x.Request.Header.Get("Authorization")
+		if x.Status == http.StatusNotFound && site.hides(authorization, x.invoked()) {
+			site.run(x, authorization)
+		}
+	})
+}

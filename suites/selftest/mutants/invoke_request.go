@@ -1,0 +1,463 @@
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// invokeRequestMutants accept requests and arguments that they must refuse, or refuse what they must accept.
+func invokeRequestMutants() []Mutant {
+	return []Mutant{
+		{Name: "empty-arguments-refused", Breaks: Clauses("invoke/empty-arguments"), Origin: Module, Why: "`empty($arguments)`",
+			Middleware: onCallBody(func(x *exchange, call map[string]any) {
+				if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && strings.HasPrefix(x.invoked(), "taxonomy.") {
+					x.Refuse(http.StatusBadRequest, "missing_parameter", "Required parameter \"arguments\" is missing")
+				}
+			})},
+		{Name: "empty-arguments-500", Breaks: Clauses("invoke/empty-arguments"), Origin: Imagined,
+			Middleware: onCallBody(func(x *exchange, call map[string]any) {
+				if a, ok := call["arguments"].(map[string]any); ok && len(a) == 0 && x.Status == http.StatusOK && strings.HasPrefix(x.invoked(), "media.") {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "array_keys(): Argument #1 must be of type array, null given")
+				}
+			})},
+		{Name: "malformed-json-500", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onMalformed(func(x *exchange) {
+			x.Refuse(http.StatusInternalServerError, "internal_error", "Syntax error")
+		})},
+		{Name: "malformed-json-422", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Middleware: onMalformed(func(x *exchange) { x.Status = http.StatusUnprocessableEntity })},
+		{Name: "malformed-json-other-code", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onMalformed(func(x *exchange) { x.recode("invalid_json", "invalid_request") })},
+		{Name: "empty-body-is-empty-object", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Middleware: onBody(func(body []byte) []byte {
+			if len(bytes.TrimSpace(body)) == 0 {
+				return []byte(`{}`)
+			}
+			return body
+		})},
+		{Name: "trailing-garbage-ignored", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the decoder reads one value and stops",
+			Middleware: onBody(func(body []byte) []byte {
+				if object := decode(body); object != nil && !bytes.HasSuffix(bytes.TrimSpace(body), []byte("}")) {
+					return encode(object)
+				}
+				return body
+			})},
+		{Name: "byte-order-mark-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onBody(func(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) })},
+		{Name: "invalid-utf8-replaced", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "names are compared as encoding/json does, without case",
+			Middleware: onBody(func(body []byte) []byte {
+				if utf8.Valid(body) {
+					return body
+				}
+				return bytes.ToValidUTF8(body, []byte("\ufffd"))
+			})},
+		{Name: "body-list-500", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) && x.Status == http.StatusBadRequest {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "cannot unmarshal array")
+			}
+		})},
+		{Name: "body-null-404", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if string(bytes.TrimSpace(x.Sent)) == "null" {
+				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+			}
+		})},
+		{Name: "body-batch-runs", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Why: "the first call of an array runs",
+			Middleware: onBody(func(body []byte) []byte {
+				if trimmed := bytes.TrimSpace(body); bytes.HasPrefix(trimmed, []byte("[")) {
+					if first := decode(trimmed[1:]); first != nil {
+						return encode(first)
+					}
+				}
+				return body
+			})},
+		{Name: "name-object-500", Breaks: Clauses("invoke/missing-name", "errors/envelope"), Origin: Module, Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			switch call["name"].(type) {
+			case map[string]any, []any:
+				x.page(http.StatusInternalServerError, "The website encountered an unexpected error. Try again later.")
+			}
+		})},
+		{Name: "name-number-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Why: "cast to a string", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if _, ok := call["name"].(interface{ Int64() (int64, error) }); ok {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", fmt.Sprint(call["name"])))
+			}
+		})},
+		{Name: "name-list-of-one-runs", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onBody(onCallObject(func(call map[string]any) {
+			if list, ok := call["name"].([]any); ok && len(list) == 1 {
+				call["name"] = list[0]
+			}
+		}))},
+		{Name: "name-null-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if name, ok := call["name"]; ok && name == nil {
+				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+			}
+		})},
+		{Name: "arguments-absent-runs", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Middleware: onBody(onCallObject(func(call map[string]any) {
+			if _, ok := call["arguments"]; !ok && call["name"] != nil {
+				call["arguments"] = map[string]any{}
+			}
+		}))},
+		{Name: "arguments-null-runs", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Middleware: onBody(onCallObject(func(call map[string]any) {
+			if a, ok := call["arguments"]; ok && a == nil {
+				call["arguments"] = map[string]any{}
+			}
+		}))},
+		{Name: "arguments-list-runs", Breaks: Clauses("invoke/missing-arguments"), Origin: Module, Middleware: onBody(onCallObject(func(call map[string]any) {
+			if list, ok := call["arguments"].([]any); ok && len(list) > 0 {
+				call["arguments"] = map[string]any{}
+			}
+		}))},
+		{Name: "arguments-zero-run", Breaks: Clauses("invoke/missing-arguments"), Origin: Peer, Why: "`empty(0)` is true", Middleware: onBody(func(body []byte) []byte {
+			return bytes.Replace(body, []byte(`"arguments":0}`), []byte(`"arguments":{}}`), 1)
+		})},
+		{Name: "arguments-text-500", Breaks: Clauses("invoke/missing-arguments"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if _, ok := call["arguments"].(string); ok {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "Argument #2 must be of type array, string given")
+			}
+		})},
+		{Name: "nothing-validated", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module,
+			Why: "the site's refusal is reported as a failure", SiteMiddleware: skipValidation(func([]violation) bool { return true })},
+		{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("type"))},
+		{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("enum"))},
+		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: skipValidation(onlyKeywords("format"))},
+		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("pattern"))},
+		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minimum", "maximum"))},
+		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
+		{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" }))},
+		{Name: "invalid-arguments-422", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Peer, Middleware: onCode("invalid_params", func(x *exchange) {
+			if len(x.violations()) > 0 {
+				x.Status = http.StatusUnprocessableEntity
+			}
+		})},
+		{Name: "invalid-arguments-other-code", Breaks: Clauses("invoke/invalid-arguments-400"), Origin: Imagined, Middleware: onCode("invalid_params", func(x *exchange) {
+			if len(x.violations()) > 0 {
+				x.recode("invalid_params", "invalid_request")
+			}
+		})},
+		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "invalid arguments are dropped, the method runs, and then the bridge sends 400",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onCode("invalid_params", func(x *exchange) {
+					if len(x.violations()) > 0 {
+						arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
+						for _, v := range x.violations() {
+							name, _, _ := strings.Cut(v.Parameter, ".")
+							delete(arguments, name)
+						}
+						site.call(x.Request.Header.Get("Authorization"), x.invoked(), arguments)
+					}
+				})
+			}},
+		{Name: "invalid-arguments-without-data", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
+			if e["code"] == "invalid_params" && len(x.violations()) > 0 {
+				delete(e, "data")
+			}
+		})},
+		{Name: "invalid-arguments-first-only", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Peer, Middleware: onError(func(x *exchange, e map[string]any) {
+			if found := x.violations(); len(found) > 1 {
+				e["data"] = map[string]any{"parameter": found[0].Parameter, "expected": found[0].Expected, "received": found[0].Received}
+				e["message"] = found[0].Parameter + " is not valid"
+			}
+		})},
+		{Name: "invalid-arguments-without-received", Breaks: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
+			if data, ok := e["data"].(map[string]any); ok && len(x.violations()) > 0 {
+				walkObjects(data, without("received"))
+			}
+		})},
+		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},
+		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPut)},
+		{Name: "patch-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPatch)},
+		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if x.Method == http.MethodDelete && x.invoked() != "" {
+						site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+					}
+				})
+			}},
+		{Name: "get-on-invoke-400", Breaks: Clauses("invoke/post-only"), Origin: Module, Middleware: onInvoke(func(x *exchange) {
+			if x.Method == http.MethodGet {
+				x.Refuse(http.StatusBadRequest, "invalid_json", "Request body must be valid JSON")
+			}
+		})},
+		{Name: "head-on-invoke-200", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if x.Method == http.MethodHead {
+				x.Status, x.Body = http.StatusOK, nil
+			}
+		})},
+		{Name: "large-body-500", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if len(x.Sent) > 512<<10 {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "Allowed memory size exhausted")
+			}
+		})},
+		{Name: "deep-nesting-500", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if bytes.Count(x.Sent, []byte("[")) >= 5000 || bytes.Count(x.Sent, []byte("{")) >= 5000 {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "Maximum stack depth exceeded")
+			}
+		})},
+		{Name: "huge-body-spoils-the-next", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Why: "after 64 MiB the next request gets 503", Middleware: failAfterHugeBody()},
+		{Name: "duplicate-members-last-wins", Breaks: Clauses("invoke/duplicate-members"), Origin: Module, Middleware: onBody(func(body []byte) []byte {
+			if object := decode(body); object != nil && json.Valid(body) && bytes.Count(body, []byte(`"arguments"`))+bytes.Count(body, []byte(`"name"`)) > 2 {
+				return encode(object)
+			}
+			return body
+		})},
+		{Name: "steps-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "multipleOf was forgotten", SiteMiddleware: skipValidation(onlyKeywords("multipleOf"))},
+		{Name: "unique-items-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("uniqueItems"))},
+		{Name: "list-length-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("maxItems", "minItems"))},
+		{Name: "member-count-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minProperties", "maxProperties"))},
+		{Name: "constants-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("const"))},
+		{Name: "one-of-read-as-any-of", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+			return v.Keyword == "oneOf" && regexp.MustCompile(`^number -?(6|12)`).MatchString(v.Received)
+		}))},
+		{Name: "exclusive-bounds-inclusive", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "it supports only exclusiveMinimum: true of Draft 4",
+			SiteMiddleware: skipValidation(onlyKeywords("exclusiveMinimum", "exclusiveMaximum"))},
+		{Name: "maximum-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "the first integer above the maximum is accepted",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "maximum" && excess(v) <= 1 }))},
+		{Name: "max-length-off-by-one", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+			most, ok := strings.CutSuffix(strings.TrimPrefix(v.Expected, "at most "), " characters")
+			n, err := strconv.Atoi(most)
+			return ok && err == nil && len([]rune(reportedString(v))) == n+1
+		}))},
+		{Name: "patterns-unanchored", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the text after the match is not checked",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				begin, err := regexp.Compile(strings.TrimSuffix(strings.TrimPrefix(v.Expected, "a string that matches "), "$"))
+				return v.Keyword == "pattern" && err == nil && begin.MatchString(reportedString(v))
+			}))},
+		{Name: "enums-regardless-of-case", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				return v.Keyword == "enum" && reportedString(v) != "" && strings.Contains(v.Expected, strings.ToLower(reportedString(v)))
+			}))},
+		{Name: "first-item-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+			return regexp.MustCompile(`\.[1-9]\d*(\.|$)`).MatchString(v.Parameter)
+		}))},
+		{Name: "three-levels-checked-only", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Count(v.Parameter, ".") > 3 }))},
+		{Name: "nested-required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" && strings.Contains(v.Parameter, ".") }))},
+		{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Expected == "no such member" }))},
+		{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {
+				return v.Keyword == "type" && regexp.MustCompile(`^string "\d+"$`).MatchString(v.Received)
+			}))},
+		{Name: "maximum-exclusive", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "the largest allowed value is refused",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return string(encode(arguments["limit"])) == "100" })},
+		{Name: "length-in-utf16-units", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "JavaScript counts UTF-16 code units",
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
+				code, _ := arguments["code"].(string)
+				return len([]rune(code)) <= 8 && utf16Length(code) > 8
+			})},
+		{Name: "empty-text-for-a-required-one-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`empty($arguments['message'])`",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return arguments["message"] == "" })},
+		{Name: "second-type-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "only the first of several allowed types is accepted",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { return string(encode(arguments["number"])) == "0.5" })},
+		{Name: "pattern-held-to-the-whole", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "fullmatch anchors patterns that have no anchors",
+			Middleware: refuseArguments(func(arguments map[string]any) bool {
+				part, ok := arguments["part"].(string)
+				return ok && len(part) != len("0-0")
+			})},
+		{Name: "longest-list-refused", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the longest allowed list is refused",
+			Middleware: refuseArguments(func(arguments map[string]any) bool { tags, _ := arguments["tags"].([]any); return len(tags) == 5 })},
+		{Name: "nested-unknown-members-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "members that the schema does not name are removed from open objects",
+			Transport: onParams(func(params any) any {
+				arguments, _ := params.(map[string]any)
+				filter, _ := arguments["filter"].(map[string]any)
+				if author, ok := filter["author"].(map[string]any); ok {
+					for name := range author {
+						if name != "id" && name != "name" {
+							delete(author, name)
+						}
+					}
+				}
+				return params
+			})},
+		{Name: "equal-items-forwarded-once", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "`array_unique`",
+			Transport: onArguments(func(v any) any {
+				list, ok := v.([]any)
+				if !ok {
+					return v
+				}
+				kept := []any{}
+				for _, item := range list {
+					if !slices.ContainsFunc(kept, func(k any) bool { return bytes.Equal(encode(k), encode(item)) }) {
+						kept = append(kept, item)
+					}
+				}
+				return kept
+			})},
+		{Name: "nested-output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "only the type of the result itself is checked",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvalidResult(func(x *exchange) {
+					if x.invoked() == "result.record" {
+						site.run(x, x.Request.Header.Get("Authorization"))
+					}
+				})
+			}},
+		{Name: "output-refused-at-its-edge", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Why: "the smallest allowed id is refused",
+			Middleware: onInvoke(func(x *exchange) {
+				result, _ := x.Object()["result"].(map[string]any)
+				if x.invoked() == "result.record" && string(encode(result["id"])) == "1" {
+					x.Refuse(http.StatusInternalServerError, "execution_error", "The result breaks the output schema.")
+				}
+			})},
+	}
+}
+
+// reportedString returns the string that a violation reports; "" if it reports none or a long one.
+func reportedString(v violation) string {
+	text, ok := strings.CutPrefix(v.Received, "string ")
+	if !ok {
+		return ""
+	}
+	plain, err := strconv.Unquote(text)
+	if err != nil {
+		return ""
+	}
+	return plain
+}
+
+// excess returns by how much a number exceeds the maximum.
+func excess(v violation) float64 {
+	got, err := strconv.ParseFloat(strings.TrimPrefix(v.Received, "number "), 64)
+	if err != nil {
+		return 0
+	}
+	most, err := strconv.ParseFloat(strings.TrimPrefix(v.Expected, "at most "), 64)
+	if err != nil {
+		return 0
+	}
+	return got - most
+}
+
+// utf16Length returns the length of a text in UTF-16 code units.
+func utf16Length(s string) int {
+	n := 0
+	for _, r := range s {
+		if n++; r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// refuseArguments refuses invokes by their arguments before the bridge receives them.
+func refuseArguments(refused func(arguments map[string]any) bool) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		setBody(r, body)
+		arguments, ok := decode(body)["arguments"].(map[string]any)
+		if !ok || !refused(arguments) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"code":"invalid_params","message":"The arguments do not fit the schema."}}`)
+		return true
+	})
+}
+
+// onMalformed changes the refusals of short bodies that are not JSON.
+func onMalformed(change func(x *exchange)) middleware {
+	return onCode("invalid_json", func(x *exchange) {
+		if len(x.Sent) < 1024 && !(json.Valid(x.Sent) && utf8.Valid(x.Sent)) {
+			change(x)
+		}
+	})
+}
+
+// onCallObject changes a body that is one JSON object.
+func onCallObject(change func(call map[string]any)) func([]byte) []byte {
+	return func(body []byte) []byte {
+		before := decode(body)
+		if before == nil || !bytes.HasSuffix(bytes.TrimSpace(body), []byte("}")) {
+			return body
+		}
+		after := decode(body)
+		if change(after); string(encode(before)) == string(encode(after)) {
+			return body
+		}
+		return encode(after)
+	}
+}
+
+// violation is one error that the reference found in arguments, as the data of its refusal reports it.
+type violation struct{ Parameter, Expected, Received, Keyword string }
+
+// onlyKeywords returns a test whether all violations are of one of the keywords.
+func onlyKeywords(keywords ...string) func([]violation) bool {
+	return eachViolation(func(v violation) bool { return slices.Contains(keywords, v.Keyword) })
+}
+
+// eachViolation returns a test whether each violation passes a test.
+func eachViolation(test func(violation) bool) func([]violation) bool {
+	return func(found []violation) bool {
+		return !slices.ContainsFunc(found, func(v violation) bool { return !test(v) })
+	}
+}
+
+// violations returns the errors that the bridge found in the arguments; nil if it found none.
+func (x *exchange) violations() []violation {
+	e, _ := x.Object()["error"].(map[string]any)
+	data, _ := e["data"].(map[string]any)
+	list, _ := data["errors"].([]any)
+	var found []violation
+	for _, item := range list {
+		item, _ := item.(map[string]any)
+		v := violation{}
+		v.Parameter, _ = item["parameter"].(string)
+		v.Expected, _ = item["expected"].(string)
+		v.Received, _ = item["received"].(string)
+		at, _ := item["schema_path"].(string)
+		v.Keyword = at[strings.LastIndex(at, "/")+1:]
+		found = append(found, v)
+	}
+	return found
+}
+
+// skipValidation sends arguments to the site although the bridge refused them, if all violations are overlooked. The site
+// refuses them with an error of its own, which becomes a failure.
+func skipValidation(overlooked func([]violation) bool) func(*siteClient) middleware {
+	return func(site *siteClient) middleware {
+		return onCode("invalid_params", func(x *exchange) {
+			if found := x.violations(); len(found) > 0 && overlooked(found) {
+				site.run(x, x.Request.Header.Get("Authorization"))
+			}
+		})
+	}
+}
+
+// methodAsPost handles another HTTP method on invoke as POST.
+func methodAsPost(method string) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if toInvoke(r) && r.Method == method && r.ContentLength != 0 {
+			r.Method = http.MethodPost
+			r.Header.Set("Content-Type", "application/json")
+		}
+		return false
+	})
+}
+
+// failAfterHugeBody refuses the request that follows one with a body of more than 32 MiB or of unknown length.
+func failAfterHugeBody() middleware {
+	var spoiled atomic.Bool
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {
+			spoiled.Store(true)
+			return false
+		}
+		if spoiled.CompareAndSwap(true, false) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"error":{"code":"overloaded","message":"The bridge is recovering."}}`)
+			return true
+		}
+		return false
+	})
+}

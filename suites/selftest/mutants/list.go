@@ -1,0 +1,475 @@
+package mutants
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+// listMutants break the list: its members, pages, cursors and order.
+func listMutants() []Mutant {
+	return []Mutant{
+		{Name: "list-text-html", Breaks: Clauses("list/answers-json"), Origin: Peer,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+				}
+			})},
+		{Name: "list-byte-order-mark", Breaks: Clauses("list/answers-json"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Body = append([]byte("\xef\xbb\xbf"), x.Body...)
+				}
+			})},
+		{Name: "list-duplicate-member", Breaks: Clauses("list/answers-json"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusOK && len(x.Body) > 1 {
+					x.Body = append([]byte(`{"tools":[],`), x.Body[1:]...)
+				}
+			})},
+		{Name: "tools-object-when-empty", Breaks: Clauses("list/has-tools-array", "list/empty-site"), Origin: Module,
+			Middleware: onList(func(p *page) {
+				if len(p.Tools) == 0 {
+					p.Object["tools"] = map[string]any{}
+					p.Body, p.Object = encode(p.Object), nil
+				}
+			})},
+		{Name: "tools-null-when-empty", Breaks: Clauses("list/has-tools-array", "list/empty-site"), Origin: Peer,
+			Middleware: onList(func(p *page) {
+				if len(p.Tools) == 0 {
+					p.Tools = nil
+				}
+			})},
+		{Name: "tools-object-by-name", Breaks: Clauses("list/has-tools-array"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				byName := map[string]any{}
+				for _, t := range p.Tools {
+					byName[fmt.Sprint(t.(tool)["name"])] = t
+				}
+				p.Object["tools"] = byName
+				p.Body, p.Object = encode(p.Object), nil
+			})},
+		{Name: "next-cursor-number", Breaks: Clauses("list/next-cursor-type"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if c, ok := p.Object["nextCursor"].(string); ok && c != "" {
+					p.Object["nextCursor"] = offset(c)
+				}
+			})},
+		{Name: "next-cursor-empty-at-end", Breaks: Clauses("list/next-cursor-type"), Origin: Peer,
+			Middleware: onList(func(p *page) {
+				if c, _ := p.Object["nextCursor"].(string); c == "" {
+					p.Object["nextCursor"] = ""
+				}
+			})},
+		{Name: "next-cursor-false-at-end", Breaks: Clauses("list/next-cursor-type"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if c, _ := p.Object["nextCursor"].(string); c == "" {
+					p.Object["nextCursor"] = false
+				}
+			})},
+		{Name: "description-missing-when-empty", Breaks: Clauses("list/tool-required-members"), Origin: Peer,
+			Middleware: onTool(func(t tool) {
+				if t["description"] == "" || t["description"] == t["title"] {
+					delete(t, "description")
+				}
+			})},
+		{Name: "description-null-on-page-two", Breaks: Clauses("list/tool-required-members", "describe/equals-list"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if p.Cursor != "" && len(p.Tools) > 0 {
+					p.Tools[len(p.Tools)-1].(tool)["description"] = nil
+				}
+			})},
+		{Name: "title-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
+			Middleware: onTool(func(t tool) {
+				if _, ok := t["title"]; !ok {
+					t["title"] = nil
+				}
+			})},
+		{Name: "title-empty", Breaks: Clauses("list/tool-optional-members"), Origin: Imagined,
+			Middleware: onTool(func(t tool) {
+				if _, ok := t["title"]; !ok {
+					t["title"] = ""
+				}
+			})},
+		{Name: "annotations-list-when-empty", Breaks: Clauses("list/tool-optional-members"), Origin: Module,
+			Middleware: onTool(func(t tool) {
+				if a, ok := t["annotations"].(map[string]any); !ok || len(a) == 0 {
+					t["annotations"] = []any{}
+				}
+			})},
+		{Name: "output-schema-null", Breaks: Clauses("list/tool-optional-members"), Origin: Peer,
+			Middleware: onTool(func(t tool) {
+				if _, ok := t["outputSchema"]; !ok {
+					t["outputSchema"] = nil
+				}
+			})},
+		{Name: "description-empty", Breaks: Clauses("list/description-not-empty"), Origin: Module,
+			Middleware: onTool(func(t tool) {
+				if d, _ := t["description"].(string); d == t["name"] || d == t["title"] {
+					t["description"] = ""
+				}
+			})},
+		{Name: "second-page-duplicates-last", Breaks: Clauses("list/names-unique", "list/pages-cover-all-once"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if n := offset(p.Cursor); n > 0 && len(p.Tools) > 0 {
+					before := p.withCursor("")
+					p.Tools = append([]any{before[len(before)-1]}, p.Tools...)
+				}
+			})},
+		{Name: "second-page-skips-first", Breaks: Clauses("list/pages-cover-all-once", "access/filtered-by-method"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if offset(p.Cursor) > 0 && len(p.Tools) > 0 {
+					p.Tools = p.Tools[1:]
+				}
+			})},
+		{Name: "one-tool-withheld", Breaks: Clauses("list/pages-cover-all-once", "access/filtered-by-method"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				p.Tools = slices.DeleteFunc(p.Tools, func(t any) bool { return strings.HasPrefix(fmt.Sprint(t.(tool)["name"]), "taxonomy.") })
+			})},
+		{Name: "pages-never-end", Breaks: Clauses("list/pages-cover-all-once"), Origin: Peer,
+			Middleware: onList(func(p *page) {
+				if c, _ := p.Object["nextCursor"].(string); c == "" {
+					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
+				}
+			})},
+		{Name: "order-shuffled", Breaks: Clauses("list/order-stable"), Origin: Peer,
+			Middleware: onList(func(p *page) {
+				rand.Shuffle(len(p.Tools), func(i, j int) { p.Tools[i], p.Tools[j] = p.Tools[j], p.Tools[i] })
+			})},
+		{Name: "order-alternates", Breaks: Clauses("list/order-stable"), Origin: Imagined, Middleware: alternatingOrder()},
+		{Name: "page-of-49", Breaks: Clauses("list/page-size"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.PageSize = 49 }},
+		{Name: "page-of-100", Breaks: Clauses("list/page-size"), Origin: Imagined,
+			Options: func(o *bridge.Options) { o.PageSize = 100 }},
+		{Name: "empty-trailing-page", Breaks: Clauses("list/page-boundary-exact"), Origin: Peer,
+			Middleware: onList(func(p *page) {
+				if c, _ := p.Object["nextCursor"].(string); c == "" && len(p.Tools) == 50 {
+					p.Object["nextCursor"] = cursorAt(offset(p.Cursor) + 50)
+				}
+			})},
+		{Name: "empty-site-404", Breaks: Clauses("list/empty-site"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if tools, ok := x.Object()["tools"].([]any); ok && len(tools) == 0 && x.Request.URL.Query().Get("cursor") == "" {
+					x.Refuse(http.StatusNotFound, "not_found", "No tools are available")
+				}
+			})},
+		{Name: "cursor-hex", Breaks: Clauses("list/cursor-base64-offset"), Origin: Imagined, Middleware: hexCursors},
+		{Name: "cursor-unpadded-refused", Breaks: Clauses("list/cursor-base64-offset"), Origin: Imagined,
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+				if c := r.URL.Query().Get("cursor"); toList(r) && len(c)%4 != 0 {
+					r.URL.RawQuery = "cursor=%21"
+				}
+				return false
+			})},
+		{Name: "cursor-works-once", Breaks: Clauses("list/cursor-opaque-roundtrip"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Imagined, Middleware: singleUseCursors()},
+		{Name: "cursor-past-end-wraps", Breaks: Clauses("list/cursor-past-end"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if len(p.Tools) == 0 && offset(p.Cursor) > 0 {
+					p.Tools = p.withCursor("")
+				}
+			})},
+		{Name: "cursor-negative-from-end", Breaks: Clauses("list/cursor-malformed", "list/cursor-malformed-400"), Origin: Module,
+			Middleware: onResponse(toList, func(x *exchange) {
+				c := x.Request.URL.Query().Get("cursor")
+				if offset(c) < 0 {
+					all, _ := x.Send(http.MethodGet, x.Request.URL.Path, nil).Object()["tools"].([]any)
+					x.Set(http.StatusOK, map[string]any{"tools": all[max(0, len(all)+offset(c)):], "nextCursor": nil})
+				}
+			})},
+		{Name: "cursor-garbage-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusBadRequest {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "illegal base64 data at input byte 0")
+				}
+			})},
+		{Name: "cursor-list-500", Breaks: Clauses("list/cursor-malformed"), Origin: Module,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if strings.Contains(x.Request.URL.RawQuery, "cursor[") || strings.Contains(x.Request.URL.RawQuery, "cursor%5B") {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "The website encountered an unexpected error")
+				}
+			})},
+		{Name: "cursor-garbage-first-page", Breaks: Clauses("list/cursor-malformed-400"), Origin: Module,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusBadRequest {
+					*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
+				}
+			})},
+		{Name: "cursor-empty-400", Breaks: Clauses("list/cursor-empty"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if q := x.Request.URL.Query(); q.Has("cursor") && q.Get("cursor") == "" {
+					x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor is empty")
+				}
+			})},
+		{Name: "cursor-leaks-hidden-name", Breaks: Clauses("list/cursor-no-leak"), Origin: Peer, Claims: "-cursor-base64-offset", Middleware: leakyCursors},
+		{Name: "unknown-query-400", Breaks: Clauses("list/unknown-query-ignored"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				for name := range x.Request.URL.Query() {
+					if !strings.HasPrefix(name, "cursor") {
+						x.Refuse(http.StatusBadRequest, "invalid_request", "Unknown parameter "+name)
+					}
+				}
+			})},
+		{Name: "every-method-is-a-tool", Breaks: Clauses("list/only-marked-methods", "describe/hidden-404", "invoke/hidden-404", "access/filtered-by-method", "access/no-oracle"), Origin: Imagined,
+			Transport: onMethods(func(_ string, attributes map[string]any) {
+				if attributes["mcpTool"] == nil {
+					attributes["mcpTool"] = map[string]any{}
+				}
+			})},
+		{Name: "offset-into-another-list", Breaks: Clauses("list/change-between-pages"), Origin: Module, Why: "a removed tool shifts all tools after it", Middleware: resortList(func(tool, tool) int { return 0 })},
+		{Name: "cursor-carries-the-list", Breaks: Clauses("list/cursor-other-caller", "list/change-between-pages"), MayFail: Clauses("access/filtered-by-method", "list/names-unique", "list/pages-cover-all-once"), Origin: Imagined, Middleware: cachePagesByCursor()},
+		{Name: "last-run-first", Breaks: Clauses("list/order-stable"), Origin: Imagined, Why: "tools are listed by when they were last used", Middleware: sortByLastRun()},
+		{Name: "list-text-html-for-admins", Breaks: Clauses("list/answers-json"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				if caller(p.Request) == "admin" {
+					p.Header.Set("Content-Type", "text/html; charset=UTF-8")
+				}
+			})},
+		{Name: "tools-keyed-when-filtered", Breaks: Clauses("list/has-tools-array"), Origin: Module, Why: "array_filter() keeps the keys",
+			Middleware: onList(func(p *page) {
+				if caller(p.Request) != "discoverer" {
+					return
+				}
+				keyed := map[string]any{}
+				for i, t := range p.Tools {
+					keyed[strconv.Itoa(i+1)] = t
+				}
+				p.Object["tools"] = keyed
+				p.Body, p.Object = encode(p.Object), nil
+			})},
+		{Name: "next-cursor-empty-on-the-only-page", Breaks: Clauses("list/next-cursor-type"), Origin: Imagined,
+			Middleware: atTheEnd(func(p *page) {
+				if p.Cursor == "" {
+					p.Object["nextCursor"] = ""
+				}
+			})},
+		{Name: "last-tool-never-goes", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "an empty discovery is handled as a failed one", Transport: keepToolsWhenEmpty()},
+		{Name: "cursor-invalid-utf8-500", Breaks: Clauses("list/cursor-malformed"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if raw, _ := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor")); !utf8.Valid(raw) {
+					x.Refuse(http.StatusInternalServerError, "internal_error", "Malformed UTF-8 characters, possibly incorrectly encoded")
+				}
+			})},
+	}
+}
+
+// listVariants use other cursors and another order than the reference.
+func listVariants() []Mutant {
+	return []Mutant{
+		{Name: "cursor-null-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { p.Object["nextCursor"] = nil })},
+		{Name: "cursor-absent-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
+		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
+		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
+		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
+		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
+			*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)
+		})},
+		{Name: "cursor-malformed-empty-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
+			x.Set(http.StatusOK, map[string]any{"tools": []any{}, "nextCursor": nil})
+		})},
+		{Name: "cursor-past-the-end-400", Why: "a cursor past the last tool may give 400 or an empty page", Middleware: onResponse(toList, func(x *exchange) {
+			if tools, ok := x.Object()["tools"].([]any); ok && len(tools) == 0 && offset(x.Request.URL.Query().Get("cursor")) > 0 {
+				x.Refuse(http.StatusBadRequest, "invalid_cursor", "The cursor lies beyond the last tool.")
+			}
+		})},
+		{Name: "cursor-past-the-end-empty", Why: "a cursor past the last tool may give 400 or an empty page", Middleware: onBadCursor(func(x *exchange) {
+			if offset(x.Request.URL.Query().Get("cursor")) > 50 {
+				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+			}
+		})},
+		{Name: "sorted-by-name", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: resortList(func(a, b tool) int { return cmp.Compare(a["name"].(string), b["name"].(string)) })},
+		{Name: "sorted-by-title-backwards", Why: "any stable order is allowed", MayFail: Clauses("list/change-between-pages"), Middleware: resortList(func(a, b tool) int {
+			return cmp.Or(-cmp.Compare(fmt.Sprint(a["title"]), fmt.Sprint(b["title"])), cmp.Compare(a["name"].(string), b["name"].(string)))
+		})},
+	}
+}
+
+// translateCursors translates cursors to another form and back; to and from receive the request, too. from returns "!" for a
+// cursor that is invalid.
+func translateCursors(to, from func(r *http.Request, cursor string) string) middleware {
+	rewrite := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c := r.URL.Query().Get("cursor"); toList(r) && c != "" {
+				r.URL.RawQuery = url.Values{"cursor": {from(r, c)}}.Encode()
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	give := onList(func(p *page) {
+		if c, _ := p.Object["nextCursor"].(string); c != "" {
+			p.Object["nextCursor"] = to(p.Request, c)
+		}
+	})
+	return func(next http.Handler) http.Handler { return give(rewrite(next)) }
+}
+
+// opaqueCursors are cursors without meaning to a caller; if bound, they are valid for the same caller only.
+func opaqueCursors(bound bool) middleware {
+	known := newMemory[string]()
+	word := func(r *http.Request, cursor string) string {
+		who := ""
+		if bound {
+			who = caller(r)
+		}
+		var sum uint64 = 14695981039346656037
+		for _, b := range []byte(who + "\x00" + cursor) {
+			sum = (sum ^ uint64(b)) * 1099511628211
+		}
+		return "page-" + strconv.FormatUint(sum, 36)
+	}
+	return translateCursors(
+		func(r *http.Request, cursor string) string {
+			w := word(r, cursor)
+			known.put(w, cursor)
+			return w
+		},
+		func(r *http.Request, w string) string {
+			if cursor, ok := known.get(w); ok && word(r, cursor) == w {
+				return cursor
+			}
+			return "!"
+		})
+}
+
+// prefixedCursors start with characters that must be percent-encoded.
+func prefixedCursors(prefix string) middleware {
+	return translateCursors(
+		func(_ *http.Request, cursor string) string { return prefix + cursor },
+		func(_ *http.Request, given string) string {
+			if cursor, ok := strings.CutPrefix(given, prefix); ok {
+				return cursor
+			}
+			return "!"
+		})
+}
+
+// onBadCursor changes the refusals of cursors.
+func onBadCursor(change func(x *exchange)) middleware {
+	return onResponse(toList, func(x *exchange) {
+		if x.Status == http.StatusBadRequest {
+			change(x)
+		}
+	})
+}
+
+// sortByLastRun moves the tool that ran last to the start of its page.
+func sortByLastRun() middleware {
+	var mu sync.Mutex
+	var last string
+	lists, invokes := onList(func(p *page) {
+		mu.Lock()
+		defer mu.Unlock()
+		i := slices.IndexFunc(p.Tools, func(t any) bool { return t.(tool)["name"] == last })
+		if i > 0 {
+			p.Tools = slices.Concat(p.Tools[i:i+1], p.Tools[:i], p.Tools[i+1:])
+		}
+	}), onInvoke(func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if x.Status == http.StatusOK {
+			last = x.invoked()
+		}
+	})
+	return func(next http.Handler) http.Handler { return lists(invokes(next)) }
+}
+
+// alternatingOrder swaps the first two tools of every second list.
+func alternatingOrder() middleware {
+	var listings atomic.Int64
+	return onList(func(p *page) {
+		if p.Cursor == "" && listings.Add(1)%2 == 0 && len(p.Tools) > 2 {
+			p.Tools[0], p.Tools[1] = p.Tools[1], p.Tools[0]
+		}
+	})
+}
+
+// hexCursors writes the offsets in cursors in hexadecimal.
+func hexCursors(next http.Handler) http.Handler {
+	changed := onList(func(p *page) {
+		if c, _ := p.Object["nextCursor"].(string); c != "" {
+			p.Object["nextCursor"] = fmt.Sprintf("%x", offset(c))
+		}
+	})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n, err := strconv.ParseInt(r.URL.Query().Get("cursor"), 16, 32); toList(r) && err == nil {
+			r.URL.RawQuery = "cursor=" + url.QueryEscape(cursorAt(int(n)))
+		}
+		changed.ServeHTTP(w, r)
+	})
+}
+
+// singleUseCursors refuses a cursor that the caller used before.
+func singleUseCursors() middleware {
+	used := newSet()
+	return onResponse(toList, func(x *exchange) {
+		c := x.Request.URL.Query().Get("cursor")
+		if c != "" && x.Status == http.StatusOK && !used.add(x.Request.Header.Get("Authorization")+c) {
+			x.Refuse(http.StatusBadRequest, "invalid_cursor", "This cursor was used already")
+		}
+	})
+}
+
+// leakyCursors puts the name of a hidden method into cursors, as a bridge does that filters tools after
+// it cut the pages.
+func leakyCursors(next http.Handler) http.Handler {
+	const hidden = "node.delete"
+	changed := onList(func(p *page) {
+		if c, _ := p.Object["nextCursor"].(string); c != "" {
+			p.Object["nextCursor"] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf(`{"after":%q,"offset":%d}`, hidden, offset(c))))
+		}
+	})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := base64.StdEncoding.DecodeString(r.URL.Query().Get("cursor"))
+		var n int
+		if toList(r) && err == nil {
+			if _, err := fmt.Sscanf(string(raw), `{"after":"`+hidden+`","offset":%d}`, &n); err == nil {
+				r.URL.RawQuery = "cursor=" + url.QueryEscape(cursorAt(n))
+			}
+		}
+		changed.ServeHTTP(w, r)
+	})
+}
+
+// cachePagesByCursor stores the page that a cursor leads to and sends it to every caller that uses the cursor.
+func cachePagesByCursor() middleware {
+	pages := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		c := x.Request.URL.Query().Get("cursor")
+		if kept, ok := pages.get(c); ok && c != "" && x.Status == http.StatusOK {
+			x.Body = kept
+			return
+		}
+		if next, _ := x.Object()["nextCursor"].(string); next != "" && x.Status == http.StatusOK {
+			pages.put(next, x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+url.QueryEscape(next), nil).Body)
+		}
+	})
+}
+
+// keepToolsWhenEmpty keeps the methods that the site showed a caller before if it now shows no tool.
+func keepToolsWhenEmpty() transport {
+	last := newMemory[[]any]()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		who := r.Header.Get("Authorization")
+		return onDiscovery(func(index map[string]any) {
+			methods, _ := index["data"].([]any)
+			if slices.ContainsFunc(methods, func(m any) bool {
+				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
+				return attributes["mcpTool"] != nil
+			}) {
+				last.put(who, methods)
+			} else if kept, ok := last.get(who); ok {
+				index["data"] = kept
+			}
+		})(next).RoundTrip(r)
+	})
+}

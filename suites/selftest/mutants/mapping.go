@@ -1,0 +1,495 @@
+package mutants
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/filter"
+)
+
+// mappingMutants write tools that do not say what the methods of the site say.
+func mappingMutants() []Mutant {
+	return []Mutant{
+		{Name: "name-with-hyphens", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method", "translate/entity-reference", "translate/text-formatted", "translate/required-default"), Origin: Imagined,
+			Why: "underscores become hyphens; both spellings are accepted", Middleware: renameTools(func(id string) string { return strings.ReplaceAll(id, "_", "-") })},
+		{Name: "name-underscored-unasked", Breaks: Clauses("mapping/name-is-id", "access/filtered-by-method"), Origin: Peer,
+			Why: "some clients need it, but the bridge does not claim it", Middleware: renameTools(renameTaxonomy("taxonomy_"))},
+		{Name: "name-with-slashes", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
+			Middleware: renameTools(renameTaxonomy("taxonomy/"))},
+		{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
+			Middleware: renameTools(renameTaxonomy("Taxonomy: "))},
+		{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
+			Claims: "naming-underscore", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
+		{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a method listed earlier takes over the name of an existing tool",
+			Claims: "naming-underscore", Options: useUnderscores, Transport: swapByOrder("id.a.b_c", "id.a_b.c")},
+		{Name: "name-keeps-its-dots", Breaks: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Imagined,
+			Claims: "naming-underscore", Why: "all names except a few; both spellings are accepted", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string { return strings.Replace(name, "taxonomy_", "taxonomy.", 1) })},
+		{Name: "name-underscored-one-way", Breaks: Clauses("mapping/name-underscored", "describe/answers-tool"), Origin: Imagined, Claims: "naming-underscore",
+			Why: "describe accepts the id only", Options: useUnderscores, Middleware: onResponse(toDescribe, func(x *exchange) {
+				if strings.HasPrefix(x.described(), "id_") && x.Status == http.StatusOK {
+					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+				}
+			})},
+		{Name: "description-escaped", Breaks: Clauses("mapping/description-is-usage"), Origin: Module,
+			Middleware: onDescription(html.EscapeString)},
+		{Name: "description-tags-stripped", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+			Middleware: onDescription(func(s string) string { return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(s, "") })},
+		{Name: "description-placeholder-filled", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+			Middleware: onDescription(func(s string) string { return regexp.MustCompile(`[@%:!][a-z]+`).ReplaceAllString(s, "") })},
+		{Name: "description-cut", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "cut at 60 characters",
+			Middleware: onDescription(func(s string) string {
+				if runes := []rune(s); len(runes) > 60 {
+					return string(runes[:59]) + "…"
+				}
+				return s
+			})},
+		{Name: "description-ascii-only", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+			Middleware: onDescription(func(s string) string {
+				quoted := strconv.QuoteToASCII(s)
+				return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+			})},
+		{Name: "description-is-title", Breaks: Clauses("mapping/description-is-usage"), Origin: Imagined,
+			Middleware: onTool(func(t tool) {
+				if title, ok := t["title"]; ok {
+					t["description"] = title
+				}
+			})},
+		{Name: "title-missing", Breaks: Clauses("mapping/title-from-attribute"), Origin: Peer,
+			Middleware: onTool(func(t tool) { delete(t, "title") })},
+		{Name: "title-is-usage", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
+			Middleware: onTool(func(t tool) {
+				if _, ok := t["title"]; ok {
+					t["title"] = t["description"]
+				}
+			})},
+		{Name: "title-missing-on-page-two", Breaks: Clauses("mapping/title-from-attribute"), Origin: Imagined,
+			Why: "describe still has it: only the list is wrong",
+			Middleware: onList(func(p *page) {
+				for _, t := range p.Tools {
+					if p.Cursor != "" {
+						delete(t.(tool), "title")
+					}
+				}
+			})},
+		{Name: "annotations-pile-up", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "all tools write into one shared object of defaults",
+			Transport: onDiscovery(func(index map[string]any) {
+				pile := map[string]any{}
+				methods, _ := index["data"].([]any)
+				for _, m := range methods {
+					attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
+					attribute, _ := attributes["mcpTool"].(map[string]any)
+					if own, has := attribute["annotations"].(map[string]any); has && len(own) > 0 {
+						maps.Copy(pile, own)
+						attribute["annotations"] = maps.Clone(pile)
+					}
+				}
+			})},
+		{Name: "annotations-dropped", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer,
+			Middleware: onTool(func(t tool) { delete(t, "annotations") })},
+		{Name: "annotations-hints-only", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Peer, Why: "as go-sdk's typed annotations do",
+			Middleware: onAnnotations(func(a map[string]any) {
+				for name := range a {
+					if !slices.Contains([]string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}, name) {
+						delete(a, name)
+					}
+				}
+			})},
+		{Name: "annotations-nested-lost", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
+			Middleware: onAnnotations(func(a map[string]any) {
+				for name, v := range a {
+					if _, nested := v.(map[string]any); nested {
+						delete(a, name)
+					}
+				}
+			})},
+		{Name: "annotations-booleans-as-text", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined,
+			Middleware: onAnnotations(func(a map[string]any) {
+				for name, v := range a {
+					if b, ok := v.(bool); ok {
+						a[name] = strconv.FormatBool(b)
+					}
+				}
+			})},
+		{Name: "annotations-false-left-out", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Imagined, Why: "omitempty",
+			Middleware: onAnnotations(func(a map[string]any) {
+				for name, v := range a {
+					if v == false {
+						delete(a, name)
+					}
+				}
+			})},
+		{Name: "output-schema-dropped", Breaks: Clauses("mapping/output-schema"), Origin: Peer,
+			Middleware: onTool(func(t tool) { delete(t, "outputSchema") })},
+		{Name: "output-schema-invented", Breaks: Clauses("mapping/output-schema"), Origin: Imagined, Why: "one is added where the method declares none",
+			Middleware: onTool(func(t tool) {
+				if _, ok := t["outputSchema"]; !ok {
+					t["outputSchema"] = map[string]any{"type": "object"}
+				}
+			})},
+		{Name: "output-schema-objects-only", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "revision 2025-06-18 allows only objects",
+			Middleware: onTool(func(t tool) {
+				if s, ok := t["outputSchema"].(map[string]any); ok && s["type"] != "object" {
+					delete(t, "outputSchema")
+				}
+			})},
+		{Name: "output-schema-items-lost", Breaks: Clauses("mapping/output-schema"), Origin: Imagined,
+			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], func(s map[string]any) { delete(s, "items") }) })},
+		{Name: "input-type-missing", Breaks: Clauses("mapping/input-object"), Origin: Peer,
+			Middleware: onInput(func(s map[string]any) { delete(s, "type") })},
+		{Name: "input-schema-empty-without-parameters", Breaks: Clauses("mapping/input-object"), Origin: Peer,
+			Middleware: onInput(func(s map[string]any) {
+				if p, _ := s["properties"].(map[string]any); len(p) == 0 {
+					clear(s)
+				}
+			})},
+		{Name: "input-type-list", Breaks: Clauses("mapping/input-object"), Origin: Imagined,
+			Middleware: onInput(func(s map[string]any) { s["type"] = []any{"object", "null"} })},
+		{Name: "properties-list-when-empty", Breaks: Clauses("mapping/no-params-object", "mapping/input-object", "schema/input-valid"), Origin: Module,
+			Middleware: onInput(func(s map[string]any) {
+				if p, ok := s["properties"].(map[string]any); !ok || len(p) == 0 {
+					s["properties"] = []any{}
+				}
+			})},
+		{Name: "properties-list-when-empty-nested", Breaks: Clauses("mapping/no-params-object", "schema/input-valid"), Origin: Module,
+			Middleware: onProperty(func(p map[string]any) { walkObjects(p, emptyAsList) })},
+		{Name: "properties-list-when-empty-in-output", Breaks: Clauses("mapping/no-params-object", "schema/output-valid"), Origin: Module,
+			Middleware: onTool(func(t tool) { walkObjects(t["outputSchema"], emptyAsList) })},
+		{Name: "one-parameter-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "an optional parameter is lost",
+			Middleware: onTool(func(t tool) {
+				schema, _ := t["inputSchema"].(map[string]any)
+				properties, _ := schema["properties"].(map[string]any)
+				if _, optional := properties["page"]; optional && strings.HasPrefix(fmt.Sprint(t["name"]), "content.") {
+					delete(properties, "page")
+				}
+			})},
+		{Name: "parameter-invented", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+			Middleware: onProperties(func(_, properties map[string]any) { properties["_format"] = map[string]any{} })},
+		{Name: "enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("enum"))},
+		{Name: "format-lost", Breaks: Clauses("mapping/properties-complete", "translate/datetime", "translate/boolean-integer-decimal-list"), Origin: Peer, Middleware: onProperty(without("format"))},
+		{Name: "bounds-lost", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("minimum", "maximum"))},
+		{Name: "pattern-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Middleware: onProperty(without("pattern"))},
+		{Name: "default-lost", Breaks: Clauses("mapping/properties-complete", "translate/required-default"), Origin: Imagined, Middleware: onProperty(without("default"))},
+		{Name: "combinators-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Middleware: onProperty(without("oneOf", "anyOf", "allOf", "not"))},
+		{Name: "nested-schemas-flattened", Breaks: Clauses("mapping/properties-complete", "translate/text-formatted", "translate/file", "translate/custom-type"), Origin: Imagined,
+			Middleware: onProperty(func(p map[string]any) {
+				if p["additionalProperties"] == nil && !isFactorySchema(p) {
+					delete(p, "properties")
+				}
+			})},
+		{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Middleware: onNested(without("required"))},
+		{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference"), Origin: Imagined, Middleware: onNested(without("enum"))},
+		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("items"))},
+		{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
+			Middleware: onProperty(func(p map[string]any) {
+				if p["type"] == "integer" && p["maximum"] != nil {
+					p["type"] = "number"
+				}
+			})},
+		{Name: "default-through-float64", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined,
+			Middleware: onProperty(func(p map[string]any) {
+				if v, ok := p["default"]; ok {
+					p["default"] = roundToFloat64(v)
+				}
+			})},
+		{Name: "parameter-description-lost", Breaks: Clauses("mapping/param-description", "translate/required-default"), Origin: Peer, Middleware: onProperty(without("description"))},
+		{Name: "parameter-description-object", Breaks: Clauses("mapping/param-description", "schema/input-valid", "translate/required-default"), Origin: Imagined,
+			Why: "TranslatableMarkup is not converted to a string",
+			Middleware: onProperty(func(p map[string]any) {
+				if d, ok := p["description"]; ok {
+					p["description"] = map[string]any{"string": d, "arguments": []any{}}
+				}
+			})},
+		{Name: "parameter-description-is-its-name", Breaks: Clauses("mapping/param-description"), Origin: Imagined, Why: "where the parameter has no description",
+			Middleware: onProperties(func(_, properties map[string]any) {
+				for name, p := range properties {
+					if p := p.(map[string]any); p["description"] == nil {
+						p["description"] = name
+					}
+				}
+			})},
+		{Name: "parameter-description-escaped", Breaks: Clauses("mapping/param-description"), Origin: Module,
+			Middleware: onProperty(func(p map[string]any) {
+				if d, ok := p["description"].(string); ok {
+					p["description"] = html.EscapeString(d)
+				}
+			})},
+		{Name: "required-missing", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer, Middleware: onInput(without("required"))},
+		{Name: "required-all", Breaks: Clauses("mapping/required-exact", "invoke/invalid-arguments-400", "translate/required-default", "upstream/eager-validation"), Origin: Imagined, Why: "the schema requires arguments that the bridge does not require",
+			Middleware: onProperties(func(schema, properties map[string]any) {
+				all := []any{}
+				for _, name := range slices.Sorted(maps.Keys(properties)) {
+					all = append(all, name)
+				}
+				schema["required"] = all
+			})},
+		{Name: "required-empty-list", Breaks: Clauses("mapping/required-exact"), Origin: Peer, Why: "Draft 4 and some clients forbid an empty list",
+			Middleware: onInput(func(s map[string]any) {
+				if _, ok := s["required"]; !ok {
+					s["required"] = []any{}
+				}
+			})},
+		{Name: "required-first-only", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Imagined,
+			Middleware: onInput(func(s map[string]any) {
+				if all := required(s); len(all) > 1 {
+					s["required"] = all[:1]
+				}
+			})},
+		{Name: "required-twice", Breaks: Clauses("mapping/required-exact", "schema/input-valid", "translate/required-default"), Origin: Imagined,
+			Middleware: onInput(func(s map[string]any) {
+				if all := required(s); len(all) > 0 {
+					s["required"] = append(slices.Clone(all), all[0])
+				}
+			})},
+		{Name: "factory-schema-empty", Breaks: Clauses("mapping/factory-params"), Origin: Peer,
+			Middleware: onFactory(func(p map[string]any) {
+				d := p["description"]
+				clear(p)
+				if d != nil {
+					p["description"] = d
+				}
+			})},
+		{Name: "factory-class-shown", Breaks: Clauses("mapping/factory-params"), Origin: Imagined,
+			Middleware: onFactory(func(p map[string]any) { p["$comment"] = `Drupal\jsonrpc\ParameterFactory\PaginationParameterFactory` })},
+		{Name: "by-position-list", Breaks: Clauses("mapping/by-position", "mapping/input-object", "schema/input-valid"), Origin: Module,
+			Middleware: onPositional(func(schema, properties map[string]any) {
+				list := make([]any, 0, len(properties))
+				for i := range len(properties) {
+					list = append(list, properties[strconv.Itoa(i)])
+				}
+				schema["properties"] = list
+			})},
+		{Name: "by-position-required-numbers", Breaks: Clauses("mapping/by-position", "schema/input-valid"), Origin: Imagined,
+			Middleware: onPositional(func(schema, _ map[string]any) {
+				schema["required"] = mapValues(required(schema), func(v any) any {
+					if n, err := strconv.Atoi(fmt.Sprint(v)); err == nil {
+						return n
+					}
+					return v
+				})
+			})},
+		{Name: "language-not-passed-on", Breaks: Clauses("mapping/language"), Origin: Peer, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			r.Header.Del("Accept-Language")
+			return next.RoundTrip(r)
+		})},
+		{Name: "language-of-the-first-caller", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "discovery uses the language of the first request", Transport: firstLanguage()},
+		{Name: "description-cut-at-1024", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer, Why: "some clients accept no more",
+			Middleware: onDescription(func(d string) string { return string([]rune(d)[:min(1024, utf8.RuneCountInString(d))]) })},
+		{Name: "tools-of-admins-untranslated", Breaks: Clauses("mapping/properties-complete", "mapping/required-exact"), Origin: Imagined, Why: "the agent's tools are right, those of others are not",
+			Middleware: onInput(func(schema map[string]any) {
+				if properties, _ := schema["properties"].(map[string]any); properties["title"] != nil && properties["body"] != nil {
+					schema["properties"] = map[string]any{}
+					delete(schema, "required")
+				}
+			})},
+	}
+}
+
+// mappingVariants write the same tools in another form.
+func mappingVariants() []Mutant {
+	return []Mutant{
+		{Name: "naming-underscore", Why: "names of letters, digits, _ and - alone", Claims: "naming-underscore", Options: useUnderscores},
+		{Name: "properties-left-out", Why: "a method without parameters may leave properties out", Middleware: onInput(func(s map[string]any) {
+			if p, ok := s["properties"].(map[string]any); ok && len(p) == 0 {
+				delete(s, "properties")
+			}
+		})},
+		{Name: "properties-empty-object", Why: "a method without parameters may have properties: {}", Middleware: onInput(func(s map[string]any) {
+			if s["properties"] == nil {
+				s["properties"] = map[string]any{}
+			}
+		})},
+		{Name: "closed-and-titled", Why: "the schema of the arguments may have additional keywords and be closed", Middleware: onInput(func(s map[string]any) {
+			s["additionalProperties"], s["title"] = false, "Arguments"
+		})},
+		{Name: "required-in-another-order", Why: "`required` is a set", Middleware: onInput(func(s map[string]any) { slices.Reverse(required(s)) })},
+		{Name: "annotations-empty-object", Why: "empty annotations may be left out or be {}", Middleware: onTool(func(t tool) {
+			if t["annotations"] == nil {
+				t["annotations"] = map[string]any{}
+			}
+		})},
+		{Name: "no-usage-no-description", Why: "a description that is not empty is a SHOULD", MayFail: Clauses("list/description-not-empty"), Middleware: onToolWithoutUsage(func(t tool) { t["description"] = "" })},
+		{Name: "no-usage-other-words", Why: "the contract leaves open what replaces an empty usage", Middleware: onToolWithoutUsage(func(t tool) { t["description"] = fmt.Sprintf("Runs %s on the site.", t["name"]) })},
+		{Name: "by-position-left-out", Why: "a method with parameters by position may be left out", Transport: onDiscovery(func(index map[string]any) {
+			methods, _ := index["data"].([]any)
+			index["data"] = slices.DeleteFunc(methods, func(m any) bool {
+				attributes, _ := m.(map[string]any)["attributes"].(map[string]any)
+				_, list := attributes["params"].([]any)
+				return list
+			})
+		})},
+	}
+}
+
+// onToolWithoutUsage changes the tools whose method has no usage, recognised by the reference's fallback.
+func onToolWithoutUsage(change func(t tool)) middleware {
+	return onTool(func(t tool) {
+		if d := t["description"]; d == "" || d == t["name"] || d == t["title"] {
+			change(t)
+		}
+	})
+}
+
+// renameTools shows every tool under another name and accepts that name beside the right one.
+func renameTools(to func(id string) string) middleware {
+	rename := onTool(func(t tool) {
+		if id, ok := t["name"].(string); ok {
+			t["name"] = to(id)
+		}
+	})
+	return func(next http.Handler) http.Handler { return rename(acceptAlias(to)(next)) }
+}
+
+// acceptAlias accepts another name of every tool beside the right one.
+func acceptAlias(to func(id string) string) middleware {
+	ids := newMemory[string]()
+	known := func(x *exchange, name string) string {
+		if _, ok := ids.get(name); !ok {
+			for _, id := range x.as("admin").names() {
+				ids.keep(to(id), id)
+			}
+		}
+		if id, ok := ids.get(name); ok {
+			return id
+		}
+		return name
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			x := &exchange{Request: r, next: next}
+			query := r.URL.Query()
+			switch name := query.Get("name"); {
+			case toDescribe(r) && name != "" && len(query["name"]) == 1:
+				if id := known(x, name); id != name {
+					r.URL.RawQuery = url.Values{"name": {id}}.Encode()
+				}
+			case toInvoke(r) && isSmall(r):
+				body := readBody(r)
+				if name, ok := decode(body)["name"].(string); ok && name != "" {
+					if id := known(x, name); id != name {
+						body = bytes.Replace(body, encode(name), encode(id), 1)
+					}
+				}
+				setBody(r, body)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// renameTaxonomy renames only the tools of one module, so that the other tools keep the other clauses.
+func renameTaxonomy(prefix string) func(string) string {
+	return func(id string) string { return strings.Replace(id, "taxonomy.", prefix, 1) }
+}
+
+func useUnderscores(o *bridge.Options) { o.Naming = filter.NamingUnderscore }
+
+func onDescription(change func(string) string) middleware {
+	return onTool(func(t tool) {
+		if d, ok := t["description"].(string); ok {
+			t["description"] = change(d)
+		}
+	})
+}
+
+func onAnnotations(change func(map[string]any)) middleware {
+	return onTool(func(t tool) {
+		if a, ok := t["annotations"].(map[string]any); ok {
+			change(a)
+		}
+	})
+}
+
+// emptyAsList writes an empty property list as PHP does.
+func emptyAsList(schema map[string]any) {
+	if p, ok := schema["properties"].(map[string]any); ok && len(p) == 0 {
+		schema["properties"] = []any{}
+	}
+}
+
+func required(schema map[string]any) []any {
+	names, _ := schema["required"].([]any)
+	return names
+}
+
+// onFactory changes the schemas that a parameter factory made.
+func onFactory(change func(property map[string]any)) middleware {
+	return onProperty(func(p map[string]any) {
+		if isFactorySchema(p) {
+			change(p)
+		}
+	})
+}
+
+// isFactorySchema recognises the schemas of the pagination and entity factories by their members.
+func isFactorySchema(schema map[string]any) bool {
+	inner, _ := schema["properties"].(map[string]any)
+	return inner["offset"] != nil && inner["limit"] != nil || inner["uuid"] != nil && inner["type"] != nil
+}
+
+// onPositional changes the schemas of methods with parameters by position, which the reference names "0", "1", ….
+func onPositional(change func(schema, properties map[string]any)) middleware {
+	return onProperties(func(schema, properties map[string]any) {
+		if _, ok := properties["0"]; ok {
+			change(schema, properties)
+		}
+	})
+}
+
+// firstLanguage requests discovery always in the language of the first request.
+func firstLanguage() transport {
+	languages := newMemory[string]()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if requested := r.Header.Get("Accept-Language"); requested != "" {
+			r.Header.Set("Accept-Language", languages.keep("", requested))
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// swapByOrder swaps two methods while the site lists the other one first.
+func swapByOrder(one, other string) transport {
+	return func(next http.RoundTripper) http.RoundTripper {
+		var swapped atomic.Bool
+		swap := func(entry map[string]any, member string) {
+			switch entry[member] {
+			case one:
+				entry[member] = other
+			case other:
+				entry[member] = one
+			}
+		}
+		calls := onCall(func(_ *http.Request, call map[string]any) {
+			if swapped.Load() {
+				swap(call, "method")
+			}
+		})
+		discovered := onDiscovery(func(index map[string]any) {
+			methods, _ := index["data"].([]any)
+			at := func(id string) int {
+				return slices.IndexFunc(methods, func(m any) bool { return m.(map[string]any)["id"] == id })
+			}
+			swapped.Store(at(one) > at(other))
+			for _, m := range methods {
+				if swapped.Load() {
+					swap(m.(map[string]any), "id")
+				}
+			}
+		})
+		return calls(discovered(next))
+	}
+}

@@ -1,0 +1,485 @@
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// mcpMutants break the MCP endpoint: life cycle, messages, tools, results.
+func mcpMutants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-declares-nothing", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
+			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{} })},
+		{Name: "mcp-agrees-to-any-version", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
+			Middleware: onRPC("initialize", func(m *rpc) { m.Result()["protocolVersion"] = m.Params["protocolVersion"] })},
+		{Name: "mcp-nameless", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
+			Middleware: onRPCResult("initialize", func(r map[string]any) { delete(r, "serverInfo") })},
+		{Name: "mcp-prompts-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
+			Middleware: onRPC("prompts/list", func(m *rpc) { m.Succeed(map[string]any{"prompts": []any{}}) })},
+		{Name: "mcp-resources-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer,
+			Middleware: onRPC("resources/list", func(m *rpc) { m.Succeed(map[string]any{"resources": []any{}}) })},
+		{Name: "mcp-list-changed-undeclared", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
+			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} })},
+		{Name: "mcp-answers-by-another-id", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Imagined,
+			Why:        "the client waits for the response until it times out",
+			Middleware: onRPC("", func(m *rpc) { m.Response["id"] = fmt.Sprint(m.Response["id"]) })},
+		{Name: "mcp-answers-without-jsonrpc", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
+			Middleware: onRPC("", func(m *rpc) { delete(m.Response, "jsonrpc") })},
+		{Name: "mcp-answers-as-text", MCP: true, Breaks: Clauses("mcp/initialize", "mcp/stateless-2026"), Origin: Peer,
+			Why: "clients read JSON and event streams only",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusOK && len(x.Body) > 0 {
+					x.Header.Set("Content-Type", "text/plain; charset=utf-8")
+				}
+			})},
+		{Name: "mcp-id-zero-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
+			Middleware: onRPC("", func(m *rpc) {
+				if numberText(m.Response["id"]) == "0" {
+					m.Response["id"] = nil
+				}
+			})},
+		{Name: "mcp-ids-are-numbers", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined,
+			Middleware: onRPC("", func(m *rpc) {
+				if _, text := m.Response["id"].(string); text {
+					m.Response["id"] = 0
+				}
+			})},
+		{Name: "mcp-cursor-as-number", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if r["nextCursor"] != nil {
+					r["nextCursor"] = 50
+				}
+			})},
+		{Name: "mcp-cursor-null", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Module,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if r["nextCursor"] == nil {
+					r["nextCursor"] = nil
+				}
+			})},
+		{Name: "mcp-endless-pages", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Params["cursor"] != nil && m.Result() != nil {
+					m.Response = m.Resend(func(message map[string]any) { delete(message["params"].(map[string]any), "cursor") })
+				}
+			})},
+		{Name: "mcp-last-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Imagined,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); len(tools) > 0 {
+					r["tools"] = tools[:len(tools)-1]
+				}
+			})},
+		{Name: "mcp-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/parity"), Origin: Peer,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); len(tools) > 0 {
+					r["tools"] = append(tools, tools[0])
+				}
+			})},
+		{Name: "mcp-hidden-tools-shown", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
+			Why: "a bridge with MCP only is compared with the site itself",
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				tools, _ := r["tools"].([]any)
+				r["tools"] = append(tools, map[string]any{"name": "system.maintenance", "inputSchema": map[string]any{"type": "object"}})
+			})},
+		{Name: "mcp-alone-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Claims: "-tools",
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); r["nextCursor"] == nil && len(tools) > 0 {
+					r["tools"] = tools[:len(tools)-1]
+				}
+			})},
+		{Name: "mcp-alone-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); len(tools) > 0 {
+					r["tools"] = append(tools, tools[0])
+				}
+			})},
+		{Name: "mcp-order-reversed", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				tools, _ := r["tools"].([]any)
+				slices.Reverse(tools)
+			})},
+		{Name: "mcp-schemas-emptied", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) { t["inputSchema"] = map[string]any{"type": "object"} })},
+		{Name: "mcp-result-as-string", MCP: true, Breaks: Clauses("mcp/parity", "mcp/structured-content", "mcp/empty-map"), Origin: Peer,
+			Middleware: onCallResult(func(r map[string]any) {
+				delete(r, "structuredContent")
+				r["content"] = []any{map[string]any{"type": "text", "text": "done"}}
+			})},
+		{Name: "mcp-runs-bad-arguments", MCP: true, Breaks: Clauses("mcp/parity", "mcp/invalid-arguments"), Origin: Peer,
+			Middleware: onToolError("not valid", func(m *rpc) {
+				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
+			})},
+		{Name: "mcp-bad-cursor-is-first-page", MCP: true, Breaks: Clauses("mcp/invalid-cursor"), Origin: Peer,
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Code() == "-32602" && m.Params["cursor"] != nil {
+					m.Status = http.StatusOK
+					m.Response = m.Resend(func(message map[string]any) { delete(message["params"].(map[string]any), "cursor") })
+				}
+			})},
+		{Name: "mcp-unknown-tool-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer,
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Code() == "-32602" {
+					m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "unknown tool"}}})
+				}
+			})},
+		{Name: "mcp-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Peer,
+			Middleware: onRPC("tools/call", func(m *rpc) {
+				if m.Code() == "-32602" {
+					m.Fail(-32603, "unknown tool")
+				}
+			})},
+		{Name: "mcp-bad-arguments-as-error", MCP: true, Breaks: Clauses("mcp/invalid-arguments"), Origin: Peer,
+			Middleware: onToolError("not valid", func(m *rpc) { m.Fail(-32602, "message: invalid") })},
+		{Name: "mcp-bad-arguments-unnamed", MCP: true, Breaks: Clauses("mcp/invalid-arguments"), Origin: Peer,
+			Middleware: onToolError("not valid", func(m *rpc) {
+				m.Succeed(map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "bad request"}}})
+			})},
+		{Name: "mcp-failure-as-protocol-error", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer,
+			Middleware: onToolError("failed", func(m *rpc) { m.Fail(-32603, "the tool failed") })},
+		{Name: "mcp-failure-as-success", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Peer,
+			Middleware: onToolError("failed", func(m *rpc) { delete(m.Result(), "isError") })},
+		{Name: "mcp-failure-mute", MCP: true, Breaks: Clauses("mcp/execution-error"), Origin: Imagined,
+			Middleware: onToolError("failed", func(m *rpc) { m.Result()["content"] = []any{} })},
+		{Name: "mcp-structured-missing", MCP: true, Breaks: Clauses("mcp/structured-content", "mcp/parity", "mcp/empty-map"), Origin: Peer,
+			Middleware: onCallResult(func(r map[string]any) { delete(r, "structuredContent") })},
+		{Name: "mcp-structured-without-text", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer,
+			Middleware: onCallResult(func(r map[string]any) {
+				if r["structuredContent"] != nil {
+					r["content"] = []any{}
+				}
+			})},
+		{Name: "mcp-structured-bare", MCP: true, Breaks: Clauses("mcp/structured-content"), Origin: Peer,
+			Middleware: onCallResult(func(r map[string]any) {
+				if wrapped, _ := r["structuredContent"].(map[string]any); len(wrapped) == 1 && wrapped["result"] != nil {
+					r["structuredContent"] = wrapped["result"]
+				}
+			})},
+		{Name: "mcp-empty-list-for-object", MCP: true, Breaks: Clauses("mcp/empty-map", "mcp/parity", "mcp/structured-content"), Origin: Module,
+			Middleware: onCallResult(func(r map[string]any) {
+				if object, ok := r["structuredContent"].(map[string]any); ok && len(object) == 0 {
+					r["structuredContent"] = []any{}
+				}
+			})},
+		{Name: "mcp-any-version-header", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Peer,
+			Middleware: withHeader(func(h http.Header) {
+				if h.Get("Mcp-Protocol-Version") == "1999-01-01" {
+					h.Set("Mcp-Protocol-Version", "2025-11-25")
+					if h.Get("Mcp-Session-Id") == "" {
+						h.Set("Mcp-Protocol-Version", "2026-07-28")
+					}
+				}
+			})},
+		{Name: "mcp-any-origin", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
+			Middleware: withHeader(func(h http.Header) { h.Del("Origin") })},
+		{Name: "mcp-origin-only-logged", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined,
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusForbidden && x.Request.Header.Get("Origin") != "" {
+					x.Status = http.StatusBadRequest
+				}
+			})},
+		{Name: "mcp-session-lends-identity", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Middleware: actAsSessionOwner(allRequests)},
+		{Name: "mcp-session-outlives-delete", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusNoContent)
+					return true
+				}
+				return false
+			})},
+		{Name: "mcp-unknown-session-400", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer,
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusNotFound && x.Request.Header.Get("Mcp-Session-Id") != "" {
+					x.Status = http.StatusBadRequest
+				}
+			})},
+		{Name: "mcp-notification-200", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusAccepted {
+					x.Status = http.StatusOK
+				}
+			})},
+		{Name: "mcp-notification-answered", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Peer,
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusAccepted {
+					x.Set(http.StatusAccepted, map[string]any{"jsonrpc": "2.0", "result": map[string]any{}})
+				}
+			})},
+		{Name: "mcp-cache-public", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if r["cacheScope"] != nil {
+					r["cacheScope"] = "public"
+				}
+			})},
+		{Name: "mcp-ttl-missing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) { delete(r, "ttlMs") })},
+		{Name: "mcp-result-type-missing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onRPCResult("tools/list", func(r map[string]any) { delete(r, "resultType") })},
+		{Name: "mcp-discover-unknown", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Middleware: onRPC("server/discover", func(m *rpc) { m.Fail(-32601, "no such method") })},
+		{Name: "mcp-method-header-unread", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Middleware: withHeader(func(h http.Header) {
+				if h.Get("Mcp-Method") == "tools/call" && h.Get("Mcp-Name") == "" {
+					h.Set("Mcp-Method", "tools/list")
+				}
+			})},
+		{Name: "mcp-name-in-base64-refused", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Why: "the Go SDK compares the header without parsing it",
+			Middleware: withHeader(func(h http.Header) {
+				if strings.HasPrefix(h.Get("Mcp-Name"), "=?base64?") {
+					h.Set("Mcp-Name", "other")
+				}
+			})},
+		{Name: "mcp-name-header-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Mcp-Name") == "" {
+					body := readBody(r)
+					params, _ := decode(body)["params"].(map[string]any)
+					r.Header.Set("Mcp-Name", fmt.Sprint(params["name"]))
+					r.Body = io.NopCloser(bytes.NewReader(body))
+				}
+				return false
+			})},
+		{Name: "mcp-client-capabilities-optional", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if meta, ok := m.Params["_meta"].(map[string]any); ok && m.Code() == "-32602" && len(meta) == 1 {
+					m.Succeed(map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": []any{}})
+				}
+			})},
+		{Name: "mcp-unknown-method-200", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Middleware: onRPC("no/such/method", func(m *rpc) { m.Status = http.StatusOK })},
+		{Name: "mcp-supported-untold", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onRPC("", func(m *rpc) {
+				if failure, ok := m.Response["error"].(map[string]any); ok && m.Code() == "-32022" {
+					delete(failure, "data")
+				}
+			})},
+		{Name: "mcp-chats-on-stdout", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
+			Stdout: func(w io.Writer) io.Writer { return logOnStdout{w} }},
+		{Name: "mcp-stdio-answers-notifications", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer,
+			Stdout: func(w io.Writer) io.Writer {
+				return stdoutReplacer{w, "\n", "\n" + `{"jsonrpc":"2.0","id":null,"result":{}}` + "\n"}
+			}},
+		{Name: "mcp-stdio-ids-as-text", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"id":2,`, `"id":"2",`} }},
+		{Name: "mcp-stdio-nameless", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"serverInfo":`, `"server":`} }},
+		{Name: "mcp-stdio-forgets-errors", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"error":`, `"result":`} }},
+		{Name: "mcp-description-null", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) { t["title"] = nil })},
+		{Name: "mcp-annotations-list", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Module,
+			Middleware: onMCPTool(func(t tool) { t["annotations"] = []any{} })},
+		{Name: "mcp-hint-as-text", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if notes, ok := t["annotations"].(map[string]any); ok {
+					notes["readOnlyHint"] = "yes"
+				}
+			})},
+		{Name: "mcp-output-of-any-type", MCP: true, Breaks: Clauses("mcp/client-tolerance"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if output, ok := t["outputSchema"].(map[string]any); ok {
+					delete(output, "type")
+				}
+			})},
+		{Name: "mcp-listen-unacknowledged", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Peer,
+			Why: "the client cannot know whether it will receive notifications",
+			Middleware: onStream(func(event []byte) []byte {
+				if bytes.Contains(event, []byte("subscriptions/acknowledged")) {
+					return []byte(":\n\n")
+				}
+				return event
+			})},
+		{Name: "mcp-listen-acknowledged-late", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onStream(func(event []byte) []byte {
+				if !bytes.Contains(event, []byte("subscriptions/acknowledged")) {
+					return event
+				}
+				hasty := "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"hello\",\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":4711}}}\n\n"
+				return append([]byte(hasty), event...)
+			})},
+		{Name: "mcp-listen-promises-nothing", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onStream(replaceInEvent(`"notifications":{"toolsListChanged":true}`, `"notifications":{}`))},
+		{Name: "mcp-listen-subscription-unnamed", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Peer,
+			Why:        "a client with two subscriptions cannot assign the notification and drops it",
+			Middleware: onStream(replaceInEvent(`"io.modelcontextprotocol/subscriptionId":`, `"subscription":`))},
+		{Name: "mcp-listen-subscription-as-text", MCP: true, Breaks: Clauses("mcp/stateless-2026", "fresh/notify"), Origin: Imagined,
+			Middleware: onStream(replaceInEvent(`subscriptionId":4711`, `subscriptionId":"4711"`))},
+	}
+}
+
+// mcpVariants are correct MCP servers that differ from the reference.
+func mcpVariants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-answers-as-events", MCP: true, Why: "a response may be JSON or an event of a stream",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusOK && strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") && x.Object() != nil {
+					x.Body = append(append([]byte(": here it comes\n\nevent: message\nid: 1\ndata: "), x.Body...), "\n\n"...)
+					x.Header.Set("Content-Type", "text/event-stream")
+				}
+			})},
+		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusMethodNotAllowed)
+					return true
+				}
+				return false
+			})},
+		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
+			Middleware: onRPC("", func(m *rpc) {
+				if m.Method != "tools/list" && m.Method != "tools/call" {
+					return
+				}
+				walkObjects(m.Response["result"], func(o map[string]any) {
+					if structured, ok := o["structuredContent"].(map[string]any); ok && len(structured) == 1 && has(structured, "result") {
+						o["structuredContent"] = map[string]any{"value": structured["result"]}
+						text, _ := json.Marshal(o["structuredContent"])
+						o["content"] = []any{map[string]any{"type": "text", "text": string(text)}}
+					}
+					if output, ok := o["outputSchema"].(map[string]any); ok {
+						if properties, _ := output["properties"].(map[string]any); len(properties) == 1 && has(properties, "result") && output["required"] != nil {
+							renamed := encode(map[string]any{"type": "object", "properties": map[string]any{"value": properties["result"]}, "required": []any{"value"}})
+							if dialect, ok := output["$schema"]; ok {
+								renamed = encode(map[string]any{"$schema": dialect, "type": "object", "properties": map[string]any{"value": properties["result"]}, "required": []any{"value"}})
+							}
+							o["outputSchema"] = decode(bytes.ReplaceAll(renamed, []byte("#/properties/result"), []byte("#/properties/value")))
+						}
+					}
+				})
+			})},
+		{Name: "mcp-alone", MCP: true, Why: "a bridge may have MCP and nothing else", Claims: "-tools",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) {
+					return false
+				}
+				w.WriteHeader(http.StatusNotFound)
+				return true
+			})},
+		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
+			Middleware: chain(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
+				onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+					if toMCP(r) && r.Method == http.MethodGet {
+						w.WriteHeader(http.StatusMethodNotAllowed)
+					}
+					return toMCP(r) && r.Method == http.MethodGet
+				}))},
+		{Name: "mcp-without-sessions", MCP: true, Why: "sessions are optional for a server in all revisions that have them",
+			Claims: "-mcp-list-changed", Middleware: withoutSessions()},
+		{Name: "mcp-strings-as-they-are", MCP: true, Why: "the text of a string result may be the string itself instead of its JSON",
+			Middleware: onCallResult(func(r map[string]any) {
+				if structured, ok := r["structuredContent"].(map[string]any); ok {
+					if text, ok := structured["result"].(string); ok {
+						r["content"] = []any{map[string]any{"type": "text", "text": text}}
+					}
+				}
+			})},
+		{Name: "mcp-errors-without-id", MCP: true, Why: "an error before the message is parsed has no id",
+			Middleware: onRPC("", func(m *rpc) {
+				if m.Status == http.StatusBadRequest && m.Code() != "-32602" {
+					m.Response["id"] = nil
+				}
+			})},
+		{Name: "mcp-one-revision", MCP: true, Why: "one revision with sessions is enough", Claims: "-mcp-2026",
+			Middleware: onRPC("initialize", func(m *rpc) {
+				if m.Params["protocolVersion"] == "2025-06-18" {
+					m.Status = http.StatusOK
+					m.Response = m.Resend(func(message map[string]any) { message["params"].(map[string]any)["protocolVersion"] = "2025-11-25" })
+				}
+			})},
+		{Name: "mcp-says-more-first", MCP: true, Why: "a stream may carry a priming event, comments and notifications before the response; lines may end in CR LF, and data may have several lines",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status != http.StatusOK || !strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") || x.Object() == nil {
+					return
+				}
+				said := "retry: 3000\r\nid: 0\r\ndata:\r\n\r\n: still here\r\n\r\n" +
+					"event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\r\ndata: \"params\":{\"level\":\"info\",\"data\":\"one moment\"}}\r\n\r\nevent: message\r\nid: 1\r\n"
+				for line := range strings.Lines(string(encodeIndented(x.Object()))) {
+					said += "data: " + strings.TrimSuffix(line, "\n") + "\r\n"
+				}
+				x.Body = []byte(said + "\r\n")
+				x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
+			})},
+		{Name: "mcp-tells-twice", MCP: true, Why: "a change may be notified more than once",
+			Middleware: onStream(func(event []byte) []byte {
+				if bytes.Contains(event, []byte("list_changed")) && bytes.HasSuffix(event, []byte("\n\n")) {
+					return bytes.Repeat(event, 2)
+				}
+				return event
+			})},
+		{Name: "mcp-writes-defaults-out", MCP: true, Why: "hints may be written with their default values, and a title may be one of the annotations",
+			Middleware: onMCPTool(func(t tool) {
+				notes, ok := t["annotations"].(map[string]any)
+				if !ok {
+					notes = map[string]any{}
+					t["annotations"] = notes
+				}
+				for hint, otherwise := range map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true} {
+					if notes[hint] == nil {
+						notes[hint] = otherwise
+					}
+				}
+				if title := t["title"]; title != nil {
+					notes["title"] = title
+					delete(t, "title")
+				}
+			})},
+		{Name: "mcp-refuses-unknown-versions", MCP: true, Why: "the specification's own example responds to an unknown version with an error",
+			Middleware: onRPC("initialize", func(m *rpc) {
+				if v := m.Params["protocolVersion"]; v != "2025-11-25" && v != "2025-06-18" {
+					m.Fail(-32602, "Unsupported protocol version")
+				}
+			})},
+		{Name: "mcp-for-those-who-sign-in", MCP: true, Why: "an endpoint may require credentials before it reads a message",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.anonymous() {
+					x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
+					x.Header.Set("WWW-Authenticate", `Bearer resource_metadata="https://bridge.example/.well-known/oauth-protected-resource"`)
+				}
+			})},
+		{Name: "mcp-other-words", MCP: true, Why: "the contract leaves messages open",
+			Middleware: onRPC("", func(m *rpc) {
+				if failure, ok := m.Response["error"].(map[string]any); ok {
+					failure["message"] = "Nein."
+					if m.Code() != "-32022" {
+						delete(failure, "data")
+					}
+				}
+			})},
+	}
+}
+
+// chain returns one middleware around another.
+func chain(outer, inner middleware) middleware {
+	return func(next http.Handler) http.Handler { return outer(inner(next)) }
+}
+
+// withoutSessions opens an internal session for every request of the revisions with sessions, and gives the client none.
+func withoutSessions() middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case !toMCP(r), r.Header.Get("Mcp-Method") != "":
+				next.ServeHTTP(w, r)
+				return
+			case r.Method != http.MethodPost:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			body := readBody(r)
+			opening := r.Clone(r.Context())
+			opening.Header.Del("Mcp-Protocol-Version")
+			opened := record(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
+				"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
+			if decode(body)["method"] != "initialize" && r.Header.Get("Mcp-Session-Id") == "" {
+				r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
+			}
+			x := record(next, r, body)
+			x.Header.Del("Mcp-Session-Id")
+			x.writeTo(w)
+		})
+	}
+}

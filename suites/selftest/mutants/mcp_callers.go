@@ -1,0 +1,191 @@
+package mutants
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// mcpCallerMutants mix MCP callers up, or break notifications and stdio.
+func mcpCallerMutants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-ping-unknown", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "a client that sends a ping considers the server dead",
+			Middleware: onRPC("ping", func(m *rpc) { m.Fail(-32601, "Method not found") })},
+		{Name: "mcp-empty-id-lost", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
+			Middleware: onRPC("", func(m *rpc) {
+				if m.Response["id"] == "" {
+					m.Response["id"] = nil
+				}
+			})},
+		{Name: "mcp-id-zero-lost-in-errors", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Module,
+			Middleware: onRPC("", func(m *rpc) {
+				if numberText(m.Response["id"]) == "0" && m.Response["error"] != nil {
+					m.Response["id"] = nil
+				}
+			})},
+		{Name: "mcp-anonymous-as-agent", MCP: true, Breaks: Clauses("mcp/tools-list", "mcp/session", "access/no-oracle"), Origin: Peer, Why: "anonymous MCP callers get the bridge's own account",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
+					r.Header.Set("Authorization", basicAuth("agent"))
+				}
+				return false
+			})},
+		{Name: "mcp-outsiders-list", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Why: "the discovery permission is checked on the three endpoints only",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && caller(r) == "outsider" {
+					r.Header.Set("Authorization", basicAuth("agent"))
+				}
+				return false
+			})},
+		{Name: "mcp-calls-as-service", MCP: true, Breaks: Clauses("mcp/parity", "mcp/unknown-tool", "access/no-oracle"), Origin: Peer, Why: "the stateless revision was added later and calls with the bridge's own account",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Header.Get("Mcp-Method") == "tools/call" && r.Header.Get("Authorization") != "" {
+					r.Header.Set("Authorization", basicAuth("service"))
+				}
+				return false
+			})},
+		{Name: "mcp-descriptions-cut", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if text, ok := t["description"].(string); ok {
+					t["description"] = text[:min(len(text), 20)]
+				}
+			})},
+		{Name: "mcp-all-read-only", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Imagined, Why: "clients run tools marked as harmless without asking the user",
+			Middleware: onMCPTool(func(t tool) { t["annotations"] = map[string]any{"readOnlyHint": true} })},
+		{Name: "mcp-arguments-through-float64", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer,
+			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
+		{Name: "mcp-any-later-version", MCP: true, Breaks: Clauses("mcp/bad-version-header", "mcp/stateless-2026"), Origin: Imagined, Why: "versions are compared as text: an unknown later one is accepted",
+			Middleware: withHeader(func(h http.Header) {
+				if h.Get("Mcp-Protocol-Version") <= "2026-07-28" {
+					return
+				}
+				h.Set("Mcp-Protocol-Version", "2026-07-28")
+				if h.Get("Mcp-Session-Id") != "" {
+					h.Set("Mcp-Protocol-Version", "2025-11-25")
+				}
+			})},
+		{Name: "mcp-origin-by-its-beginning", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer,
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				host, _, _ := strings.Cut(r.Host, ":")
+				if u, err := url.Parse(r.Header.Get("Origin")); toMCP(r) && err == nil && u.Host != "" && strings.HasPrefix(u.Host, host) {
+					r.Header.Del("Origin")
+				}
+				return false
+			})},
+		{Name: "mcp-origin-by-its-beginning-with-scheme", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined,
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				host, _, _ := strings.Cut(r.Host, ":")
+				if toMCP(r) && strings.HasPrefix(r.Header.Get("Origin"), "http://"+host) {
+					r.Header.Del("Origin")
+				}
+				return false
+			})},
+		{Name: "mcp-origin-unread-on-get", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "only POST checks the origin, the stream of notifications does not",
+			Middleware: skipOriginCheck(http.MethodGet)},
+		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "a page on another site ends the sessions of its visitors",
+			Middleware: skipOriginCheck(http.MethodDelete)},
+		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
+			Middleware: withHeader(func(h http.Header) {
+				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
+					h.Set("Mcp-Protocol-Version", "2025-11-25")
+				}
+			})},
+		{Name: "mcp-meta-keys-of-any-form", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) { t["_meta"] = map[string]any{"_internal": map[string]any{"tags": []any{}}} })},
+		{Name: "mcp-prompts-promised", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Peer, Why: "the capabilities were copied from an example",
+			Middleware: onRPCResult("initialize", func(r map[string]any) { r["capabilities"].(map[string]any)["prompts"] = map[string]any{} })},
+		{Name: "mcp-arguments-taken-for-granted", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "a call without arguments ends in an exception",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+					return false
+				}
+				body := readBody(r)
+				setBody(r, body)
+				params, ok := decode(body)["params"].(map[string]any)
+				if !ok || decode(body)["method"] != "tools/call" || has(params, "arguments") {
+					return false
+				}
+				http.Error(w, "KeyError: 'arguments'", http.StatusInternalServerError)
+				return true
+			})},
+		{Name: "mcp-denial-as-result", MCP: true, Breaks: Clauses("mcp/unknown-tool"), Origin: Imagined, Why: "refusals of the site are handled like any other failure", Middleware: denialAsResult()},
+		{Name: "mcp-origin-null", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Peer, Why: "a sandboxed frame on any page has the origin null",
+			Middleware: withHeader(func(h http.Header) {
+				if h.Get("Origin") == "null" {
+					h.Del("Origin")
+				}
+			})},
+		{Name: "mcp-session-lends-its-calls", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "the list uses the sender's credentials, the call those of the session's owner",
+			Middleware: actAsSessionOwner(func(r *http.Request) bool {
+				body := readBody(r)
+				setBody(r, body)
+				return decode(body)["method"] == "tools/call"
+			})},
+		{Name: "mcp-session-lends-to-nobody", MCP: true, Breaks: Clauses("mcp/session"), Origin: Peer, Why: "requests in a session need no credentials",
+			Middleware: actAsSessionOwner(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })},
+		{Name: "mcp-result-type-missing-on-calls", MCP: true, Breaks: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onRPCResult("tools/call", func(result map[string]any) { delete(result, "resultType") })},
+		{Name: "mcp-stdio-cuts-long-lines", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Peer, Why: "a line scanner reads 64 KiB by default",
+			Stdout: func(w io.Writer) io.Writer { return lineLimiter{w} }},
+		{Name: "mcp-stdio-failures-as-results", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"isError":true`, `"isError":false`} }},
+		{Name: "mcp-stdio-unknown-tool-other-code", MCP: true, Breaks: Clauses("mcp/stdio"), Origin: Imagined,
+			Stdout: func(w io.Writer) io.Writer { return stdoutReplacer{w, `"code":-32602`, `"code":-32603`} }},
+	}
+}
+
+// skipOriginCheck accepts requests with one HTTP method from any origin.
+func skipOriginCheck(method string) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if toMCP(r) && r.Method == method {
+			r.Header.Del("Origin")
+		}
+		return false
+	})
+}
+
+// denialAsResult converts the error for a tool that the caller could run before to a result.
+func denialAsResult() middleware {
+	ran := newMemory[bool]()
+	return onRPC("tools/call", func(m *rpc) {
+		key := caller(m.Request) + "\x00" + fmt.Sprint(m.Params["name"])
+		if m.Result() != nil {
+			ran.put(key, true)
+		} else if before, _ := ran.get(key); before && m.Code() == "-32602" {
+			m.Succeed(map[string]any{"isError": true, "resultType": "complete", "content": []any{map[string]any{"type": "text", "text": "Access denied"}}})
+		}
+	})
+}
+
+// onMCPCall changes the params of tools/call before the bridge sees them.
+func onMCPCall(change func(params map[string]any)) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		message := decode(body)
+		if params, ok := message["params"].(map[string]any); ok && message["method"] == "tools/call" {
+			change(params)
+			body = encode(message)
+		}
+		setBody(r, body)
+		return false
+	})
+}
+
+// lineLimiter drops what a line has beyond 64 KiB.
+type lineLimiter struct{ io.Writer }
+
+func (c lineLimiter) Write(b []byte) (int, error) {
+	const longest = 64 << 10
+	line := b
+	if len(b) > longest {
+		line = append(bytes.Clone(b[:longest]), '\n')
+	}
+	_, err := c.Writer.Write(line)
+	return len(b), err
+}

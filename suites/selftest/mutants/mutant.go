@@ -1,0 +1,139 @@
+// Package mutants holds the bridges that the selftest tests: mutants, each wrong in one realistic way, and correct
+// variants, which differ from the reference bridge where the contract leaves room. It runs nothing and knows no verdict.
+//
+// Invariant: an entry holds no state outside itself. Mutants returns fresh entries each time, so that a mutant starts with
+// an empty memory whenever it is tested.
+//
+// An entry is in the file of the area of the first clause that it breaks; Areas lists the areas. Its change works
+// in front of the bridge (Middleware), between the bridge and the site (Transport), or in the bridge's settings (Options).
+package mutants
+
+import (
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
+)
+
+// Origin is where the fault of a mutant comes from.
+type Origin string
+
+// The origins of a fault.
+const (
+	Module   Origin = "module"   // seen in the real Drupal module
+	Peer     Origin = "peer"     // seen in another bridge or server
+	Imagined Origin = "imagined" // not seen yet
+)
+
+// Mutant is a bridge that differs from the reference. With Breaks it is wrong; without Breaks it is a correct variant.
+type Mutant struct {
+	Name    string
+	Breaks  []string // the clauses that must fail; nil: a correct variant
+	MayFail []string // the clauses that may fail: of a variant the SHOULDs that it ignores, of a mutant what depends on chance
+	Origin  Origin   // of a mutant
+	Why     string   // the room of the contract that a variant uses, or how a fault comes about and who is affected
+
+	Middleware     func(bridge http.Handler) http.Handler         // between the caller and the bridge
+	SiteMiddleware func(site *siteClient) middleware              // a Middleware that sends requests of its own to the site
+	Transport      func(site http.RoundTripper) http.RoundTripper // between the bridge and the site
+	Options        func(*bridge.Options)                          // changes the settings of the bridge
+	Server         func(*http.Server)                             // changes the settings of the bridge's HTTP server
+	Stdout         func(io.Writer) io.Writer                      // between the bridge's stdout and the caller, where it speaks MCP on stdio
+
+	MCP     bool   // tested by the clauses of MCP, too; the others are tested by the three endpoints, which MCP mirrors
+	Claims  string // changes to the claimed capabilities, in the form of --capabilities
+	Fixture string // name of the built-in site; "" is default
+	Profile string // of the testbed; "" is the first one
+}
+
+// Clauses lists clause ids.
+func Clauses(ids ...string) []string { return ids }
+
+// Testbed returns the options of a testbed with the mutant in it.
+func (m Mutant) Testbed() testbed.Options {
+	return testbed.Options{
+		Profile: m.Profile, Fixture: m.Fixture,
+		Bridge: m.Options, Transport: m.Transport, Stdout: m.Stdout, Server: m.Server,
+		Middleware: func(siteURL string, handler http.Handler) http.Handler {
+			if m.Middleware != nil {
+				handler = m.Middleware(handler)
+			}
+			if m.SiteMiddleware != nil {
+				handler = m.SiteMiddleware(&siteClient{siteURL})(handler)
+			}
+			return handler
+		},
+	}
+}
+
+// Area is the mutants and the correct variants of one area of the contract.
+type Area struct {
+	Name     string // as in the ids of the clauses
+	File     string // the file of this package to add a mutant to
+	Mutants  []Mutant
+	Variants []Mutant
+}
+
+// Areas returns the entries by area, in the order of the contract.
+func Areas() []Area {
+	return []Area{
+		{"list", "list.go", listMutants(), listVariants()},
+		{"mapping", "mapping.go", mappingMutants(), mappingVariants()},
+		{"schema", "schema.go", schemaMutants(), schemaVariants()},
+		{"describe", "describe.go", describeMutants(), describeVariants()},
+		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeRequestMutants(), invokeErrorMutants()), invokeVariants()},
+		{"errors", "errors.go", errorMutants(), errorVariants()},
+		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
+		{"http", "http.go", httpMutants(), httpVariants()},
+		{"translate", "translate.go", translateMutants(), translateVariants()},
+		{"filter", "filter.go", filterMutants(), filterVariants()},
+		{"fresh", "fresh.go", freshMutants(), freshVariants()},
+		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
+		{"load", "load.go", loadMutants(), loadVariants()},
+		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
+		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants()), mcpVariants()},
+	}
+}
+
+// Mutants returns all mutants.
+func Mutants() []Mutant {
+	var all []Mutant
+	for _, a := range Areas() {
+		all = append(all, a.Mutants...)
+	}
+	return all
+}
+
+// Variants returns all correct variants.
+func Variants() []Mutant {
+	var all []Mutant
+	for _, a := range Areas() {
+		all = append(all, a.Variants...)
+	}
+	return all
+}
+
+// All returns the mutants, then the correct variants.
+func All() []Mutant { return append(Mutants(), Variants()...) }
+
+// Find returns the mutant or the correct variant of a name.
+func Find(name string) (Mutant, bool) {
+	all := All()
+	if i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name }); i >= 0 {
+		return all[i], true
+	}
+	return Mutant{}, false
+}
+
+// Killing returns the names of the mutants that break a clause.
+func Killing(clause string) []string {
+	names := []string{}
+	for _, m := range Mutants() {
+		if slices.Contains(m.Breaks, clause) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

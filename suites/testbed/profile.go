@@ -1,0 +1,121 @@
+package testbed
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// The names of the profiles.
+const (
+	Attribute = "attribute" // everything that the bridge has, over a site that shows the McpTool attribute
+	Patterns  = "patterns"  // tools selected by patterns, over a site with the jsonrpc module and nothing else
+	Broad     = "broad"     // one account discovers for all callers
+)
+
+// The rate limit of the patterns profile: enough for every check except the one of the limit itself.
+const (
+	rateBurst  = 1000
+	ratePerSec = 100
+)
+
+// Profile is one configuration of the reference bridge and its site, with what a run against it has to know.
+type Profile struct {
+	Name         string
+	Bridge       func(*bridge.Options) // configures the bridge
+	Site         func(*fixtures.Site)  // changes the site
+	Capabilities []string              // what the bridge claims
+	Run          func(*suites.Options) // what a run has to know beside the capabilities
+
+	UpstreamTimeout time.Duration // how long the bridge waits for the site in a run over all profiles
+	Skip            []string      // globs of the clauses that a run over all profiles tests in another profile
+}
+
+// Profiles lists the profiles in the order in which a run tests them. The first is the default.
+func Profiles() []Profile {
+	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
+		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
+		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
+	return []Profile{
+		{
+			Name:         Attribute,
+			Capabilities: attribute,
+			Bridge:       enableEverything,
+			Site:         acceptSessions,
+			Run:          func(o *suites.Options) { o.Invalidate = invalidate() },
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            []string{"load"}, // a busy machine under load exceeds the short time-out
+		},
+		{
+			Name:         Patterns,
+			Capabilities: append(without(attribute, "exposure-attribute", "discovery-permission", "naming-id"), "exposure-patterns", "naming-underscore", "rate-limit"),
+			Bridge: func(o *bridge.Options) {
+				enableEverything(o)
+				o.Naming = "underscore"
+				o.RatePerSec, o.RateBurst = ratePerSec, rateBurst
+			},
+			Site: func(site *fixtures.Site) {
+				acceptSessions(site)
+				site.Extensions = false
+			},
+			Run: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), rateBurst },
+
+			UpstreamTimeout: 10 * time.Second,
+			Skip:            []string{"upstream", "invoke/runs-once"}, // they would wait for the long time-out
+		},
+		{
+			Name:         Broad,
+			Capabilities: append(without(attribute, "visibility-filtered", "permission-ttl"), "visibility-broad"),
+			Bridge: func(o *bridge.Options) {
+				enableEverything(o)
+				o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityBroad, "service", "service-pass"
+			},
+			Site: acceptSessions,
+			Run:  func(o *suites.Options) { o.Invalidate = invalidate() },
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            []string{"upstream", "load", "mcp", "invoke/runs-once"}, // the same code as in the other profiles
+		},
+	}
+}
+
+// profile returns the profile of a name; "" is the first.
+func profile(name string) (Profile, error) {
+	all := Profiles()
+	if name == "" {
+		return all[0], nil
+	}
+	if i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return Profile{}, fmt.Errorf("there is no profile %q", name)
+}
+
+// enableEverything turns on what the bridge leaves off by default.
+func enableEverything(o *bridge.Options) {
+	o.Output = invoke.OutputRefuse
+	o.Credentials = append(o.Credentials, "basic", "bearer", "cookie")
+	o.Types = map[string]translate.FieldType{"geofield": {Schema: json.RawMessage(
+		`{"type":"object","properties":{"lat":{"type":"number"},"lon":{"type":"number"}},"required":["lat","lon"]}`)}}
+}
+
+// acceptSessions lets the site's JSON-RPC endpoint authenticate session cookies.
+func acceptSessions(site *fixtures.Site) { site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie") }
+
+// invalidate is the request that empties the bridge's caches.
+func invalidate() *suites.Invalidate {
+	return &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}
+}
+
+// without returns the capabilities except those named.
+func without(capabilities []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(capabilities), func(c string) bool { return slices.Contains(names, c) })
+}

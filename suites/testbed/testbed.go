@@ -1,0 +1,174 @@
+// Package testbed starts the reference bridge over the mock Drupal, both in this process, in one of the profiles in which
+// the reference bridge is tested. A run without a target tests a testbed; the selftest tests testbeds with a fault in
+// them. It is no mutant and no check, and decides no verdict.
+//
+// Invariant: bridge and mock share one clock, which is ahead of real time by what Advance added and by nothing else.
+//
+// A request goes from the caller through Options.Middleware to the bridge, from there through Options.Transport to the
+// mock, and the response goes back the same way. On stdio it goes to the bridge directly and back through Options.Stdout.
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// TTL is how long the bridge may show the old state of a site that changed, on the testbed's clock.
+const TTL = time.Second
+
+// UpstreamTimeout is how long the bridge waits for the site unless Options.Bridge says otherwise.
+const UpstreamTimeout = 500 * time.Millisecond
+
+// The largest bodies that the bridge reads, in bytes: larger than all that the checks send except the endless ones.
+const (
+	MaxResponse = 2 << 20 // of the site
+	MaxBody     = 2 << 20 // of the caller
+)
+
+// The account that the bridge uses where it speaks MCP on stdio.
+const (
+	stdioUser     = "service"
+	stdioPassword = "service-pass"
+)
+
+// Options configure a testbed. The zero value is the reference bridge in the first profile.
+type Options struct {
+	Profile string // name of the profile; "" is the first one
+	Fixture string // name of the built-in site; "" is default
+
+	Bridge     func(*bridge.Options)                                  // changes the settings of the profile
+	Middleware func(siteURL string, bridge http.Handler) http.Handler // between the caller and the bridge
+	Transport  func(site http.RoundTripper) http.RoundTripper         // between the bridge and the site
+	Stdout     func(io.Writer) io.Writer                              // between the bridge's stdout and the caller
+	Server     func(*http.Server)                                     // changes the settings of the bridge's HTTP server
+}
+
+// Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1.
+type Testbed struct {
+	URL     string // of the bridge
+	Drupal  *mockdrupal.Drupal
+	Profile Profile
+
+	ahead  atomic.Int64 // nanoseconds between real time and Now
+	bridge *bridge.Bridge
+	site   *mockdrupal.Server
+	server *http.Server
+	stdout func(io.Writer) io.Writer
+}
+
+// Start starts a testbed. Close ends it.
+func Start(o Options) (*Testbed, error) {
+	p, err := profile(o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	t := &Testbed{Profile: p, stdout: o.Stdout}
+	if err := t.start(o); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Testbed) start(o Options) error {
+	if o.Fixture == "" {
+		o.Fixture = "default"
+	}
+	site, err := fixtures.Builtin(o.Fixture)
+	if err != nil {
+		return err
+	}
+	t.Profile.Site(site)
+	if t.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: t.Now}); err != nil {
+		return fmt.Errorf("start the mock Drupal: %w", err)
+	}
+	if t.site, err = t.Drupal.Listen("127.0.0.1:0"); err != nil {
+		return fmt.Errorf("start the mock Drupal: %w", err)
+	}
+	settings := bridge.Options{
+		Drupal: t.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL, UpstreamTimeout: UpstreamTimeout,
+		MaxAnswer: MaxResponse, MaxBody: MaxBody, Now: t.Now, Logger: slog.New(slog.DiscardHandler),
+	}
+	t.Profile.Bridge(&settings)
+	if o.Transport != nil {
+		settings.Transport = o.Transport(&http.Transport{MaxIdleConnsPerHost: 256})
+	}
+	if o.Bridge != nil {
+		o.Bridge(&settings)
+	}
+	if t.bridge, err = bridge.New(settings); err != nil {
+		return fmt.Errorf("start the bridge: %w", err)
+	}
+	var handler http.Handler = t.bridge
+	if o.Middleware != nil {
+		handler = o.Middleware(t.site.URL, handler)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start the bridge: %w", err)
+	}
+	t.URL = "http://" + listener.Addr().String()
+	// Broken connections are part of the tests, so the server does not log them.
+	t.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	if o.Server != nil {
+		o.Server(t.server)
+	}
+	go t.server.Serve(listener) //nolint:errcheck // it ends with Close
+	return nil
+}
+
+// Now returns the time on the testbed's clock.
+func (t *Testbed) Now() time.Time { return time.Now().Add(time.Duration(t.ahead.Load())) }
+
+// Advance moves the testbed's clock forward.
+func (t *Testbed) Advance(d time.Duration) { t.ahead.Add(int64(d)) }
+
+// Stdio connects to the bridge as an MCP client on stdin and stdout does, authenticated as the account service. Closing
+// the connection ends the session.
+func (t *Testbed) Stdio(context.Context) (io.ReadWriteCloser, error) {
+	stdin, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	var stdout io.Writer = out
+	if t.stdout != nil {
+		stdout = t.stdout(out)
+	}
+	go func() {
+		// The caller reads the reason for the end in place of io.EOF.
+		out.CloseWithError(t.bridge.ServeStdio(context.Background(), stdin, stdout, stdioUser, stdioPassword))
+	}()
+	return pipes{fromBridge, toBridge}, nil
+}
+
+// pipes are the stdout and the stdin of a bridge.
+type pipes struct {
+	*io.PipeReader
+	stdin *io.PipeWriter
+}
+
+func (p pipes) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+
+func (p pipes) Close() error { return errors.Join(p.stdin.Close(), p.PipeReader.Close()) }
+
+// Close ends the servers and their connections.
+func (t *Testbed) Close() {
+	if t.server != nil {
+		t.server.Close()
+	}
+	if t.bridge != nil {
+		t.bridge.Close()
+	}
+	if t.site != nil {
+		t.site.Close()
+	}
+}
