@@ -224,13 +224,13 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	}
 	r := &harness.Environment{
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
-		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocable: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
+		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
 		Timeout: defaulted(o.Timeout, 10*time.Second), Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
 		Redact: o.Redactor(), Selected: selected,
 	}
 	if o.Rate > 0 {
-		r.Pace = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.Limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
 		r.Patterns = *o.Patterns
@@ -244,8 +244,8 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		u.User = nil
 	}
 	if o.Drupal != nil {
-		r.Upstream = &harness.Upstream{Recorder: o.Drupal}
-		r.Drupal = &harness.Drupal{Upstream: r.Upstream, Mock: o.Drupal}
+		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
+		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
 			return nil, usage("the site %s has no user %s, whom the checks sign in as", r.Drupal.Site().Name, harness.Agent)
 		}
@@ -253,7 +253,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Credentials[harness.Agent] = harness.Credentials{}
 	}
 	if o.Recorder != nil && o.Drupal == nil {
-		r.Upstream = &harness.Upstream{Recorder: o.Recorder}
+		r.Upstream = &harness.SiteSide{Recorder: o.Recorder}
 	}
 	for _, creds := range r.Credentials {
 		r.Redact.Add(creds.Secrets()...)
@@ -298,3 +298,6 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 	}
 	return set, nil
 }
+
+// defaultCases is how many generated cases a check tries at most.
+const defaultCases = 400

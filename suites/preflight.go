@@ -36,7 +36,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		return err
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
-		t.Met = hasMember(list, "tools")
+		t.Responded = hasMember(list, "tools")
 		return nil
 	}
 	seen := []*harness.Response{list}
@@ -51,15 +51,15 @@ func preflight(ctx context.Context, t *harness.T) error {
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
-	t.Lifeless = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
+	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
-		t.Lifeless += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
+		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
 	case list.Status == http.StatusNotFound && strings.Contains(t.URL, "/mcp"):
-		t.Lifeless += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
+		t.NotABridge += "; the URL is that of the bridge, without " + t.URL[strings.LastIndex(t.URL, "/mcp"):]
 	}
 	if list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden {
-		t.Lifeless += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
+		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
 }

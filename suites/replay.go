@@ -100,7 +100,7 @@ func send(ctx context.Context, c harness.Curl, secrets *redact.Redactor, timeout
 		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
 	}
 	t := &harness.T{Environment: &harness.Environment{Redact: secrets}}
-	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Ms(time.Since(began))}
+	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Milliseconds(time.Since(began))}
 	t.Body(e.Response, answer, harness.KeptBody)
 	return e
 }

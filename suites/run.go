@@ -50,7 +50,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	defer cancel()
 	ctx, r.End = context.WithCancelCause(ctx)
 	defer r.End(nil)
-	r.Ctx = ctx
+	r.Context = ctx
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
-	report.NoBridge = r.Redact.Text(r.Lifeless)
+	report.NoBridge = r.Redact.Text(r.NotABridge)
 	if ctx.Err() != nil {
 		report.CutShort = cutShortReason(ctx)
 	}
@@ -157,7 +157,7 @@ func (c *collector) collect(spec types.SpecReport) {
 		return
 	}
 	r := result(clause)
-	r.DurationMS = harness.Ms(spec.RunTime)
+	r.DurationMS = harness.Milliseconds(spec.RunTime)
 	var why harness.Finding
 	r.Verdict, why = verdict(c.run.Running, clause, spec)
 	why = c.run.Running.Redacted(why)
@@ -172,7 +172,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 	r.Message = why.String()
 	if len(found) > 0 {
-		r.Message = harness.Whole(found)
+		r.Message = harness.Summary(found)
 	}
 	for _, p := range c.run.Running.Findings.Judged {
 		r.Judged = append(r.Judged, reports.Part{Tool: p.Tool, Identity: p.Identity})

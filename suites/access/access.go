@@ -117,7 +117,7 @@ func discoveryBroad(ctx context.Context, t *harness.T) {
 	for _, who := range []harness.Identity{harness.Discoverer, harness.Agent} {
 		eachShown(t, who, t.As(who).MustListAll(ctx))
 	}
-	t.Row(harness.Discoverer, denied, "describe", func() { t.Expect(t.As(harness.Discoverer).Describe(ctx, denied)).To(match.BeTheTool(denied)) })
+	t.Row(harness.Discoverer, denied, "describe", func() { t.Expect(t.As(harness.Discoverer).Describe(ctx, denied)).To(match.BeTool(denied)) })
 	t.As(harness.Agent).Invoke(ctx, denied, harness.Args{}).MustSucceed()
 	t.Row(harness.Discoverer, denied, "invoke", func() {
 		t.Drupal.Mark()
@@ -335,12 +335,12 @@ func permitAnonymous(ctx context.Context, t *harness.T, shown func(context.Conte
 
 // BeRefusal matches a 4xx or 5xx.
 func BeRefusal() types.GomegaMatcher {
-	return match.Matching("a refusal", func(a *harness.Response) bool { return a.Status >= 400 })
+	return match.MatchWhere("a refusal", func(a *harness.Response) bool { return a.Status >= 400 })
 }
 
 // ChallengeIf401 matches an answer that is no 401, or one that tells how to sign in.
 func ChallengeIf401() types.GomegaMatcher {
-	return match.Meet("a 401 to carry WWW-Authenticate", func(a *harness.Response) string {
+	return match.Conform("a 401 to carry WWW-Authenticate", func(a *harness.Response) string {
 		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != "" {
 			return ""
 		}
@@ -352,7 +352,7 @@ func ChallengeIf401() types.GomegaMatcher {
 func NameAnyTool(names []string) types.GomegaMatcher {
 	return &match.ResponseMatcher{Expected: "to name a tool", Test: func(a *harness.Response) (string, bool) {
 		for _, name := range names {
-			if len(name) > 5 && match.HoldsText(a, name) {
+			if len(name) > 5 && match.ContainsText(a, name) {
 				return fmt.Sprintf("%q in it: %s", name, a.Outcome()), true
 			}
 		}
@@ -378,7 +378,7 @@ func BeExactFor(who harness.Identity, fault string) types.GomegaMatcher {
 
 // BeTurnedAway matches the answer to credentials that are none: 401 or 403, or exactly what an anonymous caller got.
 func BeTurnedAway(anonymous *harness.Response) types.GomegaMatcher {
-	return match.Meet("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(a *harness.Response) string {
+	return match.Conform("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(a *harness.Response) string {
 		if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden {
 			return ""
 		}
@@ -392,8 +392,8 @@ func BeTurnedAway(anonymous *harness.Response) types.GomegaMatcher {
 // BeLikeUnknown matches an answer that cannot be told from those that two names of nobody get: in status, code, headers
 // and shape. What differs between those two is free. ask sends the request for a name.
 func BeLikeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
-	return match.Meet("the answer that an unknown name gets", func(a *harness.Response) string {
-		first, second := match.Nobody(name, 'q'), match.Nobody(name, 'z')
+	return match.Conform("the answer that an unknown name gets", func(a *harness.Response) string {
+		first, second := match.UnknownName(name, 'q'), match.UnknownName(name, 'z')
 		one, two := ask(ctx, first), ask(ctx, second)
 		if a.Status != one.Status || a.Code() != one.Code() {
 			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())

@@ -50,15 +50,15 @@ func badCredentials(ctx context.Context, t *harness.T) {
 		anonymous = t.As(harness.Anonymous).List(ctx)
 		var list *harness.Response
 		for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
-			t.Await(ctx, func() bool { list = revoked.List(ctx); return scenario.FaultOf(list, BeTurnedAway(anonymous)) == nil })
+			t.Await(ctx, func() bool { list = revoked.List(ctx); return scenario.Falsify(list, BeTurnedAway(anonymous)) == nil })
 		}
-		t.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(t.Patience())+" later")
+		t.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(t.ChangeLimit())+" later")
 	})
-	if t.Wrong() {
+	if t.HasFindings() {
 		return
 	}
 	reached := callersBut(t, harness.Anonymous)
-	t.Expect(reached).To(BeEmpty(), harness.Mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", match.FewOf(reached))))
+	t.Expect(reached).To(BeEmpty(), harness.Mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", match.Abbreviate(reached))))
 }
 
 func noCrossTalk(ctx context.Context, t *harness.T) {
@@ -80,7 +80,7 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	talks := make([]talk, atATime)
 	harness.AtOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
-		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Accepted(ctx, t, func() *harness.Response { return t.As(who).List(ctx) })}
+		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *harness.Response { return t.As(who).List(ctx) })}
 	})
 	harness.AtOnce(atATime, func(i int) { converse(ctx, t, &talks[i], me, special, i/len(callers)%3) })
 	for _, end := range disarm {
@@ -98,7 +98,7 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 			own    OmegaMatcher
 		}{
 			{"list", item.list, ShowTheSameTools(alone[item.who].list)},
-			{"describe", item.described, match.EqualAnswer(alone[item.who].described)},
+			{"describe", item.described, match.EqualResponse(alone[item.who].described)},
 			{"invoke of a tool that some may run", item.special, BeAnsweredAs(alone[item.who].special)},
 			{"invoke of an unknown tool", item.unknown, SpeakOfNoOther(item.name)},
 			{"invoke of a tool that tells who calls", item.me, SpeakOfCaller(item.who, callers)},
@@ -109,24 +109,24 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 			t.Row(item.who, "", heard.what+", 64 at once", func() { t.Expect(heard.answer).To(heard.own) })
 		}
 	}
-	if t.Wrong() {
+	if t.HasFindings() {
 		return
 	}
 
 	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t), Runs: []harness.Invocation{
 		{Tool: me.Name, Arguments: harness.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
-	wrong := scenario.Walk(t, who.Sequence(scenario.Dice(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Mismade {
-		return func(s scenario.Step) *scenario.Mismade {
-			r := scenario.Take(ctx, t, s, who)
+	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Counterexample {
+		return func(s scenario.Step) *scenario.Counterexample {
+			r := scenario.SendStep(ctx, t, s, who)
 			switch {
 			case s.Does == scenario.Listing:
-				return scenario.FaultOf(r, ShowTheSameTools(alone[s.Who].list))
+				return scenario.Falsify(r, ShowTheSameTools(alone[s.Who].list))
 			case s.Does == scenario.Describing && s.Tool == me.Name:
-				return scenario.FaultOf(r, match.EqualAnswer(alone[s.Who].described))
+				return scenario.Falsify(r, match.EqualResponse(alone[s.Who].described))
 			case s.Does == scenario.Invoking && s.Tool == me.Name:
-				return scenario.FaultOf(r, SpeakOfCaller(s.Who, callers))
+				return scenario.Falsify(r, SpeakOfCaller(s.Who, callers))
 			case s.Does == scenario.Invoking:
-				return scenario.FaultOf(r, BeAnsweredAs(alone[s.Who].special))
+				return scenario.Falsify(r, BeAnsweredAs(alone[s.Who].special))
 			}
 			return nil
 		}
@@ -153,14 +153,14 @@ func credentialsForwarded(ctx context.Context, t *harness.T) {
 	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
 	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
 	t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	t.Expire() // so that discovery is seen below
+	t.ExpireCaches() // so that discovery is seen below
 	for _, who := range []harness.Identity{harness.Agent, harness.Agent2, fresh, harness.Discoverer, harness.Outsider, harness.Anonymous, harness.Agent} {
 		t.For(who, "", func() {
 			t.Drupal.Mark()
 			t.As(who).List(ctx)
 			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
 			t.As(who).Invoke(ctx, denied, harness.Args{})
-			t.Expect(callersBut(t, who)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", match.FewOf(callersBut(t, who)))))
+			t.Expect(callersBut(t, who)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", match.Abbreviate(callersBut(t, who)))))
 			if r.Status == http.StatusOK {
 				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site", "no run"))
 			}
@@ -184,7 +184,7 @@ func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 	}
 	wrong := harness.Credentials{User: string(harness.Agent), Password: "wrong-but-secret"}
 	secrets = append(secrets, wrong.Secrets()...)
-	for _, a := range scenario.AskAll(ctx, t) {
+	for _, a := range scenario.SendRefusals(ctx, t) {
 		t.Row(a.Who, "", a.What, func() { t.Expect(a.Response).NotTo(HoldSecret(secrets)) })
 	}
 	t.Each([]*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, known), t.As(harness.Agent).Invoke(ctx, known, harness.Args{}),
@@ -203,7 +203,7 @@ func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 		t.Row(a.Who, "", "while the site resets connections", func() { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.Secrets()...))) })
 	}
 	disarm()
-	scenario.Recovered(ctx, t, harness.AsAgent(known))
+	scenario.WaitRecovered(ctx, t, harness.AsAgent(known))
 }
 
 func perCredential(ctx context.Context, t *harness.T) {
@@ -409,7 +409,7 @@ const shortestSecret = 8
 func HoldSecret(secrets []string) OmegaMatcher {
 	return &match.ResponseMatcher{Expected: "to hold a credential", Test: func(a *harness.Response) (string, bool) {
 		for _, secret := range secrets {
-			if len(secret) >= shortestSecret && match.HoldsText(a, secret) {
+			if len(secret) >= shortestSecret && match.ContainsText(a, secret) {
 				return "one in it: " + exact.Cut(a.Outcome(), 200), true
 			}
 		}

@@ -29,13 +29,13 @@ func converse(ctx context.Context, t *harness.T, item *talk, me scenario.Sample,
 	c := t.As(item.who)
 	switch topic {
 	case 0:
-		item.described = scenario.Accepted(ctx, t, func() *harness.Response { return c.Describe(ctx, me.Name) })
+		item.described = scenario.Delivered(ctx, t, func() *harness.Response { return c.Describe(ctx, me.Name) })
 	case 1:
-		item.special = scenario.Accepted(ctx, t, func() *harness.Response { return c.Invoke(ctx, special, harness.Args{}) })
+		item.special = scenario.Delivered(ctx, t, func() *harness.Response { return c.Invoke(ctx, special, harness.Args{}) })
 	case 2:
-		item.unknown = scenario.Accepted(ctx, t, func() *harness.Response { return c.Invoke(ctx, item.name, harness.Args{}) })
+		item.unknown = scenario.Delivered(ctx, t, func() *harness.Response { return c.Invoke(ctx, item.name, harness.Args{}) })
 	}
-	item.me = scenario.Accepted(ctx, t, func() *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+	item.me = scenario.Delivered(ctx, t, func() *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 }
 
 // ShowTheSameTools matches a list answer with the same tools as another, in any order.
@@ -49,7 +49,7 @@ func ShowTheSameTools(alone *harness.Response) OmegaMatcher {
 		}
 		return list
 	}
-	return match.Meet("the caller's own tools", func(a *harness.Response) string {
+	return match.Conform("the caller's own tools", func(a *harness.Response) string {
 		if a.Status != http.StatusOK {
 			return a.Outcome()
 		}
@@ -62,7 +62,7 @@ func ShowTheSameTools(alone *harness.Response) OmegaMatcher {
 
 // BeAnsweredAs matches an answer of the same status and code as another, and of the same body where that is a success.
 func BeAnsweredAs(alone *harness.Response) OmegaMatcher {
-	return match.Meet("the caller's own answer: "+alone.Outcome(), func(a *harness.Response) string {
+	return match.Conform("the caller's own answer: "+alone.Outcome(), func(a *harness.Response) string {
 		if a.Status != alone.Status || a.Code() != alone.Code() || !alone.IsError() && !match.SameBody(a, alone) {
 			return a.Outcome()
 		}
@@ -72,7 +72,7 @@ func BeAnsweredAs(alone *harness.Response) OmegaMatcher {
 
 // SpeakOfCaller matches the answer to a caller who asked who they are: a success that names them, and no other of all.
 func SpeakOfCaller(who harness.Identity, all []harness.Identity) OmegaMatcher {
-	return match.Meet("a result that names "+who.String(), func(a *harness.Response) string {
+	return match.Conform("a result that names "+who.String(), func(a *harness.Response) string {
 		for _, name := range all {
 			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
 			if a.IsError() || word.Match(a.Body) != (name == who) {
@@ -87,7 +87,7 @@ var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
 
 // SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
 func SpeakOfNoOther(own string) OmegaMatcher {
-	return match.Meet("a refusal that speaks of no tool but "+own, func(a *harness.Response) string {
+	return match.Conform("a refusal that speaks of no tool but "+own, func(a *harness.Response) string {
 		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
 		if !a.IsError() || len(others) > 0 {
 			return a.Outcome()
@@ -98,7 +98,7 @@ func SpeakOfNoOther(own string) OmegaMatcher {
 
 // ShowNoneOf matches a page of tools that holds none of another caller's.
 func ShowNoneOf(names []string) OmegaMatcher {
-	return match.Meet("a page without tools that only another caller may see", func(a *harness.Response) string {
+	return match.Conform("a page without tools that only another caller may see", func(a *harness.Response) string {
 		for _, tool := range a.Tools() {
 			if slices.Contains(names, tool.Name()) {
 				return fmt.Sprintf("%q in it", tool.Name())

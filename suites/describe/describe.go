@@ -34,17 +34,17 @@ var Checks = []harness.Check{
 func answersTool(ctx context.Context, t *harness.T) {
 	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
 		r := caller.Describe(ctx, listed.Name())
-		t.Expect(r).To(match.BeTheTool(listed.Name()))
+		t.Expect(r).To(match.BeTool(listed.Name()))
 		t.Expect(r).To(match.BeJSON())
 	})
-	if t.Wrong() {
+	if t.HasFindings() {
 		return
 	}
-	known, caller := scenario.KnownTool(ctx, t), scenario.Newcomer(t)
+	known, caller := scenario.KnownTool(ctx, t), scenario.NewCaller(t)
 	t.Row(harness.Agent, known, "with every byte percent-encoded", func() {
-		t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + harness.PercentEncoded(known)})).To(match.BeTheTool(known))
+		t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + harness.PercentEncoded(known)})).To(match.BeTool(known))
 	})
-	t.Row(caller.Who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(match.BeTheTool(known)) })
+	t.Row(caller.Who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(match.BeTool(known)) })
 }
 
 func equalsList(ctx context.Context, t *harness.T) {
@@ -55,10 +55,10 @@ func equalsList(ctx context.Context, t *harness.T) {
 	})
 
 	who := scenario.Agents(ctx, t)
-	change := scenario.Changer(ctx, t, who)
-	wrong := scenario.Walk(t, who.Sequence(scenario.Dice(t, "describe/equals-list")), func() func(scenario.Step) *scenario.Mismade {
+	change := scenario.SiteChanger(ctx, t, who)
+	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "describe/equals-list")), func() func(scenario.Step) *scenario.Counterexample {
 		lists := map[harness.Identity]harness.Listing{}
-		return func(s scenario.Step) *scenario.Mismade {
+		return func(s scenario.Step) *scenario.Counterexample {
 			switch s.Does {
 			case scenario.Listing:
 				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
@@ -66,12 +66,12 @@ func equalsList(ctx context.Context, t *harness.T) {
 				if lists[s.Who].Pages == nil {
 					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
 				}
-				described := scenario.Take(ctx, t, s, who)
+				described := scenario.SendStep(ctx, t, s, who)
 				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !foundWrong(t, s.Who, s.Tool) {
-					return scenario.FaultOf(described, HoldAllOf(listed))
+					return scenario.Falsify(described, HoldAllOf(listed))
 				}
 			default:
-				scenario.GoOn(ctx, t, s, who, change, lists)
+				scenario.ApplyStep(ctx, t, s, who, change, lists)
 			}
 			return nil
 		}
@@ -100,7 +100,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 			t.For(harness.Agent, name, func() {
 				r := t.As(harness.Agent).Describe(ctx, name)
 				t.Expect(r).To(match.BeRefused(404, "tool_not_found"))
-				t.Expect(r).To(match.SayInMessage(name))
+				t.Expect(r).To(match.HaveMessageWith(name))
 			})
 		}
 	}
@@ -166,7 +166,7 @@ func nameNotScalar(ctx context.Context, t *harness.T) {
 	})
 	t.Row(harness.Agent, "", "a repeated name", func() {
 		r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-		t.Expect(r).To(match.Meet("a 4xx, or the answer for one of the two names", func(a *harness.Response) string {
+		t.Expect(r).To(match.Conform("a 4xx, or the answer for one of the two names", func(a *harness.Response) string {
 			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
 				return ""
 			}
@@ -181,7 +181,7 @@ func afterError(ctx context.Context, t *harness.T) {
 	callers := []harness.Client{t.As(harness.Agent)}
 	switch {
 	case t.Drupal != nil: // whom no earlier error can have reached
-		callers = []harness.Client{scenario.Newcomer(t), scenario.Newcomer(t)}
+		callers = []harness.Client{scenario.NewCaller(t), scenario.NewCaller(t)}
 	case t.Knows(harness.Agent2):
 		callers = append(callers, t.As(harness.Agent2))
 	}
@@ -194,14 +194,14 @@ func afterError(ctx context.Context, t *harness.T) {
 		"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
 		callers[0].Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query})
 		for _, c := range callers {
-			t.Expect(c.Describe(ctx, known)).To(match.EqualAnswer(before), "after "+what)
+			t.Expect(c.Describe(ctx, known)).To(match.EqualResponse(before), "after "+what)
 		}
 	}
 	if t.Drupal == nil {
 		return
 	}
 	t.As(harness.Outsider).Describe(ctx, known)
-	t.Expect(callers[0].Describe(ctx, known)).To(match.EqualAnswer(before), "after another caller's 403")
+	t.Expect(callers[0].Describe(ctx, known)).To(match.EqualResponse(before), "after another caller's 403")
 	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
 	if t.As(harness.Discoverer).Describe(ctx, denied).IsError() && slices.Contains(callers[0].MustListAll(ctx).Names(), denied) {
 		t.Expect(callers[0].Describe(ctx, denied)).To(match.HaveStatus(200), "after another caller's 404")
@@ -230,7 +230,7 @@ func reflectsSafely(ctx context.Context, t *harness.T) {
 func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
 	own := t.As(harness.Agent).MustListAll(ctx)
 	visitSome := func(who harness.Identity, tools []harness.Tool) {
-		for _, tool := range scenario.Some(scenario.Dice(t, "describe"), tools, t.Cases) {
+		for _, tool := range scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases) {
 			t.For(who, tool.Name(), func() { visit(t.As(who), tool) })
 		}
 	}
@@ -252,7 +252,7 @@ func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Cli
 
 // HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.
 func HoldAllOf(listed harness.Tool) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *harness.Response) string {
 		described := a.Tool()
 		for name, want := range harness.InOrder(listed) {
 			got, ok := described[name]
@@ -269,5 +269,5 @@ func HoldAllOf(listed harness.Tool) OmegaMatcher {
 
 // foundWrong tells whether the running check has noted a fault of the tool as the caller sees it.
 func foundWrong(t *harness.T, who harness.Identity, tool string) bool {
-	return t.Findings.Holds(harness.Part{Tool: tool, Identity: t.Lasting(who)})
+	return t.Findings.Holds(harness.Part{Tool: tool, Identity: t.StableIdentity(who)})
 }

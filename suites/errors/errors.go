@@ -41,7 +41,7 @@ func codeStable(ctx context.Context, t *harness.T) {
 		scenario.Cause
 		Status int
 	}
-	first := map[kind]scenario.Asked{}
+	first := map[kind]scenario.SentRefusal{}
 	for _, refused := range refuseAll(ctx, t) {
 		if refused.ErrorObject()["code"] == nil {
 			continue // errors/envelope judges that
@@ -65,7 +65,7 @@ func codeStable(ctx context.Context, t *harness.T) {
 }
 
 func statusAgrees(ctx context.Context, t *harness.T) {
-	for _, a := range scenario.AskAll(ctx, t) {
+	for _, a := range scenario.SendRefusals(ctx, t) {
 		t.Row(a.Who, "", a.What, func() { t.Expect(a.Response).To(AgreeWithStatus()) })
 	}
 	answers := []*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
@@ -96,17 +96,17 @@ func messageHelps(ctx context.Context, t *harness.T) {
 		if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != scenario.NoSuchTool {
 			continue // errors/envelope judges the first, errors/precedence the second
 		}
-		t.Row(harness.Agent, "", c.what, func() { t.Expect(c.answer).To(match.SayInMessage(c.names)) })
+		t.Row(harness.Agent, "", c.what, func() { t.Expect(c.answer).To(match.HaveMessageWith(c.names)) })
 	}
 	if t.Drupal == nil {
 		return
 	}
-	tools := scenario.StrictTools(ctx, t, scenario.Well...)
+	tools := scenario.StrictTools(ctx, t, scenario.SucceedingKinds...)
 	for _, tool := range tools[:min(len(tools), 5)] {
 		for _, broken := range tool.WrongTypes() {
 			t.For(harness.Agent, tool.Name, func() {
 				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-					t.Expect(r).To(match.SayInMessage(broken.Parameter()), broken.What)
+					t.Expect(r).To(match.HaveMessageWith(broken.Parameter()), broken.What)
 				}
 			})
 		}
@@ -115,7 +115,7 @@ func messageHelps(ctx context.Context, t *harness.T) {
 
 func precedence(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
-	tools := scenario.Stand(ctx, t)
+	tools := scenario.FillPlaceholders(ctx, t)
 	judged := 0
 	for _, c := range precedences {
 		alone, ok := answerTo(ctx, t, tools, c.who, c.alone)
@@ -156,7 +156,7 @@ var precedences = []precedenceCase{
 }
 
 // answerTo sends one side of a precedence; ok is false where this run cannot.
-func answerTo(ctx context.Context, t *harness.T, tools scenario.Stands, who harness.Identity, what string) (a *harness.Response, ok bool) {
+func answerTo(ctx context.Context, t *harness.T, tools scenario.Placeholders, who harness.Identity, what string) (a *harness.Response, ok bool) {
 	what, ok = tools.In(what)
 	if !ok || !t.Knows(who) {
 		return nil, false
@@ -171,7 +171,7 @@ var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 // HaveWordAsCode matches a refusal whose code is a lower-case snake_case word.
 func HaveWordAsCode() OmegaMatcher {
-	return match.Meet("a lower-case snake_case word as code", func(a *harness.Response) string {
+	return match.Conform("a lower-case snake_case word as code", func(a *harness.Response) string {
 		if snakeCase.MatchString(a.Code()) {
 			return ""
 		}
@@ -182,7 +182,7 @@ func HaveWordAsCode() OmegaMatcher {
 // HaveDocumentedCode matches a refusal whose code is one of the documented set. It is for causes whose code a clause
 // names; for all others the set is the reference bridge's own.
 func HaveDocumentedCode() OmegaMatcher {
-	return match.Meet("a code of the documented set", func(a *harness.Response) string {
+	return match.Conform("a code of the documented set", func(a *harness.Response) string {
 		if a.T.Contract.DocumentedCode(a.Code()) {
 			return ""
 		}
@@ -192,7 +192,7 @@ func HaveDocumentedCode() OmegaMatcher {
 
 // HaveCode matches a refusal with the code that the same cause had elsewhere.
 func HaveCode(code, elsewhere string) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *harness.Response) string {
 		if a.Code() == code {
 			return ""
 		}
@@ -203,7 +203,7 @@ func HaveCode(code, elsewhere string) OmegaMatcher {
 // AgreeWithStatus matches an answer whose body says the same as its status: an error is a 4xx or 5xx, a result is not,
 // and a documented code stands under a status of its own class.
 func AgreeWithStatus() OmegaMatcher {
-	return match.Meet("a body that agrees with the status", func(a *harness.Response) string {
+	return match.Conform("a body that agrees with the status", func(a *harness.Response) string {
 		object := a.Object()
 		if object["error"] != nil && a.Status >= 200 && a.Status < 300 {
 			return "an error under " + a.Outcome()
@@ -235,9 +235,9 @@ var codesOfCause = map[scenario.Cause][]string{
 }
 
 // refuseAll sends every refusal that this run can send and gives the answers that refuse. Its twin is a list that works.
-func refuseAll(ctx context.Context, t *harness.T) []scenario.Asked {
-	var all []scenario.Asked
-	for _, a := range scenario.AskAll(ctx, t) {
+func refuseAll(ctx context.Context, t *harness.T) []scenario.SentRefusal {
+	var all []scenario.SentRefusal
+	for _, a := range scenario.SendRefusals(ctx, t) {
 		if a.Status >= 400 {
 			all = append(all, a)
 		}

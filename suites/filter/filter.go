@@ -51,7 +51,7 @@ func includeExclude(ctx context.Context, t *harness.T) {
 		t.For(harness.Service, name, func() {
 			r := service.Describe(ctx, name)
 			if in {
-				t.Expect(r).To(match.BeTheTool(name), "the patterns let it in")
+				t.Expect(r).To(match.BeTool(name), "the patterns let it in")
 				return
 			}
 			t.Expect(r).To(match.BeRefusedWith(404), "the patterns keep it out")
@@ -103,7 +103,7 @@ func invokeGuarded(ctx context.Context, t *harness.T) {
 	t.Row(harness.Service, "", "a batch", func() { t.Expect(service.InvokeBody(ctx, []byte(batch))).To(match.BeClientError()) })
 	both := fmt.Sprintf(`{"name":%q,"method":%[2]q,"jsonrpc":"2.0","arguments":{},"params":{"method":%[2]q}}`, t.ToolName(open), kept)
 	service.InvokeBody(ctx, []byte(both))
-	if t.Wrong() {
+	if t.HasFindings() {
 		return
 	}
 	t.Expect(t.Drupal.Runs(kept)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s is kept out by the patterns", kept), "no run whatever the request", "one"))
@@ -131,7 +131,7 @@ func rateLimit(ctx context.Context, t *harness.T) {
 	t.Expect(limited).NotTo(BeNil(), harness.Mismatch(fmt.Sprintf("%d calls of one caller where %d are allowed", sent, t.RateLimit), "429", "results only"))
 	t.Expect(limited).To(match.BeRefused(429))
 	t.Expect(limited).To(match.BeEnvelope())
-	t.Expect(limited).To(match.Meet("a Retry-After of seconds or a date", func(a *harness.Response) string {
+	t.Expect(limited).To(match.Conform("a Retry-After of seconds or a date", func(a *harness.Response) string {
 		after := a.Header.Get("Retry-After")
 		_, noSeconds := strconv.ParseUint(after, 10, 32)
 		if _, noDate := http.ParseTime(after); noSeconds != nil && noDate != nil {

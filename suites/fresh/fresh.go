@@ -36,7 +36,7 @@ var Checks = []harness.Check{
 func cacheHit(ctx context.Context, t *harness.T) {
 	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	for attempt := range 3 {
-		t.Expire()
+		t.ExpireCaches()
 		began := time.Now()
 		known := scenario.KnownTool(ctx, t)
 		t.As(who).List(ctx).MustSucceed()
@@ -61,12 +61,12 @@ func cacheHit(ctx context.Context, t *harness.T) {
 }
 
 func ttlExpiry(ctx context.Context, t *harness.T) {
-	gone := scenario.Leaving(t)
+	gone := scenario.WithoutMethod(t)
 	before := t.As(harness.Agent).MustListAll(ctx).Names()
 	if !slices.Contains(before, t.ToolName(gone)) {
 		harness.NotTestable("the list does not hold " + gone + " to begin with")
 	}
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, gone))
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, gone))
 	var listed harness.Listing
 	var names []string
 	var described *harness.Response
@@ -79,9 +79,9 @@ func ttlExpiry(ctx context.Context, t *harness.T) {
 	busy(t, func() { look() })
 	t.Poll(ctx, look)
 	listed.PageOf(t.ToolName(gone)).Blame()
-	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.Patience()), fmt.Sprintf("%s in it", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
-	t.Expect(slices.Contains(names, t.ToolName(gone))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.Patience()), fmt.Sprintf("no %s", gone), "it still"))
-	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.Patience())
+	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("%s in it", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(gone))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no %s", gone), "it still"))
+	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
 }
 
 func invalidate(ctx context.Context, t *harness.T) {
@@ -90,7 +90,7 @@ func invalidate(ctx context.Context, t *harness.T) {
 	}
 	ask := harness.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
 	t.As(harness.Agent).MustListAll(ctx)
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	for _, who := range []harness.Identity{harness.Outsider, harness.Anonymous} {
 		t.For(who, "", func() {
 			t.Expect(t.As(who).Send(ctx, ask)).To(match.BeRefusedWith(401, 403), "without the right to call it")
@@ -126,7 +126,7 @@ func singleFlight(ctx context.Context, t *harness.T) {
 
 func staleOnError(ctx context.Context, t *harness.T) {
 	good := t.As(harness.Agent).List(ctx).MustSucceed()
-	t.As(harness.Agent).List(ctx).MustMeet(match.EqualAnswer(good))
+	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good))
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
 	var stale *harness.Response
@@ -135,8 +135,8 @@ func staleOnError(ctx context.Context, t *harness.T) {
 		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
 	})
 	t.Row(harness.Agent, "", "while the site's discovery fails", func() {
-		t.Expect(stale).To(match.EqualAnswer(good))
-		t.Expect(stale).To(match.Meet("the mark `Warning: 110` or `Age`", func(a *harness.Response) string {
+		t.Expect(stale).To(match.EqualResponse(good))
+		t.Expect(stale).To(match.Conform("the mark `Warning: 110` or `Age`", func(a *harness.Response) string {
 			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
 				return ""
 			}
@@ -150,20 +150,20 @@ func schemaChange(ctx context.Context, t *harness.T) {
 	arrive(ctx, t)
 	half := t.DiscoveryTTL/2 + time.Millisecond
 	if t.Advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
-		t.Pass(ctx, 2*half)
+		t.AdvanceClock(ctx, 2*half)
 		t.As(harness.Agent).List(ctx)
-		t.Pass(ctx, half)
+		t.AdvanceClock(ctx, half)
 		t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))
-		t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
-		t.Pass(ctx, half)
+		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+		t.AdvanceClock(ctx, half)
 		t.Poll(ctx, func() bool { return scenario.Shows(ctx, t, harness.Agent, scenario.ArrivalNew) })
 	}
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 	if !scenario.Shows(ctx, t, harness.Agent, scenario.ArrivalNew) {
 		scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
 	}
 
-	t.Expect(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Meet("the schema that list shows", func(a *harness.Response) string {
+	t.Expect(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Conform("the schema that list shows", func(a *harness.Response) string {
 		return scenario.SchemaFault(a.Tool(), scenario.ArrivalNew)
 	}))
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
@@ -171,10 +171,10 @@ func schemaChange(ctx context.Context, t *harness.T) {
 }
 
 func removedTool(ctx context.Context, t *harness.T) {
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed()
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, "", scenario.Arrival))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method went")
 	t.Await(ctx, func() bool {
@@ -193,13 +193,13 @@ func version(ctx context.Context, t *harness.T) {
 	if onPage < 0 {
 		harness.NotTestable("the first page holds no tool that the agent may run")
 	}
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // a page may have a version of its own
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // a page may have a version of its own
 	t.Await(ctx, func() bool { return t.As(harness.Agent).List(ctx).Header.Get("ETag") != tag })
 	changed := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})
 	t.Expect(changed).To(match.HaveStatus(200), "If-None-Match with the old version after a change")
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	page, cursor := pageOf(ctx, t, t.ToolName(scenario.Arrival))
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
 	changed = t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
 	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
@@ -213,7 +213,7 @@ func perUserTTL(ctx context.Context, t *harness.T) {
 	if sees(one) || sees(other) || describes(one) {
 		harness.NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
 	}
-	within := fmt.Sprintf("within %v", t.Patience())
+	within := fmt.Sprintf("within %v", t.ChangeLimit())
 
 	t.Drupal.Permit(one, t.Permissions(harness.Agent)...)
 	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
@@ -232,7 +232,7 @@ func schemaMismatch(ctx context.Context, t *harness.T) {
 		}
 	}
 	arrive(ctx, t)
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
 	fault := ""
@@ -254,10 +254,10 @@ func DiscoveriesFor(d *harness.Drupal, who harness.Identity) []mockdrupal.Entry 
 // arrive has the arriving method come to the site as a tool that takes `old`. Where the bridge does not describe it, run
 // it, and refuse it with what it does not take, the check is not testable: other clauses judge that.
 func arrive(ctx context.Context, t *harness.T) {
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	name := t.ToolName(scenario.Arrival)
-	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Meet("the schema that list shows", func(a *harness.Response) string { return scenario.SchemaFault(a.Tool(), scenario.ArrivalOld) }))
+	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(a *harness.Response) string { return scenario.SchemaFault(a.Tool(), scenario.ArrivalOld) }))
 	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult())
 	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"))
 }
@@ -290,7 +290,7 @@ func busy(t *harness.T, ask func()) {
 
 // HaveETag matches an answer that carries a version.
 func HaveETag() OmegaMatcher {
-	return match.Meet("an ETag", func(a *harness.Response) string {
+	return match.Conform("an ETag", func(a *harness.Response) string {
 		if a.Header.Get("ETag") == "" {
 			return "none"
 		}

@@ -29,24 +29,24 @@ func (c Client) outlast(ctx context.Context, r Request, a *Response) {
 	for n := range mostWaits {
 		pause, busy := a.Busy()
 		pause = max(pause, shortestWait<<n)
-		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!t.Met || c.mayRun(r)) || !rewound(r) {
+		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!t.Responded || c.mayRun(r)) || !rewound(r) {
 			break
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
-		case <-t.Ctx.Done():
+		case <-t.Context.Done():
 			return
 		}
 		a.At = time.Now()
 		c.exchange(ctx, r, a)
 		a.Took = time.Since(a.At)
 	}
-	if !t.Met {
+	if !t.Responded {
 		return
 	}
-	if _, busy := a.Busy(); busy || a.Status == http.StatusServiceUnavailable || a.Status == 0 && t.Ctx.Err() == nil && ctx.Err() == nil {
+	if _, busy := a.Busy(); busy || a.Status == http.StatusServiceUnavailable || a.Status == 0 && t.Context.Err() == nil && ctx.Err() == nil {
 		c.askAfter(ctx, a)
 	}
 }
@@ -89,7 +89,7 @@ func (c Client) askAfter(ctx context.Context, a *Response) {
 		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control)
 	}
 	_, busy := control.Busy()
-	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.Ctx.Err() != nil || ctx.Err() != nil {
+	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.Context.Err() != nil || ctx.Err() != nil {
 		return
 	}
 	if control.Status == 0 {

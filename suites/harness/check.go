@@ -50,7 +50,7 @@ func (r *Environment) Check(c Check) {
 			run = t.withoutMock(c)
 		}
 		run(ctx, t)
-		if t.Wrong() {
+		if t.HasFindings() {
 			t.Findings.summed = true
 			ginkgo.Fail("parts of it are wrong")
 		}
@@ -59,14 +59,14 @@ func (r *Environment) Check(c Check) {
 
 // gate ends the running spec where its clause does not apply or cannot be judged.
 func (t *T) gate(clause contract.Clause) {
-	if t.Ctx.Err() != nil {
+	if t.Context.Err() != nil {
 		t.cutShort()
 	}
 	if needs := t.Lacks(clause); needs != "" {
 		Skip(NotApplicable, Finding{Subject: "the bridge does not claim the capability " + needs})
 	}
-	if t.Lifeless != "" {
-		t.Fail(Finding{Subject: t.Lifeless})
+	if t.NotABridge != "" {
+		t.Fail(Finding{Subject: t.NotABridge})
 	}
 }
 

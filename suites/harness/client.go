@@ -98,10 +98,10 @@ func Encode(v any) []byte {
 // that expect one.
 func (c Client) Send(ctx context.Context, r Request) *Response {
 	a := c.ResponseTo(&r)
-	if c.T.Ctx.Err() != nil {
+	if c.T.Context.Err() != nil {
 		c.T.cutShort()
 	}
-	c.T.KeepPace()
+	c.T.WaitForRate()
 	since := c.T.Upstream.Last()
 	a.At = time.Now()
 	if c.T.Drupal == nil && c.mayRun(r) {
@@ -109,22 +109,22 @@ func (c Client) Send(ctx context.Context, r Request) *Response {
 	}
 	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
 		a.Err, r.Fresh = nil, true
-		c.T.KeepPace()
+		c.T.WaitForRate()
 		c.exchange(ctx, r, a)
 	}
 	a.Took = time.Since(a.At)
 	c.outlast(ctx, r, a)
 	c.T.Record(a, since)
-	if c.T.Ctx.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
+	if c.T.Context.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
 		c.T.cutShort()
 	}
 	return a
 }
 
-// KeepPace waits until the run may send its next request.
-func (t *T) KeepPace() {
-	if t.Pace != nil {
-		_ = t.Pace.Wait(t.Ctx) // who sends notices that the run has ended
+// WaitForRate waits until the run may send its next request.
+func (t *T) WaitForRate() {
+	if t.Limiter != nil {
+		_ = t.Limiter.Wait(t.Context) // who sends notices that the run has ended
 	}
 }
 
@@ -168,7 +168,7 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 func (c Client) exchange(ctx context.Context, r Request, a *Response) (dropped bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.T.Timeout, ErrTimeout)
 	defer cancel()
-	defer context.AfterFunc(c.T.Ctx, cancel)()
+	defer context.AfterFunc(c.T.Context, cancel)()
 	used := false
 	req, err := c.Request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(conn httptrace.GotConnInfo) { used = conn.Reused },

@@ -15,19 +15,19 @@ import (
 
 // Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was told.
 type Environment struct {
-	Upstream        *Upstream     // the wire to the site; nil in a black-box run
+	Upstream        *SiteSide     // the wire to the site; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
 	PageSize        int           // how many tools a full page holds
 	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
 
-	Ctx         context.Context // of the whole run
+	Context     context.Context // of the whole run
 	End         func(why error) // ends the whole run
-	Met         bool            // the bridge has answered as one
+	Responded   bool            // the bridge has answered as one
 	URL         string
 	Claimed     []string
 	Credentials map[Identity]Credentials
-	Invocable   []Invocation
+	Invocations []Invocation
 	Invalidate  *Invalidate
 	Patterns    Patterns
 	RateLimit   int
@@ -39,11 +39,11 @@ type Environment struct {
 	Advance     func(time.Duration)
 	Timeout     time.Duration
 	Transport   *http.Transport
-	Pace        *rate.Limiter // of our own requests; nil: none
+	Limiter     *rate.Limiter // of our own requests; nil: none
 	Contract    *contract.Contract
 	Redact      *redact.Redactor
 	Selected    func(id string) bool
-	Lifeless    string // why nothing can be judged: the target is no bridge
+	NotABridge  string // why nothing can be judged: the target is no bridge
 	bodies      documents
 	unseen      []string // changes of the site that the bridge did not show in time
 	Running     *T       // the check that runs, or ran last

@@ -32,7 +32,7 @@ type exchange struct {
 func (t *T) Record(a *Response, since int64) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if !t.judging {
+	if !t.recording {
 		return
 	}
 	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last()})
@@ -138,7 +138,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 		e.Error = t.Redact.Text(a.Err.Error())
 	}
 	if a.Status != 0 {
-		e.Response = &reports.Message{Status: a.Status, Header: t.Shown(a.Header), DurationMS: Ms(a.Took)}
+		e.Response = &reports.Message{Status: a.Status, Header: t.Shown(a.Header), DurationMS: Milliseconds(a.Took)}
 		t.Body(e.Response, a.Body, limit)
 	}
 	if t.Upstream == nil {
@@ -151,7 +151,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 		up := reports.Upstream{At: entry.Start.UTC(), User: t.Redact.Text(entry.User), HTTP: t.Redact.Text(entry.HTTPMethod + " " + entry.Path),
 			Status: entry.Status, Fault: entry.Fault}
 		if !entry.End.IsZero() { // else it has not ended yet
-			up.DurationMS = Ms(entry.End.Sub(entry.Start))
+			up.DurationMS = Milliseconds(entry.End.Sub(entry.Start))
 		}
 		if len(entry.Calls) == 0 {
 			e.Drupal = append(e.Drupal, up)
@@ -204,7 +204,7 @@ func (t *T) target(a *Response) string {
 	return t.URL + a.Path + "?" + a.RawQuery
 }
 
-func Ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Shown writes headers as one line each; those that carry credentials show only their scheme or their name.
 func (t *T) Shown(h http.Header) map[string]string {

@@ -32,8 +32,8 @@ func (f Finding) String() string {
 	return f.Subject + ": expected " + f.Expected + ", got " + f.Actual
 }
 
-// None tells whether nothing was found.
-func (f Finding) None() bool { return f.Subject == "" && f.Expected == "" }
+// IsZero tells whether nothing was found.
+func (f Finding) IsZero() bool { return f.Subject == "" && f.Expected == "" }
 
 // About puts a note on the subject that does not speak of it yet.
 func (f Finding) About(note string) Finding {
@@ -117,7 +117,7 @@ func (t *T) Fail(f Finding) {
 	if f.Response == nil {
 		f.Response = t.blamedNow()
 	}
-	if t.apartNow {
+	if t.inPart {
 		panic(stopped{f})
 	}
 	t.failed = &f
@@ -126,8 +126,8 @@ func (t *T) Fail(f Finding) {
 
 // found runs a part of a check and gives the finding that ended it; nil when none did.
 func (t *T) found(test func()) (f *Finding) {
-	defer func(before bool) { t.apartNow = before }(t.apartNow)
-	t.apartNow = true
+	defer func(before bool) { t.inPart = before }(t.inPart)
+	t.inPart = true
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -151,7 +151,7 @@ func (noFinding) Match(actual any) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("a finding is needed, not a %T", actual)
 	}
-	return f.None(), nil
+	return f.IsZero(), nil
 }
 
 func (noFinding) FailureMessage(actual any) string { return actual.(Finding).String() }

@@ -38,15 +38,15 @@ type findings struct {
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
 // was found wrong is not judged again.
 func (t *T) For(who Identity, tool string, judge func()) {
-	t.apart(Part{Tool: tool, Identity: t.Lasting(who)}, judge)
+	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, judge)
 }
 
 // Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
 func (t *T) Row(who Identity, tool, name string, judge func()) {
-	t.apart(Part{tool, t.Lasting(who), name}, judge)
+	t.part(Part{tool, t.StableIdentity(who), name}, judge)
 }
 
-func (t *T) apart(p Part, judge func()) {
+func (t *T) part(p Part, judge func()) {
 	f := &t.Findings
 	if why := f.enough(); why != "" {
 		if f.noted[len(f.noted)-1].Subject != why {
@@ -87,8 +87,8 @@ func (t *T) EachTool(list Listing, judge func(page *Response, tool Tool)) {
 	}
 }
 
-// Wrong tells whether the running check has noted a fault already.
-func (t *T) Wrong() bool { return len(t.Findings.noted) > 0 }
+// HasFindings tells whether the running check has noted a fault already.
+func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
 
 // enough says why the rest is not judged; "" as long as it is.
 func (f *findings) enough() string {
@@ -115,9 +115,9 @@ func (f *findings) Holds(p Part) bool {
 	})
 }
 
-// Lasting is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
+// StableIdentity is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
 // another one in the next run.
-func (t *T) Lasting(who Identity) string {
+func (t *T) StableIdentity(who Identity) string {
 	if t.Drupal != nil && t.Drupal.made(who) {
 		return ""
 	}
@@ -171,8 +171,8 @@ func (t *T) AsReported(all []Finding) []reports.Finding {
 	return told
 }
 
-// Whole is the message of a check with these findings: the first, and what and who else it is about.
-func Whole(all []Finding) string {
+// Summary is the message of a check with these findings: the first, and what and who else it is about.
+func Summary(all []Finding) string {
 	first := all[0]
 	if len(all) == 1 {
 		return first.String()

@@ -110,8 +110,8 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
 		l = c.ListAll(ctx)
 	}
-	if !l.Fault.None() {
-		Untestable("the list of tools, which it builds on, failed: ", l.Fault)
+	if !l.Fault.IsZero() {
+		NotTestableBecause("the list of tools, which it builds on, failed: ", l.Fault)
 	}
 	for _, page := range l.Pages {
 		cursor, there := page.Member("nextCursor")

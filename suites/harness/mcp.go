@@ -222,14 +222,14 @@ func (s *Session) ListTools(ctx context.Context, cursor string) *Response {
 	return s.Call(ctx, "tools/list", params)
 }
 
-// McpListing is every page of tools/list. Fault says why it ended early.
-type McpListing struct {
+// MCPListing is every page of tools/list. Fault says why it ended early.
+type MCPListing struct {
 	Pages []*Response
 	Tools []Tool
 	Fault Finding
 }
 
-func (l McpListing) Names() []string {
+func (l MCPListing) Names() []string {
 	names := make([]string, len(l.Tools))
 	for i, t := range l.Tools {
 		names[i] = t.Name()
@@ -238,8 +238,8 @@ func (l McpListing) Names() []string {
 }
 
 // ListAllTools follows the cursors to the end.
-func (s *Session) ListAllTools(ctx context.Context) McpListing {
-	var l McpListing
+func (s *Session) ListAllTools(ctx context.Context) MCPListing {
+	var l MCPListing
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		page := s.ListTools(ctx, cursor)

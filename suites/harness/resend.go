@@ -52,7 +52,7 @@ func (c Client) mayRun(r Request) bool {
 	if plain, err := url.QueryUnescape(query); err == nil {
 		query = plain
 	}
-	return slices.ContainsFunc(c.T.Invocable, func(i Invocation) bool {
+	return slices.ContainsFunc(c.T.Invocations, func(i Invocation) bool {
 		return strings.Contains(r.Show, i.Tool) || strings.Contains(query, i.Tool) || strings.Contains(r.Path, url.PathEscape(i.Tool))
 	})
 }

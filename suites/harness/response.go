@@ -188,8 +188,8 @@ func (a *Response) NextCursor() string {
 	return cursor
 }
 
-// Anything is the body as JSON, nil where it is none.
-func (a *Response) Anything() any {
+// ParsedBody is the body as JSON, nil where it is none.
+func (a *Response) ParsedBody() any {
 	v, err := a.JSON()
 	if err != nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 func (a *Response) MustSucceed() *Response {
 	if !a.Succeeded() {
 		a.Blame()
-		Untestable("its twin, which must succeed, failed: ", Mismatch(a.Subject(), "a success", a.Outcome()))
+		NotTestableBecause("its twin, which must succeed, failed: ", Mismatch(a.Subject(), "a success", a.Outcome()))
 	}
 	return a
 }
@@ -18,7 +18,7 @@ func (a *Response) MustSucceed() *Response {
 // MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
 func (a *Response) MustMeet(want types.GomegaMatcher) *Response {
 	if ok, err := want.Match(a); err != nil || !ok {
-		Untestable("its twin failed: ", want.(Finder).Finding(a, false))
+		NotTestableBecause("its twin failed: ", want.(Finder).Finding(a, false))
 	}
 	return a
 }

@@ -27,18 +27,18 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	if t.DiscoveryTTL == 0 {
 		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
 	}
-	before, listed := t.Drupal.Site(), t.Listed(ctx)
+	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
 	other := *site
 	other.Auth = before.Auth // callers sign in as before
 	t.Drupal.Mock.SetSite(&other)
 	Cleanup(func(ctx context.Context) {
 		t.Drupal.Mock.SetSite(before)
-		t.Await(ctx, func() bool { return sameInAnyOrder(t.Listed(ctx), listed) })
+		t.Await(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
 	})
 }
 
-// Listed names the tools that the agent is shown now, by MCP where there is nothing else; none where there is no list.
-func (t *T) Listed(ctx context.Context) []string {
+// ListedNames names the tools that the agent is shown now, by MCP where there is nothing else; none where there is no list.
+func (t *T) ListedNames(ctx context.Context) []string {
 	if !t.Claims("tools") {
 		return t.As(Agent).ListedByMCP(ctx)
 	}
@@ -103,21 +103,21 @@ type Recorder interface {
 	Arm(mockdrupal.Fault) (disarm func(), err error)
 }
 
-// Upstream is the wire between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
+// SiteSide is the wire between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
 // seen nothing.
-type Upstream struct {
+type SiteSide struct {
 	Recorder Recorder
 	since    int64 // journal position at which the running check began
 }
 
 // Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
-func (u *Upstream) Mark() { u.since = u.Last() }
+func (u *SiteSide) Mark() { u.since = u.Last() }
 
 // Journal lists the requests that reached the site since the check began or the last Mark.
-func (u *Upstream) Journal() []mockdrupal.Entry { return u.Recorder.Journal().Entries(u.since) }
+func (u *SiteSide) Journal() []mockdrupal.Entry { return u.Recorder.Journal().Entries(u.since) }
 
 // Calls lists the JSON-RPC calls in the journal, of the given methods or of all.
-func (u *Upstream) Calls(methods ...string) []mockdrupal.Call {
+func (u *SiteSide) Calls(methods ...string) []mockdrupal.Call {
 	var calls []mockdrupal.Call
 	for _, entry := range u.Journal() {
 		for _, call := range entry.Calls {
@@ -130,12 +130,12 @@ func (u *Upstream) Calls(methods ...string) []mockdrupal.Call {
 }
 
 // Runs lists the calls whose method ran.
-func (u *Upstream) Runs(methods ...string) []mockdrupal.Call {
+func (u *SiteSide) Runs(methods ...string) []mockdrupal.Call {
 	return slices.DeleteFunc(u.Calls(methods...), func(c mockdrupal.Call) bool { return !c.Ran })
 }
 
 // Arm makes the site misbehave for the rest of the running check, or until disarm is called.
-func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
+func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 	disarm, err := u.TryArm(fault)
 	if err != nil {
 		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
@@ -144,14 +144,14 @@ func (u *Upstream) Arm(fault mockdrupal.Fault) (disarm func()) {
 }
 
 // TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
-func (u *Upstream) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
+func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
 	if disarm, err = u.Recorder.Arm(fault); err == nil {
 		Cleanup(func(context.Context) { disarm() })
 	}
 	return disarm, err
 }
 
-func (u *Upstream) Last() int64 {
+func (u *SiteSide) Last() int64 {
 	if u == nil {
 		return 0
 	}
@@ -161,7 +161,7 @@ func (u *Upstream) Last() int64 {
 // Drupal is a wire with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
 // through it is undone when the check ends.
 type Drupal struct {
-	*Upstream
+	*SiteSide
 	Mock     *mockdrupal.Drupal
 	users    atomic.Int64
 	accounts sync.Map // Identity → true: those of NewUsers

@@ -33,12 +33,12 @@ type T struct {
 
 	inCheck   bool // a spec is running, so that Skip has something to end
 	Mu        sync.Mutex
-	judging   bool // the check has not come to its clean-up
+	recording bool // the check has not come to its clean-up
 	Exchanges []*exchange
 	blamed    *Response
 	Findings  findings
 	failed    *Finding // that ended the check
-	apartNow  bool     // a part of the check is running: its finding does not end the check
+	inPart    bool     // a part of the check is running: its finding does not end the check
 }
 
 // Cleanup undoes something when the running check has ended.
@@ -108,7 +108,7 @@ func (r *Environment) begin() *T {
 	if r.Upstream != nil {
 		r.Upstream.Mark()
 	}
-	r.Running = &T{Environment: r, inCheck: true, judging: true}
+	r.Running = &T{Environment: r, inCheck: true, recording: true}
 	return r.Running
 }
 
@@ -116,7 +116,7 @@ func (r *Environment) begin() *T {
 func (t *T) cleansUp() {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	t.judging = false
+	t.recording = false
 }
 
 // TakenBy is the tool that was asked to take what was made up for the inputSchema that it shows.

@@ -8,8 +8,8 @@ import (
 // or what would make the clause testable.
 func NotTestable(reason string) { Skip(notTestable, Finding{Subject: reason}) }
 
-// Untestable is NotTestable for what a finding explains; the reason stands before it.
-func Untestable(reason string, why Finding) {
+// NotTestableBecause is NotTestable for what a finding explains; the reason stands before it.
+func NotTestableBecause(reason string, why Finding) {
 	why.Subject = reason + why.Subject
 	Skip(notTestable, why)
 }

@@ -25,18 +25,18 @@ func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool) {
 		}
 		t.unseen = append(t.unseen, what)
 	}
-	NotTestable(fmt.Sprintf("the bridge does not show %s within %v of the change (fresh/ttl-expiry judges that)", what, t.Patience()))
+	NotTestable(fmt.Sprintf("the bridge does not show %s within %v of the change (fresh/ttl-expiry judges that)", what, t.ChangeLimit()))
 }
 
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
 func (t *T) Await(ctx context.Context, done func() bool) bool {
-	t.Expire()
+	t.ExpireCaches()
 	return t.Poll(ctx, done)
 }
 
 // Poll asks until done, at most for the time that the bridge has to notice a change.
 func (t *T) Poll(ctx context.Context, done func() bool) bool {
-	return Within(ctx, t.Patience(), done)
+	return Within(ctx, t.ChangeLimit(), done)
 }
 
 // Within asks until done, at most for the time given.
@@ -59,8 +59,8 @@ func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
 	}
 }
 
-// Patience is how long a change may take to show: the TTL, and slack for a busy machine.
-func (t *T) Patience() time.Duration {
+// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine.
+func (t *T) ChangeLimit() time.Duration {
 	if t.Advance != nil {
 		return 2 * time.Second
 	}
@@ -78,8 +78,8 @@ func InOrder[M ~map[K]V, K cmp.Ordered, V any](m M) iter.Seq2[K, V] {
 	}
 }
 
-// Expire lets everything cached run out where the run has a clock to move.
-func (t *T) Expire() {
+// ExpireCaches lets everything cached run out where the run has a clock to move.
+func (t *T) ExpireCaches() {
 	if t.Advance != nil {
 		t.Advance(t.DiscoveryTTL + time.Millisecond)
 	}
@@ -97,8 +97,8 @@ func AtOnce(n int, call func(i int)) {
 	all.Wait()
 }
 
-// Pass lets time go by: on the run's clock where there is one, else on the wall's.
-func (t *T) Pass(ctx context.Context, d time.Duration) {
+// AdvanceClock lets time go by: on the run's clock where there is one, else on the wall's.
+func (t *T) AdvanceClock(ctx context.Context, d time.Duration) {
 	if t.Advance != nil {
 		t.Advance(d)
 		return

@@ -81,7 +81,7 @@ func noSharedCache(ctx context.Context, t *harness.T) {
 	given := append(t.As(harness.Agent).MustListAll(ctx).Pages, t.As(harness.Agent).Describe(ctx, known).MustSucceed())
 	t.Each(given, func(a *harness.Response) { t.Expect(a).To(KeepFromOthers()) })
 	zipped := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
-	if !t.Wrong() {
+	if !t.HasFindings() {
 		t.Row(harness.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(KeepFromOthers()) })
 	}
 	refused := []*harness.Response{t.As(harness.Agent).Describe(ctx, scenario.NoSuchTool)}
@@ -97,7 +97,7 @@ func noSharedCache(ctx context.Context, t *harness.T) {
 func nosniff(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
 	answers := []*harness.Response{t.As(harness.Agent).List(ctx).MustSucceed(), t.As(harness.Agent).Describe(ctx, known), t.As(harness.Agent).Describe(ctx, scenario.NoSuchTool), t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{})}
-	if call, ok := scenario.Harmless(ctx, t); ok {
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		answers = append(answers, t.Call(ctx, call))
 	}
 	t.Each(answers, func(a *harness.Response) { t.Expect(a).To(ForbidSniffing()) })
@@ -106,7 +106,7 @@ func nosniff(ctx context.Context, t *harness.T) {
 func contentNegotiation(ctx context.Context, t *harness.T) {
 	for _, ask := range []harness.Request{{Path: harness.ListPath}, {Path: harness.DescribePath, Query: url.Values{"name": {scenario.KnownTool(ctx, t)}}}} {
 		plain := t.As(harness.Agent).Send(ctx, ask).MustSucceed()
-		if same, _ := match.EqualAnswer(plain).Match(t.As(harness.Agent).Send(ctx, ask)); !same {
+		if same, _ := match.EqualResponse(plain).Match(t.As(harness.Agent).Send(ctx, ask)); !same {
 			harness.NotTestable("two equal requests get different answers (list/order-stable judges that)")
 		}
 		for what, accept := range harness.InOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
@@ -120,7 +120,7 @@ func contentNegotiation(ctx context.Context, t *harness.T) {
 					}
 					return
 				}
-				t.Expect(r).To(match.EqualAnswer(plain))
+				t.Expect(r).To(match.EqualResponse(plain))
 				t.Expect(given).To(Equal(usual), harness.Mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
 			})
 		}
@@ -234,7 +234,7 @@ var afterErrors = []struct {
 
 // AllowGET matches an answer whose Allow header names GET.
 func AllowGET() OmegaMatcher {
-	return match.Meet("an Allow header that names GET", func(a *harness.Response) string {
+	return match.Conform("an Allow header that names GET", func(a *harness.Response) string {
 		if slices.Contains(scenario.Listed(a, "Allow"), "get") {
 			return ""
 		}
@@ -258,12 +258,12 @@ func sameButEncoding(head, get *harness.Response) bool {
 
 // HaveTheHeadOf matches the answer to HEAD: the status and the headers of GET, as far as two GETs agree on them.
 func HaveTheHeadOf(get, again *harness.Response) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("GET's status %d and headers", get.Status), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("GET's status %d and headers", get.Status), func(a *harness.Response) string {
 		if a.Err != nil || a.Status != get.Status {
 			return a.Outcome()
 		}
 		for name, values := range harness.InOrder(get.Header) {
-			if slices.Contains(framing, name) || slices.Contains(match.OfTheMoment, name) || !slices.Equal(values, again.Header[name]) {
+			if slices.Contains(framing, name) || slices.Contains(match.VolatileHeaders, name) || !slices.Equal(values, again.Header[name]) {
 				continue
 			}
 			if name == "Vary" && sameButEncoding(a, get) {
@@ -283,7 +283,7 @@ func HaveTheHeadOf(get, again *harness.Response) OmegaMatcher {
 
 // KeepFromOthers matches an answer that no shared cache may give to another caller.
 func KeepFromOthers() OmegaMatcher {
-	return match.Meet("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(a *harness.Response) string {
+	return match.Conform("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(a *harness.Response) string {
 		if scenario.ForbidsStoring(a) {
 			return ""
 		}
@@ -311,7 +311,7 @@ func InviteOthers() OmegaMatcher {
 
 // ForbidSniffing matches an answer that no browser may take for another type than it says.
 func ForbidSniffing() OmegaMatcher {
-	return match.Meet("X-Content-Type-Options: nosniff", func(a *harness.Response) string {
+	return match.Conform("X-Content-Type-Options: nosniff", func(a *harness.Response) string {
 		if slices.Contains(scenario.Listed(a, "X-Content-Type-Options"), "nosniff") {
 			return ""
 		}
@@ -321,7 +321,7 @@ func ForbidSniffing() OmegaMatcher {
 
 // DecodeTo matches an answer in gzip that decodes to the bytes.
 func DecodeTo(plain []byte) OmegaMatcher {
-	return match.Meet("gzip of the same bytes", func(a *harness.Response) string {
+	return match.Conform("gzip of the same bytes", func(a *harness.Response) string {
 		if !slices.Contains(scenario.Listed(a, "Content-Encoding"), "gzip") {
 			return "Content-Encoding " + scenario.Quoted(a.Header.Values("Content-Encoding"))
 		}
@@ -342,7 +342,7 @@ func DecodeTo(plain []byte) OmegaMatcher {
 
 // StayOnTheHost matches an answer that does not redirect to another host.
 func StayOnTheHost() OmegaMatcher {
-	return match.Meet("no redirect to another host", func(a *harness.Response) string {
+	return match.Conform("no redirect to another host", func(a *harness.Response) string {
 		location := a.Header.Get("Location")
 		if a.Status < 300 || a.Status > 399 || location == "" {
 			return ""
@@ -361,7 +361,7 @@ func StayOnTheHost() OmegaMatcher {
 
 // ComeWithin matches an answer of 200 that took no longer than the limit.
 func ComeWithin(limit time.Duration) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(a *harness.Response) string {
 		if a.Status == http.StatusOK && a.Took <= limit {
 			return ""
 		}
@@ -416,7 +416,7 @@ func (w *wire) Close() { w.conn.Close() }
 func (w *wire) Ask(ctx context.Context, r harness.Request) *harness.Response {
 	a := w.client.ResponseTo(&r)
 	req, err := w.client.Request(ctx, r, a)
-	w.client.T.KeepPace()
+	w.client.T.WaitForRate()
 	since := w.client.T.Upstream.Last()
 	a.At = time.Now()
 	if err == nil {
@@ -458,7 +458,7 @@ func (w *wire) Rest() ([]byte, error) { return io.ReadAll(io.LimitReader(w.from,
 
 // Write sends bytes as they are.
 func (w *wire) Write(text string) error {
-	w.client.T.KeepPace()
+	w.client.T.WaitForRate()
 	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.T.Timeout)); err != nil {
 		return fmt.Errorf("set a deadline: %w", err)
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 func answersAsConfigured(ctx context.Context, t *harness.T) {
-	if len(t.Invocable) == 0 {
+	if len(t.Invocations) == 0 {
 		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
 	}
-	for _, call := range t.Invocable {
+	for _, call := range t.Invocations {
 		t.For(call.Identity, call.Tool, func() { t.Expect(t.Call(ctx, call)).To(AnswerAs(call)) })
 	}
 }
@@ -75,14 +75,14 @@ func runsAllowedOnce(ctx context.Context, t *harness.T) {
 				t.Upstream.Mark()
 				t.Expect(t.Call(ctx, call)).To(CallOnce())
 			})
-			scenario.Recovered(ctx, t, call)
+			scenario.WaitRecovered(ctx, t, call)
 		}
 	}
 }
 
 // CallOnce matches an answer during which, since the last Mark, one method call reached the site.
 func CallOnce() OmegaMatcher {
-	return match.Meet("one method call to reach the site", func(a *harness.Response) string {
+	return match.Conform("one method call to reach the site", func(a *harness.Response) string {
 		if calls := a.T.Upstream.Calls(); len(calls) != 1 {
 			return fmt.Sprintf("%s, and %d calls", a.Outcome(), len(calls))
 		}
@@ -96,7 +96,7 @@ func runsAllowedAgain(ctx context.Context, t *harness.T) {
 		first := scenario.MustReach(ctx, t, call)
 		again := t.Call(ctx, call).MustSucceed()
 		t.For(call.Identity, call.Tool, func() {
-			t.Expect(again).To(match.Meet(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*harness.Response) string {
+			t.Expect(again).To(match.Conform(fmt.Sprintf("two equal invokes to make %d calls", 2*len(first)), func(*harness.Response) string {
 				if n := len(t.Upstream.Calls()); n != 2*len(first) {
 					return fmt.Sprintf("%d calls at the site", n)
 				}

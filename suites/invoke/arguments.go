@@ -35,7 +35,7 @@ func invalidArguments400(ctx context.Context, t *harness.T) {
 
 func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
 	var single, several []scenario.ToolCase
-	for _, tool := range scenario.StrictTools(ctx, t, scenario.Well...) {
+	for _, tool := range scenario.StrictTools(ctx, t, scenario.SucceedingKinds...) {
 		wrong := tool.WrongTypes()
 		for _, c := range wrong {
 			single = append(single, scenario.ToolCase{StrictTool: tool, Case: c})
@@ -45,7 +45,7 @@ func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
 		}
 	}
 	judged := 0
-	for _, c := range slices.Concat(scenario.Fairly(t, single, t.Cases*4/5), scenario.Fairly(t, several, t.Cases/5)) {
+	for _, c := range slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5)) {
 		t.For(harness.Agent, c.Name, func() {
 			r := t.As(harness.Agent).Invoke(ctx, c.Name, c.Value)
 			if r.Status != 400 {
@@ -88,7 +88,7 @@ func wrongNames(t scenario.StrictTool) []string {
 // NameParameter matches a refusal whose error.data says which parameter was wrong, what was expected and what was
 // received: as an object of these members, or a list of such.
 func NameParameter(name string) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *harness.Response) string {
 		for _, detail := range details(ErrorData(a)) {
 			said, _ := detail["parameter"].(string)
 			_, expected := detail["expected"]
@@ -122,8 +122,8 @@ func details(data any) []map[string]any {
 
 // NameAll matches a refusal whose error.data names every one of the parameters.
 func NameAll(names []string) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *harness.Response) string {
-		said := match.Texts(ErrorData(a))
+	return match.Conform(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *harness.Response) string {
+		said := match.StringsIn(ErrorData(a))
 		for _, name := range names {
 			if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, name) }) {
 				return fmt.Sprintf("nothing of %s in %s", name, exact.Short(ErrorData(a)))

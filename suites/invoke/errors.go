@@ -77,7 +77,7 @@ func executionError500(ctx context.Context, t *harness.T) {
 		t.For(harness.Agent, tool.Name, func() {
 			r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 			t.Expect(r).To(match.BeRefused(500, "execution_error"))
-			t.Expect(r).To(match.SayInMessage(tool.Fails().Message))
+			t.Expect(r).To(match.HaveMessageWith(tool.Fails().Message))
 		})
 	}
 }
@@ -149,7 +149,7 @@ func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
 	if e.Data != nil && !withheld {
 		expected += " and jsonrpc_data " + exact.Cut(string(e.Data), 100)
 	}
-	return match.Meet(expected, func(a *harness.Response) string {
+	return match.Conform(expected, func(a *harness.Response) string {
 		data, _ := ErrorData(a).(map[string]any)
 		if exact.Diff(json.Number(strconv.Itoa(e.Code)), data["jsonrpc_code"]) != "" {
 			return "error.data " + exact.Short(ErrorData(a))
@@ -192,7 +192,7 @@ func canaries(m *fixtures.Method) []string {
 func HoldAny(words []string) OmegaMatcher {
 	return &match.ResponseMatcher{Expected: "to hold what the site said to itself", Test: func(a *harness.Response) (string, bool) {
 		for _, word := range words {
-			if match.HoldsText(a, word) {
+			if match.ContainsText(a, word) {
 				return fmt.Sprintf("%q in it: %s", word, a.Outcome()), true
 			}
 		}
@@ -202,7 +202,7 @@ func HoldAny(words []string) OmegaMatcher {
 
 // SpeakOf matches a refusal whose message has one of the words in it, in any case.
 func SpeakOf(words ...string) OmegaMatcher {
-	return match.Matching("a message with one of "+strings.Join(words, ", "), func(a *harness.Response) bool {
+	return match.MatchWhere("a message with one of "+strings.Join(words, ", "), func(a *harness.Response) bool {
 		message := strings.ToLower(a.Message())
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 	})

@@ -59,7 +59,7 @@ func ErrorData(a *harness.Response) any { return a.ErrorObject()["data"] }
 func smallest(t *harness.T, c generate.Case, kind func(any) bool, fault func(any) string, a *harness.Response, put func(any) *harness.Response, must types.GomegaMatcher) (least *harness.Response, note string) {
 	holds := func(a *harness.Response) bool { ok, err := must.Match(a); return ok && err == nil }
 	note = fmt.Sprintf("%s, made up with seed %d", c.What, t.Seed)
-	if holds(a) || t.Wrong() { // there is a small one to begin with
+	if holds(a) || t.HasFindings() { // there is a small one to begin with
 		return a, note
 	}
 	value := generate.Smallest(c.Value, scenario.Shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
@@ -100,7 +100,7 @@ func answersResult(ctx context.Context, t *harness.T) {
 	for _, tool := range scenario.Plain(t) {
 		t.For(harness.Agent, tool.Name, func() {
 			if r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
-				t.Expect(r).To(match.HoldInResult(tool.Behaviour.Value))
+				t.Expect(r).To(match.HaveInResult(tool.Behaviour.Value))
 				t.Expect(r).To(match.BeJSON())
 			}
 		})
@@ -111,7 +111,7 @@ func argumentsForwarded(ctx context.Context, t *harness.T) {
 	listed := t.As(harness.Agent).MustListAll(ctx)
 	judged := 0
 	for _, c := range forwarded {
-		tool, parameter, ok := scenario.TakerOf(t, listed, c.value)
+		tool, parameter, ok := scenario.ToolTaking(t, listed, c.value)
 		if !ok {
 			continue
 		}
@@ -203,7 +203,7 @@ func emptyArguments(ctx context.Context, t *harness.T) {
 		return
 	}
 	judged := 0
-	for _, tool := range scenario.Samples(t, harness.Agent, scenario.Well...) {
+	for _, tool := range scenario.Samples(t, harness.Agent, scenario.SucceedingKinds...) {
 		if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !scenario.IsPlain(tool.Behaviour.Value) {
 			continue
 		}
@@ -255,7 +255,7 @@ func outputMatchesSchema(ctx context.Context, t *harness.T) {
 
 // GiveEmpty matches an invoke answer with PHP's [] where an object is declared, as it came or as what it stands for.
 func GiveEmpty() OmegaMatcher {
-	return match.Meet("200 with the result [] or {}", func(a *harness.Response) string {
+	return match.Conform("200 with the result [] or {}", func(a *harness.Response) string {
 		result, there := a.Member("result")
 		if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
 			return ""
@@ -353,7 +353,7 @@ func fits(schema, value fixtures.Raw) bool {
 
 // HaveForwardedTo matches an invoke whose arguments reached the method as HaveForwarded says, whatever they were.
 func HaveForwardedTo(method string) OmegaMatcher {
-	return match.Meet("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string {
+	return match.Conform("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string {
 		return match.ForwardFault(a, method, match.Must(exact.Parse(sentArguments(a))))
 	})
 }
@@ -372,9 +372,9 @@ func sentArguments(a *harness.Response) []byte {
 // HaveReachedOnce matches an answer during which, since the last Mark, exactly one call of the method reached the site,
 // whatever became of it there.
 func HaveReachedOnce(method string) types.GomegaMatcher {
-	return match.Meet("one call of "+method+" to reach the site", func(a *harness.Response) string {
+	return match.Conform("one call of "+method+" to reach the site", func(a *harness.Response) string {
 		if n := len(a.T.Upstream.Calls(method)); n != 1 {
-			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, match.Often(n))
+			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, match.Times(n))
 		}
 		return ""
 	})
@@ -391,15 +391,15 @@ func callByMCP(ctx context.Context, c harness.Client, name string, arguments any
 
 // mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
 func mustTakeInvokes(ctx context.Context, t *harness.T) {
-	if fault := servesOn(ctx, t); !fault.None() {
-		harness.Untestable("its twin, a well-formed invoke, failed: ", fault)
+	if fault := servesOn(ctx, t); !fault.IsZero() {
+		harness.NotTestableBecause("its twin, a well-formed invoke, failed: ", fault)
 	}
 }
 
 // servesOn makes a well-formed invoke and says what is wrong with the answer; "" when it gets through to the tools.
 // Where no tool may be run, it must get as far as a tool that is not there.
 func servesOn(ctx context.Context, t *harness.T) harness.Finding {
-	if call, ok := scenario.Harmless(ctx, t); ok {
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		if r := t.Call(ctx, call); r.Status != http.StatusOK {
 			return harness.Mismatch(r.Subject(), "a success", r.Outcome())
 		}

@@ -31,7 +31,7 @@ func runsOnce(ctx context.Context, t *harness.T) {
 			t.Drupal.Mark()
 			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(HaveReachedOnce(tool.ID))
 		})
-		scenario.Recovered(ctx, t, scenario.MustRun(ctx, t))
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
 	for _, f := range afterTheRun {
 		meet(tool, f)
@@ -110,7 +110,7 @@ func readOnlyFirst(t *harness.T, tools []scenario.Sample) []scenario.Sample {
 
 // ForbidStoring matches an answer whose Cache-Control keeps caches from giving it to others.
 func ForbidStoring() OmegaMatcher {
-	return match.Meet("Cache-Control with no-store, no-cache or private", func(a *harness.Response) string {
+	return match.Conform("Cache-Control with no-store, no-cache or private", func(a *harness.Response) string {
 		if scenario.ForbidsStoring(a) {
 			return ""
 		}

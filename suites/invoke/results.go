@@ -31,7 +31,7 @@ func resultTools(ctx context.Context, t *harness.T) []resultTool {
 			continue // mapping/output-schema judges another one
 		}
 		if made := t.Makers.ForResult(schema); made != nil {
-			tools = append(tools, resultTool{s, made.With(scenario.Dice(t, s.Name))})
+			tools = append(tools, resultTool{s, made.With(scenario.Random(t, s.Name))})
 		}
 	}
 	return tools

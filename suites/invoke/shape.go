@@ -47,7 +47,7 @@ func missingName(ctx context.Context, t *harness.T) {
 	}
 	t.Row(harness.Agent, "", "an empty name", func() {
 		empty := t.As(harness.Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-		t.Expect(empty).To(match.Matching("400 missing_parameter, or 404", func(a *harness.Response) bool {
+		t.Expect(empty).To(match.MatchWhere("400 missing_parameter, or 404", func(a *harness.Response) bool {
 			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
 		}))
 	})
@@ -71,7 +71,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 	t.For(harness.Agent, scenario.NoSuchTool, func() {
 		t.Expect(t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
 	})
-	call, ok := scenario.Harmless(ctx, t)
+	call, ok := scenario.HarmlessCall(ctx, t)
 	if !ok {
 		return // a name close to that of an existing tool may run it
 	}
@@ -98,7 +98,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 func postOnly(ctx context.Context, t *harness.T) {
 	mustTakeInvokes(ctx, t)
 	name := scenario.NoSuchTool
-	if call, ok := scenario.Harmless(ctx, t); ok {
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		name = call.Tool
 	}
 	for _, verb := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE"} {
@@ -155,7 +155,7 @@ func duplicateMembers(ctx context.Context, t *harness.T) {
 	mustTakeInvokes(ctx, t)
 
 	name := string(harness.Encode(scenario.NoSuchTool))
-	if call, ok := scenario.Harmless(ctx, t); ok {
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		name = string(harness.Encode(call.Tool))
 	}
 	for what, body := range harness.InOrder(map[string]string{
@@ -168,7 +168,7 @@ func duplicateMembers(ctx context.Context, t *harness.T) {
 	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), `{"a":2}`)
+	tool, parameter, ok := scenario.ToolTaking(t, t.As(harness.Agent).MustListAll(ctx), `{"a":2}`)
 	if !ok {
 		return
 	}
@@ -248,7 +248,7 @@ var notArguments = []wrongBody{
 // not exist.
 func broadTool(ctx context.Context, t *harness.T) (name, parameter string) {
 	if t.Drupal != nil {
-		if tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), `[["x"]]`); ok {
+		if tool, parameter, ok := scenario.ToolTaking(t, t.As(harness.Agent).MustListAll(ctx), `[["x"]]`); ok {
 			return tool.Name, parameter
 		}
 	}
@@ -257,7 +257,7 @@ func broadTool(ctx context.Context, t *harness.T) (name, parameter string) {
 
 // BeTakenOrTooLarge matches the answer to a large invoke: it works (a tool that is not there is told so), or 413.
 func BeTakenOrTooLarge(tool string) OmegaMatcher {
-	return match.Matching("a success or 413", func(a *harness.Response) bool {
+	return match.MatchWhere("a success or 413", func(a *harness.Response) bool {
 		return a.Status == http.StatusRequestEntityTooLarge || a.Status != 0 && !a.IsError() ||
 			tool == scenario.NoSuchTool && a.Status == http.StatusNotFound
 	})
@@ -265,7 +265,7 @@ func BeTakenOrTooLarge(tool string) OmegaMatcher {
 
 // BeTurnedAwayForSize matches the answer to a body that is far too large: 413, 400, or a connection that was closed.
 func BeTurnedAwayForSize() OmegaMatcher {
-	return match.Matching("413, 400 or a closed connection", func(a *harness.Response) bool {
+	return match.MatchWhere("413, 400 or a closed connection", func(a *harness.Response) bool {
 		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusBadRequest ||
 			a.Status == 0 && !errors.Is(a.Err, harness.ErrTimeout)
 	})

@@ -31,7 +31,7 @@ func cursorBase64Offset(ctx context.Context, t *harness.T) {
 }
 
 func cursorOpaqueRoundtrip(ctx context.Context, t *harness.T) {
-	caller := scenario.Newcomer(t)
+	caller := scenario.NewCaller(t)
 	if steadyPage(ctx, caller).NextCursor() == "" {
 		caller, _ = severalPages(ctx, t)
 	}
@@ -191,7 +191,7 @@ func (c badCursor) mayStartAt(offset int, list harness.Listing) bool {
 // BeHarmless matches an answer to a malformed cursor: 400 with the envelope, a page that may start there, or an empty
 // last one.
 func BeHarmless(c badCursor, list harness.Listing) OmegaMatcher {
-	return match.Meet("400 with the envelope, the first page, the page of a leading number, or an empty last page", func(a *harness.Response) string {
+	return match.Conform("400 with the envelope, the first page, the page of a leading number, or an empty last page", func(a *harness.Response) string {
 		tools := a.Tools()
 		switch {
 		case a.Status == http.StatusBadRequest && a.Code() != "" && a.Message() != "":
@@ -218,7 +218,7 @@ func BeHarmless(c badCursor, list harness.Listing) OmegaMatcher {
 
 // GoOnFrom matches the page after another one: it starts with the tool that follows.
 func GoOnFrom(list harness.Listing, before *harness.Response) OmegaMatcher {
-	return match.Meet("the tools after those of "+before.Subject(), func(a *harness.Response) string {
+	return match.Conform("the tools after those of "+before.Subject(), func(a *harness.Response) string {
 		names, shown := list.Names(), before.Tools()
 		next := len(shown)
 		if len(shown) > 0 {
@@ -250,7 +250,7 @@ func isRun(names []string, offset int, tools []harness.Tool) bool {
 
 // HaveCursor matches a page with this cursor.
 func HaveCursor(cursor string) OmegaMatcher {
-	return match.Meet(fmt.Sprintf("the cursor %q", cursor), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("the cursor %q", cursor), func(a *harness.Response) string {
 		if a.NextCursor() == cursor {
 			return ""
 		}
@@ -260,7 +260,7 @@ func HaveCursor(cursor string) OmegaMatcher {
 
 // BeBehindTheEnd matches an answer to a cursor beyond the last tool.
 func BeBehindTheEnd() OmegaMatcher {
-	return match.Meet("200 with an empty `tools` array and no cursor, or 400", func(a *harness.Response) string {
+	return match.Conform("200 with an empty `tools` array and no cursor, or 400", func(a *harness.Response) string {
 		_, ok := a.Member("tools") // list/has-tools-array judges its form
 		if a.Status == http.StatusBadRequest || a.Status == http.StatusOK && ok && len(a.Tools()) == 0 && a.NextCursor() == "" {
 			return ""
@@ -271,13 +271,13 @@ func BeBehindTheEnd() OmegaMatcher {
 
 // ShowNoneBut matches an answer of tools that are all in the listing, or 400.
 func ShowNoneBut(own harness.Listing) OmegaMatcher {
-	return match.Meet("tools of the sender's own, or 400", func(a *harness.Response) string {
+	return match.Conform("tools of the sender's own, or 400", func(a *harness.Response) string {
 		switch a.Status {
 		case http.StatusBadRequest:
 			return ""
 		case http.StatusOK:
 			foreign := slices.DeleteFunc(namesOn(a), func(n string) bool { return slices.Contains(own.Names(), n) })
-			return match.FewOf(foreign)
+			return match.Abbreviate(foreign)
 		}
 		return a.Outcome()
 	})

@@ -74,34 +74,34 @@ func nextCursorType(ctx context.Context, t *harness.T) {
 
 func toolRequiredMembers(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
+		t.Expect(page).To(match.HaveTool(tool, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 	})
 	eachCaller(t, pages(ctx, t), func(page *harness.Response) { t.Expect(page).To(HoldObjectsAlone()) })
 }
 
 func toolOptionalMembers(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "`title` to be a non-empty string or absent", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "`title` to be a non-empty string or absent", func(tool harness.Tool) string {
 			if title, ok := tool["title"].(string); absent(tool, "title") || ok && title != "" {
 				return ""
 			}
-			return match.MemberOf(tool, "title")
+			return match.DescribeMember(tool, "title")
 		}))
 		for _, name := range []string{"outputSchema", "annotations"} {
-			t.Expect(page).To(match.HoldTool(tool, "`"+name+"` to be an object or absent", func(tool harness.Tool) string {
+			t.Expect(page).To(match.HaveTool(tool, "`"+name+"` to be an object or absent", func(tool harness.Tool) string {
 				if _, ok := tool[name].(map[string]any); ok || absent(tool, name) {
 					return ""
 				}
-				return match.MemberOf(tool, name)
+				return match.DescribeMember(tool, name)
 			}))
 		}
-		t.Expect(page).To(match.HoldTool(tool, "neither title nor annotations where the method has none", func(tool harness.Tool) string { return inventedMember(t, tool) }))
+		t.Expect(page).To(match.HaveTool(tool, "neither title nor annotations where the method has none", func(tool harness.Tool) string { return inventedMember(t, tool) }))
 	})
 }
 
 func descriptionNotEmpty(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "a `description` with something in it", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "a `description` with something in it", func(tool harness.Tool) string {
 			if tool["description"] == "" {
 				return `""`
 			}
@@ -112,23 +112,23 @@ func descriptionNotEmpty(ctx context.Context, t *harness.T) {
 
 func namesUnique(ctx context.Context, t *harness.T) {
 	for _, list := range append([]harness.Listing{scenario.AllTools(ctx, t, t.As(harness.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
-		t.EachTool(list, func(_ *harness.Response, tool harness.Tool) { t.Expect(list).To(match.HaveOnce(tool.Name())) })
+		t.EachTool(list, func(_ *harness.Response, tool harness.Tool) { t.Expect(list).To(match.ListOnce(tool.Name())) })
 	}
 }
 
 func orderStable(ctx context.Context, t *harness.T) {
 	first := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(ListSame(first), "listed twice")
-	t.Expire()
+	t.ExpireCaches()
 	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(ListSame(first), "listed again after all caches ran out")
 
 	who := scenario.Agents(ctx, t)
-	change := scenario.Changer(ctx, t, who)
-	wrong := scenario.Walk(t, who.Sequence(scenario.Dice(t, "list/order-stable")), func() func(scenario.Step) *scenario.Mismade {
+	change := scenario.SiteChanger(ctx, t, who)
+	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "list/order-stable")), func() func(scenario.Step) *scenario.Counterexample {
 		before := map[harness.Identity]harness.Listing{}
-		return func(s scenario.Step) *scenario.Mismade {
+		return func(s scenario.Step) *scenario.Counterexample {
 			if s.Does != scenario.Listing {
-				scenario.GoOn(ctx, t, s, who, change, before)
+				scenario.ApplyStep(ctx, t, s, who, change, before)
 				return nil
 			}
 			now := t.As(s.Who).MustListAll(ctx)
@@ -137,7 +137,7 @@ func orderStable(ctx context.Context, t *harness.T) {
 			if !seen {
 				return nil
 			}
-			return scenario.FaultOf(now, ListSame(last))
+			return scenario.Falsify(now, ListSame(last))
 		}
 	})
 	if wrong != nil {
@@ -146,9 +146,9 @@ func orderStable(ctx context.Context, t *harness.T) {
 }
 
 func pagesCoverAllOnce(ctx context.Context, t *harness.T) {
-	list := scenario.Newcomer(t).ListAll(ctx)
+	list := scenario.NewCaller(t).ListAll(ctx)
 	if list.Pages[0].Status != http.StatusOK {
-		harness.Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
+		harness.NotTestableBecause("there is no list of tools (list/answers-json judges that): ", list.Fault)
 	}
 	scenario.MustBeReadable(list)
 	if t.Drupal == nil && len(list.Tools()) == 0 {
@@ -175,7 +175,7 @@ func onlyMarkedMethods(ctx context.Context, t *harness.T) {
 	marked := 0
 	for _, who := range []harness.Identity{harness.Agent, harness.Admin} {
 		t.EachTool(scenario.AllTools(ctx, t, t.As(who)), func(page *harness.Response, tool harness.Tool) {
-			t.Expect(page).To(match.HoldTool(tool, "the McpTool attribute", func(tool harness.Tool) string {
+			t.Expect(page).To(match.HaveTool(tool, "the McpTool attribute", func(tool harness.Tool) string {
 				switch m := scenario.MethodOf(t, tool.Name()); {
 				case m == nil: // mapping/name-is-id judges that
 				case m.MCP == nil:
@@ -198,7 +198,7 @@ func pages(ctx context.Context, t *harness.T) []*harness.Response {
 	list := t.As(harness.Agent).ListAll(ctx)
 	pages := readable(list.Pages)
 	if len(pages) == 0 {
-		harness.Untestable("there is no list of tools (list/answers-json judges that): ", list.Fault)
+		harness.NotTestableBecause("there is no list of tools (list/answers-json judges that): ", list.Fault)
 	}
 	return append(pages, readable(pagesOfOthers(ctx, t))...)
 }
@@ -217,7 +217,7 @@ func shortest(ctx context.Context, t *harness.T, methods []fixtures.Method) (pag
 	site := t.Drupal.Site().Clone()
 	site.Methods = methods
 	t.Drupal.Mock.SetSite(site)
-	caller := scenario.Newcomer(t)
+	caller := scenario.NewCaller(t)
 	t.Await(ctx, func() bool {
 		page = caller.List(ctx)
 		return len(page.Tools()) <= len(methods)

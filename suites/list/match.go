@@ -18,7 +18,7 @@ import (
 
 // BeTools matches a list answer: 200 with a tools array.
 func BeTools() types.GomegaMatcher {
-	return match.Matching("200 with a `tools` array", func(a *harness.Response) bool {
+	return match.MatchWhere("200 with a `tools` array", func(a *harness.Response) bool {
 		_, ok := a.Object()["tools"].([]any)
 		return a.Status == http.StatusOK && ok
 	})
@@ -65,7 +65,7 @@ func eachCovered(t *harness.T, list harness.Listing, methods []*fixtures.Method)
 // that share a name, or whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge
 // those.
 func coverFaults(t *harness.T, l harness.Listing, methods []*fixtures.Method) map[string]string {
-	if !l.Fault.None() {
+	if !l.Fault.IsZero() {
 		return map[string]string{"": l.Fault.Actual}
 	}
 	wrong := map[string]string{}
@@ -105,7 +105,7 @@ func HavePagesOf(sizes ...int) types.GomegaMatcher {
 
 // HaveToolsArray matches a page whose `tools` is an array, empty or not.
 func HaveToolsArray() types.GomegaMatcher {
-	return match.Meet("`tools` to be an array", func(a *harness.Response) string {
+	return match.Conform("`tools` to be an array", func(a *harness.Response) string {
 		tools, ok := a.Member("tools")
 		if !ok {
 			return "no `tools`"
@@ -119,7 +119,7 @@ func HaveToolsArray() types.GomegaMatcher {
 
 // HaveACursorOrNone matches a page whose `nextCursor` has one of the forms that a page may end with.
 func HaveACursorOrNone() types.GomegaMatcher {
-	return match.Meet("`nextCursor` to be a non-empty string, null or absent", func(a *harness.Response) string {
+	return match.Conform("`nextCursor` to be a non-empty string, null or absent", func(a *harness.Response) string {
 		cursor, ok := a.Member("nextCursor")
 		if text, isText := cursor.(string); !ok || cursor == nil || isText && text != "" {
 			return ""
@@ -130,7 +130,7 @@ func HaveACursorOrNone() types.GomegaMatcher {
 
 // HoldAtMost matches a page of no more than n tools.
 func HoldAtMost(n int) types.GomegaMatcher {
-	return match.Meet(fmt.Sprintf("at most %d tools", n), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("at most %d tools", n), func(a *harness.Response) string {
 		if got := len(a.Tools()); got > n {
 			return fmt.Sprint(got)
 		}
@@ -140,7 +140,7 @@ func HoldAtMost(n int) types.GomegaMatcher {
 
 // BeFull matches a page of exactly n tools.
 func BeFull(n int) types.GomegaMatcher {
-	return match.Meet(fmt.Sprintf("%d tools, for another page follows", n), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("%d tools, for another page follows", n), func(a *harness.Response) string {
 		if got := len(a.Tools()); got != n {
 			return fmt.Sprint(got)
 		}
@@ -150,7 +150,7 @@ func BeFull(n int) types.GomegaMatcher {
 
 // BeNoTools matches 200 with an empty tools array and no cursor.
 func BeNoTools() types.GomegaMatcher {
-	return match.Meet("200 with an empty `tools` array and no cursor", func(a *harness.Response) string {
+	return match.Conform("200 with an empty `tools` array and no cursor", func(a *harness.Response) string {
 		if tools, ok := a.Object()["tools"].([]any); a.Status != http.StatusOK || !ok || len(tools) > 0 || a.NextCursor() != "" {
 			return a.Outcome()
 		}
@@ -160,7 +160,7 @@ func BeNoTools() types.GomegaMatcher {
 
 // ShowPage matches 200 with the same tools in the same order as another page.
 func ShowPage(page *harness.Response) types.GomegaMatcher {
-	return match.Meet(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *harness.Response) string {
 		if a.Status != http.StatusOK {
 			return a.Outcome()
 		}
@@ -206,7 +206,7 @@ func absent(t harness.Tool, member string) bool {
 
 // HoldObjectsAlone matches a page whose tools are all objects.
 func HoldObjectsAlone() OmegaMatcher {
-	return match.Meet("every tool to be an object", func(a *harness.Response) string {
+	return match.Conform("every tool to be an object", func(a *harness.Response) string {
 		list, _ := a.Object()["tools"].([]any)
 		for i, item := range list {
 			if _, ok := item.(map[string]any); !ok {
@@ -219,13 +219,13 @@ func HoldObjectsAlone() OmegaMatcher {
 
 func requiredMemberFault(t harness.Tool) string {
 	if t.Name() == "" {
-		return match.MemberOf(t, "name")
+		return match.DescribeMember(t, "name")
 	}
 	if _, ok := t["description"].(string); !ok {
-		return match.MemberOf(t, "description")
+		return match.DescribeMember(t, "description")
 	}
 	if t.Input() == nil {
-		return match.MemberOf(t, "inputSchema")
+		return match.DescribeMember(t, "inputSchema")
 	}
 	return ""
 }
@@ -240,10 +240,10 @@ func inventedMember(t *harness.T, tool harness.Tool) string {
 		return ""
 	}
 	if m.MCP.Title == "" && !absent(tool, "title") {
-		return match.MemberOf(tool, "title")
+		return match.DescribeMember(tool, "title")
 	}
 	if annotations, _ := tool["annotations"].(map[string]any); m.MCP.Annotations == nil && len(annotations) > 0 {
-		return match.MemberOf(tool, "annotations")
+		return match.DescribeMember(tool, "annotations")
 	}
 	return ""
 }

@@ -104,7 +104,7 @@ func changeBetweenPages(ctx context.Context, t *harness.T) {
 	if first.NextCursor() == "" {
 		harness.NotTestable("all tools came on one page: it needs two")
 	}
-	observer := scenario.Newcomer(t)
+	observer := scenario.NewCaller(t)
 	observer.List(ctx) // after the caller, so that what it remembers is no older
 	removed := first.Tools()[0].Name()
 	site := t.Drupal.Site().Clone()
@@ -159,7 +159,7 @@ func KeepWhatStayed(names []string) OmegaMatcher {
 			}
 		}
 		if twice := match.Repeated(shown); len(twice) > 0 {
-			return "twice: " + match.FewOf(twice)
+			return "twice: " + match.Abbreviate(twice)
 		}
 		return ""
 	}}
@@ -181,7 +181,7 @@ func hiddenFrom(t *harness.T, list harness.Listing) []string {
 // GiveAwayNone matches a page whose cursor holds none of the names, in clear or encoded. A name that is part of one of
 // the page's own tools' does not count.
 func GiveAwayNone(hidden []string) OmegaMatcher {
-	return match.Meet("a cursor that gives away no hidden name", func(a *harness.Response) string {
+	return match.Conform("a cursor that gives away no hidden name", func(a *harness.Response) string {
 		const tooShort = 5 // bytes that a random text may hold by chance
 		for _, text := range decodings(a.NextCursor(), 3) {
 			for _, tool := range a.Tools() {

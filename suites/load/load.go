@@ -44,7 +44,7 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 	harness.AtOnce(callers, func(i int) {
 		for n := range each {
 			text := fmt.Sprintf("caller %d, call %d", i, n)
-			r := scenario.Accepted(ctx, t, func() *harness.Response { return clients[i].Invoke(ctx, tool, echo.Arguments(text)) })
+			r := scenario.Delivered(ctx, t, func() *harness.Response { return clients[i].Invoke(ctx, tool, echo.Arguments(text)) })
 			mu.Lock()
 			accepted[text] = true
 			if result, _ := r.Member("result"); !exact.Equal(result, map[string]any{echo.Param: text}) {
@@ -81,7 +81,7 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 	t.Drupal.Mark()
 	answers := make([]*harness.Response, equal)
 	harness.AtOnce(equal, func(i int) {
-		answers[i] = scenario.Accepted(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, tool, echo.Arguments("equal")) })
+		answers[i] = scenario.Delivered(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, tool, echo.Arguments("equal")) })
 	})
 	given := len(slices.DeleteFunc(answers, func(a *harness.Response) bool { return a.Status != http.StatusOK }))
 	runs := len(t.Drupal.Runs(echo.ID))

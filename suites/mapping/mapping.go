@@ -39,7 +39,7 @@ var Checks = []harness.Check{
 func nameIsID(ctx context.Context, t *harness.T) {
 	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "the id of its method as `name`", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "the id of its method as `name`", func(tool harness.Tool) string {
 			if _, ok := t.Drupal.Site().Method(tool.Name()); !ok && tool.Name() != "" {
 				return "no such id"
 			}
@@ -54,12 +54,12 @@ func nameIsID(ctx context.Context, t *harness.T) {
 func nameUnderscored(ctx context.Context, t *harness.T) {
 	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", func(tool harness.Tool) string { return underscoreFault(t, tool) }))
+		t.Expect(page).To(match.HaveTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", func(tool harness.Tool) string { return underscoreFault(t, tool) }))
 	})
-	t.Expire()
+	t.ExpireCaches()
 	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(HaveNamesOf(list))
 	t.EachTool(list, func(_ *harness.Response, tool harness.Tool) {
-		t.Expect(t.As(harness.Agent).Describe(ctx, tool.Name())).To(match.BeTheTool(tool.Name()), "the listed name")
+		t.Expect(t.As(harness.Agent).Describe(ctx, tool.Name())).To(match.BeTool(tool.Name()), "the listed name")
 	})
 	known := scenario.KnownTool(ctx, t)
 	t.For(harness.Agent, known, func() {
@@ -70,7 +70,7 @@ func nameUnderscored(ctx context.Context, t *harness.T) {
 		if name := nameOf(t, list, m); name != "" && m.Behaviour.Kind == fixtures.Value {
 			colliding[name] = m
 			t.For(harness.Agent, name, func() {
-				t.Expect(list).To(match.HaveOnce(name))
+				t.Expect(list).To(match.ListOnce(name))
 				t.Drupal.Mark()
 				t.Expect(t.As(harness.Agent).Invoke(ctx, name, harness.Args{})).To(match.HaveRun(m.ID, 1))
 			})
@@ -79,12 +79,12 @@ func nameUnderscored(ctx context.Context, t *harness.T) {
 	if len(colliding) < 2 || t.DiscoveryTTL == 0 {
 		return // nobody knows when the bridge would show another order
 	}
-	gone := scenario.Leaving(t)
-	other := scenario.With(t.Drupal, "", gone)
+	gone := scenario.WithoutMethod(t)
+	other := scenario.WithArrival(t.Drupal, "", gone)
 	slices.Reverse(other.Methods)
 	t.Replace(ctx, other)
 	if !t.Await(ctx, func() bool {
-		names := t.Listed(ctx)
+		names := t.ListedNames(ctx)
 		return len(names) > 0 && !slices.Contains(names, t.ToolName(gone))
 	}) {
 		return // fresh/ttl-expiry judges that
@@ -99,7 +99,7 @@ func nameUnderscored(ctx context.Context, t *harness.T) {
 
 func namePortable(ctx context.Context, t *harness.T) {
 	t.EachTool(scenario.AllTools(ctx, t, t.As(harness.Agent)), func(page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "a `name` of 1 to 128 characters of [A-Za-z0-9_.-]", func(tool harness.Tool) string {
 			if portableName.MatchString(tool.Name()) || tool.Name() == "" || isID(t, tool.Name()) {
 				return ""
 			}
@@ -113,7 +113,7 @@ func descriptionIsUsage(ctx context.Context, t *harness.T) {
 		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
 			return ""
 		}
-		return match.MemberOf(tool, "description") + fmt.Sprintf(" in place of %q", m.Usage)
+		return match.DescribeMember(tool, "description") + fmt.Sprintf(" in place of %q", m.Usage)
 	})
 }
 
@@ -122,7 +122,7 @@ func titleFromAttribute(ctx context.Context, t *harness.T) {
 		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
 			return ""
 		}
-		return match.MemberOf(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
+		return match.DescribeMember(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
 	})
 }
 
@@ -136,7 +136,7 @@ func annotationsFromAttribute(ctx context.Context, t *harness.T) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			v, there := got[name]
 			if !there {
-				return fmt.Sprintf("no %q in %s", name, match.MemberOf(tool, "annotations"))
+				return fmt.Sprintf("no %q in %s", name, match.DescribeMember(tool, "annotations"))
 			}
 			if d := exact.Diff(want[name], v); d != "" {
 				return fmt.Sprintf("another %q: %s", name, d)
@@ -151,12 +151,12 @@ func outputSchema(ctx context.Context, t *harness.T) {
 		got, there := tool["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
 		want := match.Published(m.Output)
 		switch {
-		case m.Output != nil && len(match.Texts(want)) == 0: // {} is no schema to PHP
+		case m.Output != nil && len(match.StringsIn(want)) == 0: // {} is no schema to PHP
 			return ""
 		case m.Output == nil && !there:
 			return ""
 		case m.Output == nil || !there:
-			return match.MemberOf(tool, "outputSchema")
+			return match.DescribeMember(tool, "outputSchema")
 		}
 		if d := jsonschema.Difference(want, got, ""); d != "" {
 			return "another: " + d
@@ -167,7 +167,7 @@ func outputSchema(ctx context.Context, t *harness.T) {
 
 func inputObject(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, "an object schema as `inputSchema`", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "an object schema as `inputSchema`", func(tool harness.Tool) string {
 			schema := tool.Input()
 			if schema == nil {
 				return "" // list/tool-required-members judges that
@@ -278,7 +278,7 @@ func factoryParams(ctx context.Context, t *harness.T) {
 				return f
 			}
 			property, _ := property(tool, p.Name)
-			for _, text := range match.Texts(property) {
+			for _, text := range match.StringsIn(property) {
 				if text != p.Description && (strings.Contains(text, `Drupal\`) || strings.Contains(text, "ParameterFactory")) {
 					return fmt.Sprintf("the class name in %q for the parameter %q", text, p.Name)
 				}
@@ -313,13 +313,13 @@ func byPosition(ctx context.Context, t *harness.T) {
 }
 
 func language(ctx context.Context, t *harness.T) {
-	who := scenario.Newcomer(t)
+	who := scenario.NewCaller(t)
 	for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
 		t.Drupal.Mark()
 		r := who.Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Language": {language}}})
 		r.MustSucceed()
 		t.Row(who.Who, "", language, func() {
-			t.Expect(r).To(match.Meet("the site to be asked in the language "+language, func(*harness.Response) string {
+			t.Expect(r).To(match.Conform("the site to be asked in the language "+language, func(*harness.Response) string {
 				asked := []string{}
 				for _, entry := range t.Drupal.Discoveries() {
 					asked = append(asked, entry.Header.Get("Accept-Language"))
@@ -330,7 +330,7 @@ func language(ctx context.Context, t *harness.T) {
 				case len(asked) == 0:
 					return "no request to it"
 				}
-				return "requests with the Accept-Language " + match.FewOf(asked)
+				return "requests with the Accept-Language " + match.Abbreviate(asked)
 			}))
 		})
 	}
@@ -366,7 +366,7 @@ func strangeNote(t *harness.T, own, got map[string]any) string {
 func eachMethod(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
 	judged := 0
 	scenario.EveryTool(ctx, t, func(list harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HoldTool(tool, expected, func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, expected, func(tool harness.Tool) string {
 			m := scenario.MethodOf(t, tool.Name())
 			if m == nil || !scenario.Translatable(t, m) || !list.Once(tool.Name()) {
 				return ""

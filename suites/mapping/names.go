@@ -79,6 +79,6 @@ func NameRight(t *harness.T, m *fixtures.Method) OmegaMatcher {
 func HaveNamesOf(other harness.Listing) types.GomegaMatcher {
 	return &match.ListingMatcher{Expected: "the same names as the time before", Judge: func(l harness.Listing) string {
 		before := other.Names()
-		return match.FewOf(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
+		return match.Abbreviate(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
 	}}
 }

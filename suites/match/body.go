@@ -17,7 +17,7 @@ import (
 
 // BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
-	return Meet("application/json with one JSON object", func(a *harness.Response) string {
+	return Conform("application/json with one JSON object", func(a *harness.Response) string {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
@@ -44,14 +44,14 @@ func BeHTML() types.GomegaMatcher {
 	}}
 }
 
-// SayInMessage matches a refusal whose message holds the text.
-func SayInMessage(text string) types.GomegaMatcher {
-	return Matching(fmt.Sprintf("a message that holds %q", text), func(a *harness.Response) bool { return strings.Contains(a.Message(), text) })
+// HaveMessageWith matches a refusal whose message holds the text.
+func HaveMessageWith(text string) types.GomegaMatcher {
+	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *harness.Response) bool { return strings.Contains(a.Message(), text) })
 }
 
-// EqualAnswer matches an answer of the same status and an equal JSON body.
-func EqualAnswer(other *harness.Response) types.GomegaMatcher {
-	return Meet("the same answer as before: "+other.Outcome(), func(a *harness.Response) string {
+// EqualResponse matches an answer of the same status and an equal JSON body.
+func EqualResponse(other *harness.Response) types.GomegaMatcher {
+	return Conform("the same answer as before: "+other.Outcome(), func(a *harness.Response) string {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
@@ -74,8 +74,8 @@ func EqualAnswer(other *harness.Response) types.GomegaMatcher {
 // code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
 // ids) is free. ask sends the request for a name.
 func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
-	return Meet("the same refusal as for an unknown name", func(a *harness.Response) string {
-		first, second := Nobody(name, 'q'), Nobody(name, 'z')
+	return Conform("the same refusal as for an unknown name", func(a *harness.Response) string {
+		first, second := UnknownName(name, 'q'), UnknownName(name, 'z')
 		one, two := ask(ctx, first), ask(ctx, second)
 		if one.Status == a.Status && one.Code() != a.Code() {
 			return fmt.Sprintf("code %q, but an unknown name gets %q", a.Code(), one.Code())
@@ -99,8 +99,8 @@ func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx
 	})
 }
 
-// Nobody is a name of the same length and punctuation that no tool has.
-func Nobody(name string, letter rune) string {
+// UnknownName is a name of the same length and punctuation that no tool has.
+func UnknownName(name string, letter rune) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return letter
@@ -123,12 +123,12 @@ func HeaderNames(answers ...*harness.Response) []string {
 	return names
 }
 
-// OfTheMoment are headers whose values tell of the time and the load, not of the request.
-var OfTheMoment = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
+// VolatileHeaders are headers whose values tell of the time and the load, not of the request.
+var VolatileHeaders = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
 
 func HeaderOf(a *harness.Response, header, name string) string {
-	if slices.Contains(OfTheMoment, header) && len(a.Header.Values(header)) > 0 {
+	if slices.Contains(VolatileHeaders, header) && len(a.Header.Values(header)) > 0 {
 		return "present"
 	}
 	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")

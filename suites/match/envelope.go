@@ -14,7 +14,7 @@ import (
 
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
 func KeepEnvelope() OmegaMatcher {
-	return Meet(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *harness.Response) string {
+	return Conform(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *harness.Response) string {
 		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
 			return "" // refused before routing
 		}
@@ -47,5 +47,5 @@ func KeepEnvelope() OmegaMatcher {
 
 // BeEnvelope matches a refusal in the contract's envelope.
 func BeEnvelope() OmegaMatcher {
-	return Matching(`{"error": {"code", "message"}}`, func(a *harness.Response) bool { return a.Code() != "" && a.Message() != "" })
+	return MatchWhere(`{"error": {"code", "message"}}`, func(a *harness.Response) bool { return a.Code() != "" && a.Message() != "" })
 }

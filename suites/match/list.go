@@ -73,8 +73,8 @@ func SameBody(a, b *harness.Response) bool {
 	return exact.Equal(x, y)
 }
 
-// HoldsText tells whether a text stands in an answer's headers or body, as it is or as JSON escapes it.
-func HoldsText(a *harness.Response, text string) bool {
+// ContainsText tells whether a text stands in an answer's headers or body, as it is or as JSON escapes it.
+func ContainsText(a *harness.Response, text string) bool {
 	if strings.Contains(string(a.Body), text) {
 		return true
 	}
@@ -83,11 +83,11 @@ func HoldsText(a *harness.Response, text string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(Texts(a.Anything()), func(s string) bool { return strings.Contains(s, text) })
+	return slices.ContainsFunc(StringsIn(a.ParsedBody()), func(s string) bool { return strings.Contains(s, text) })
 }
 
-// HaveOnce matches a listing with exactly one tool of the name.
-func HaveOnce(name string) types.GomegaMatcher {
+// ListOnce matches a listing with exactly one tool of the name.
+func ListOnce(name string) types.GomegaMatcher {
 	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Judge: func(l harness.Listing) string {
 		if !l.Once(name) {
 			return "several"
@@ -96,8 +96,8 @@ func HaveOnce(name string) types.GomegaMatcher {
 	}}
 }
 
-// HoldTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
-func HoldTool(t harness.Tool, expected string, fault func(t harness.Tool) string) types.GomegaMatcher {
+// HaveTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
+func HaveTool(t harness.Tool, expected string, fault func(t harness.Tool) string) types.GomegaMatcher {
 	return &ResponseMatcher{about: fmt.Sprintf("the tool %q", t.Name()), Expected: expected, Test: func(*harness.Response) (string, bool) {
 		f := fault(t)
 		return f, f == ""
@@ -129,8 +129,8 @@ func Repeated(names []string) []string {
 	return twice
 }
 
-// FewOf writes names for a message: the first few, and how many more there are.
-func FewOf(names []string) string {
+// Abbreviate writes names for a message: the first few, and how many more there are.
+func Abbreviate(names []string) string {
 	const shown = 5
 	words := make([]string, 0, shown)
 	for _, name := range names[:min(shown, len(names))] {

@@ -15,12 +15,12 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// HoldInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
-func HoldInResult(text fixtures.Raw) OmegaMatcher {
+// HaveInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
+func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
-	return Meet("200 with `result`, and "+string(text)+" in it", func(a *harness.Response) string {
+	return Conform("200 with `result`, and "+string(text)+" in it", func(a *harness.Response) string {
 		result, there := a.Member("result")
-		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(Texts(result), func(s string) bool { return strings.Contains(s, want) }) {
+		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(StringsIn(result), func(s string) bool { return strings.Contains(s, want) }) {
 			return a.Outcome()
 		}
 		return ""
@@ -38,7 +38,7 @@ func Must(v any, err error) any {
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(method string, sent []byte) OmegaMatcher {
 	want := Must(exact.Parse(sent))
-	return Meet("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string { return ForwardFault(a, method, want) })
+	return Conform("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string { return ForwardFault(a, method, want) })
 }
 
 // ForwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
@@ -64,12 +64,12 @@ func ForwardFault(a *harness.Response, method string, want any) string {
 // HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run
 // there is nothing to see, and it matches.
 func HaveRunNothing() types.GomegaMatcher {
-	return Meet("no method to run on the site", func(a *harness.Response) string {
+	return Conform("no method to run on the site", func(a *harness.Response) string {
 		if a.T.Upstream == nil {
 			return ""
 		}
 		if runs := a.T.Upstream.Runs(); len(runs) > 0 {
-			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), FewOf(MethodsOf(runs)))
+			return fmt.Sprintf("%s, and a run of %s", a.Outcome(), Abbreviate(MethodsOf(runs)))
 		}
 		return ""
 	})
@@ -77,15 +77,15 @@ func HaveRunNothing() types.GomegaMatcher {
 
 // HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
 func HaveRun(method string, times int) types.GomegaMatcher {
-	return Meet(fmt.Sprintf("%s to run %s", method, Often(times)), func(a *harness.Response) string {
+	return Conform(fmt.Sprintf("%s to run %s", method, Times(times)), func(a *harness.Response) string {
 		if n := len(a.T.Upstream.Runs(method)); n != times {
-			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), Often(n))
+			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), Times(n))
 		}
 		return ""
 	})
 }
 
-func Often(n int) string {
+func Times(n int) string {
 	switch n {
 	case 0:
 		return "never"

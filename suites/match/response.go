@@ -17,7 +17,7 @@ import (
 
 // BeSuccess matches any 2xx without an error in it.
 func BeSuccess() OmegaMatcher {
-	return Matching("a 2xx", (*harness.Response).Succeeded)
+	return MatchWhere("a 2xx", (*harness.Response).Succeeded)
 }
 
 // answerMatcher judges one Answer. Where it fails it gives a Finding in the words of the contract.
@@ -59,7 +59,7 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 }
 
 // judging builds a matcher from what is expected and a judgement that says what came instead.
-func Matching(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
+func MatchWhere(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
 		if ok(a) {
 			return "", true
@@ -68,9 +68,9 @@ func Matching(expected string, ok func(a *harness.Response) bool) types.GomegaMa
 	}}
 }
 
-// Meet builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
+// Conform builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
 // answer ("" when it is right).
-func Meet(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
+func Conform(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
 		f := fault(a)
 		return f, f == ""
@@ -83,7 +83,7 @@ func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	if len(codes) > 0 {
 		expected += " " + strings.Join(codes, " or ")
 	}
-	return Matching(expected, func(a *harness.Response) bool {
+	return MatchWhere(expected, func(a *harness.Response) bool {
 		return a.Status == status && (len(codes) == 0 || slices.Contains(codes, a.Code()))
 	})
 }
@@ -98,20 +98,20 @@ func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	if last := len(words) - 1; last > 1 {
 		expected = strings.Join(words[:last], ", ") + " or " + words[last]
 	}
-	return Matching(expected, func(a *harness.Response) bool { return slices.Contains(statuses, a.Status) })
+	return MatchWhere(expected, func(a *harness.Response) bool { return slices.Contains(statuses, a.Status) })
 }
 
 // BeClientError matches any 4xx.
 func BeClientError() types.GomegaMatcher {
-	return Matching("a 4xx", func(a *harness.Response) bool { return a.Status >= 400 && a.Status < 500 })
+	return MatchWhere("a 4xx", func(a *harness.Response) bool { return a.Status >= 400 && a.Status < 500 })
 }
 
 // HaveStatus matches an answer of exactly the status.
 func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
 
-// BeTheTool matches a describe answer: 200 with the tool of that name.
-func BeTheTool(name string) types.GomegaMatcher {
-	return Matching(fmt.Sprintf("200 with the tool %q", name), func(a *harness.Response) bool {
+// BeTool matches a describe answer: 200 with the tool of that name.
+func BeTool(name string) types.GomegaMatcher {
+	return MatchWhere(fmt.Sprintf("200 with the tool %q", name), func(a *harness.Response) bool {
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
 	})
@@ -119,7 +119,7 @@ func BeTheTool(name string) types.GomegaMatcher {
 
 // HaveResult matches an invoke answer: 200 with a `result` member.
 func HaveResult() types.GomegaMatcher {
-	return Matching("200 with a `result`", func(a *harness.Response) bool {
+	return MatchWhere("200 with a `result`", func(a *harness.Response) bool {
 		_, ok := a.Member("result")
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && ok

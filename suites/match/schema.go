@@ -9,8 +9,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// Texts are all strings in a document, names of members too.
-func Texts(v any) []string {
+// StringsIn are all strings in a document, names of members too.
+func StringsIn(v any) []string {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
@@ -19,21 +19,21 @@ func Texts(v any) []string {
 	case map[string]any:
 		var all []string
 		for name, member := range harness.InOrder(v) {
-			all = append(append(all, name), Texts(member)...)
+			all = append(append(all, name), StringsIn(member)...)
 		}
 		return all
 	case []any:
 		var all []string
 		for _, item := range v {
-			all = append(all, Texts(item)...)
+			all = append(all, StringsIn(item)...)
 		}
 		return all
 	}
 	return nil
 }
 
-// MemberOf tells what a tool has in a member, for messages.
-func MemberOf(t harness.Tool, member string) string {
+// DescribeMember tells what a tool has in a member, for messages.
+func DescribeMember(t harness.Tool, member string) string {
 	v, there := t[member]
 	if !there {
 		return "no `" + member + "`"

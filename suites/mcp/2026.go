@@ -30,12 +30,12 @@ var wrongHeaders = []wrongHeader{
 
 func stateless2026(ctx context.Context, t *harness.T) {
 	s := t.As(harness.Agent).MCP(ctx, harness.MCP2026July)
-	t.Expect(s.Opened).To(match.Meet("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
+	t.Expect(s.Opened).To(match.Conform("server/discover with supportedVersions, the tools capability and resultType", discoverFault))
 	t.Expect(s.Opened).To(BeValid(harness.MCP2026July, mcpschema.Discover))
 	first := s.ListTools(ctx, "")
 	t.Expect(first).To(HaveTools())
 	for _, page := range s.ListAllTools(ctx).Pages {
-		t.Expect(page).To(match.Meet("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
+		t.Expect(page).To(match.Conform("resultType complete, cacheScope private and a ttlMs of 0 or more", cacheFault))
 		t.Expect(page).To(BeValid(harness.MCP2026July, mcpschema.ListTools))
 	}
 	for _, w := range wrongHeaders {
@@ -71,7 +71,7 @@ func stateless2026(ctx context.Context, t *harness.T) {
 		refused := future.ListTools(ctx, "")
 		t.Expect(refused).To(match.BeRefusedWith(400))
 		t.Expect(refused).To(match.BeProtocolError("-32022"))
-		t.Expect(refused).To(match.Meet("data.supported with the revisions that it knows", func(a *harness.Response) string {
+		t.Expect(refused).To(match.Conform("data.supported with the revisions that it knows", func(a *harness.Response) string {
 			failure, _ := a.RPC()["error"].(map[string]any)
 			data, _ := failure["data"].(map[string]any)
 			if supported, _ := data["supported"].([]any); !holds(supported, string(harness.MCP2026July)) {
@@ -136,7 +136,7 @@ func namedByHeader(ctx context.Context, t *harness.T, s *harness.Session) {
 
 // BeComplete matches a result with the resultType of one that is all there is. Errors of the protocol have none.
 func BeComplete() OmegaMatcher {
-	return match.Meet("resultType complete", func(a *harness.Response) string {
+	return match.Conform("resultType complete", func(a *harness.Response) string {
 		if result := a.RPCResult(); result != nil && result["resultType"] != "complete" {
 			return "resultType " + exact.Short(result["resultType"])
 		}

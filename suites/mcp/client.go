@@ -45,7 +45,7 @@ func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher
 	}}
 }
 
-func find(l harness.McpListing, name string) (harness.Tool, bool) {
+func find(l harness.MCPListing, name string) (harness.Tool, bool) {
 	for _, t := range l.Tools {
 		if t.Name() == name {
 			return t, true
@@ -55,13 +55,13 @@ func find(l harness.McpListing, name string) (harness.Tool, bool) {
 }
 
 // MustListTools is ListAllTools for checks that judge something else.
-func MustListTools(ctx context.Context, s *harness.Session) harness.McpListing {
+func MustListTools(ctx context.Context, s *harness.Session) harness.MCPListing {
 	l := s.ListAllTools(ctx)
 	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
 		l = s.ListAllTools(ctx) // it changed while it was read
 	}
-	if !l.Fault.None() {
-		harness.Untestable("tools/list, which it builds on, failed (mcp/tools-list judges that): ", l.Fault)
+	if !l.Fault.IsZero() {
+		harness.NotTestableBecause("tools/list, which it builds on, failed (mcp/tools-list judges that): ", l.Fault)
 	}
 	return l
 }

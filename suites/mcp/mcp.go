@@ -58,7 +58,7 @@ func initialize(ctx context.Context, t *harness.T) {
 	}
 	unknown := t.As(harness.Agent).MCP(ctx, "1999-01-01")
 	t.Row(harness.Agent, "", "a version that nobody knows", func() {
-		t.Expect(unknown.Opened).To(match.Meet("another version in the answer, or an error", func(a *harness.Response) string {
+		t.Expect(unknown.Opened).To(match.Conform("another version in the answer, or an error", func(a *harness.Response) string {
 			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 				return a.RPCOutcome()
 			}
@@ -192,7 +192,7 @@ func emptyMap(ctx context.Context, t *harness.T) {
 			}
 			judged++
 			t.For(harness.Agent, t.ToolName(m.ID), func() {
-				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Meet("structuredContent {}", func(a *harness.Response) string {
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Conform("structuredContent {}", func(a *harness.Response) string {
 					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, map[string]any{}) {
 						return a.RPCOutcome()
 					}
@@ -209,14 +209,14 @@ func emptyMap(ctx context.Context, t *harness.T) {
 // opensWell holds a session's opening, and the form of what comes after it, to a revision.
 func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
 	s := t.As(harness.Agent).MCP(ctx, revision)
-	t.Expect(s.Opened).To(match.Meet("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	t.Expect(s.Opened).To(match.Conform("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
 	if t.Claims("mcp-list-changed") && !declaresListChanged(s) {
 		t.Expect(offersStream(ctx, s)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
 	}
 	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 	t.Expect(s.ListTools(ctx, "")).To(HaveTools())
-	t.Expect(s.Call(ctx, "ping", nil)).To(match.Meet("an empty result to ping", func(a *harness.Response) string {
+	t.Expect(s.Call(ctx, "ping", nil)).To(match.Conform("an empty result to ping", func(a *harness.Response) string {
 		if a.RPCResult() == nil {
 			return a.RPCOutcome()
 		}
@@ -245,10 +245,10 @@ func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, wh
 		if !revision.Stateless() { // mcp/stateless-2026 judges those
 			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
-		t.Expect(page).To(match.Meet("`_meta` with keys as the specification forms them", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
+		t.Expect(page).To(match.Conform("`_meta` with keys as the specification forms them", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
-	t.Expect(last).To(match.Meet("no `nextCursor` on the last page", func(a *harness.Response) string {
+	t.Expect(last).To(match.Conform("no `nextCursor` on the last page", func(a *harness.Response) string {
 		if cursor, there := a.RPCResult()["nextCursor"]; there {
 			return "nextCursor " + exact.Short(cursor)
 		}
@@ -263,7 +263,7 @@ func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, wh
 		last.Blame()
 		t.Expect(shownFault(t, who, l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
 	}
-	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.FewOf(match.Repeated(l.Names())))))
+	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.Abbreviate(match.Repeated(l.Names())))))
 }
 
 // metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
@@ -308,7 +308,7 @@ func deniedSince(ctx context.Context, t *harness.T, revision harness.Revision, t
 		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 		t.Drupal.Mark()
 		r := s.CallTool(ctx, tool, harness.Args{})
-		t.Expect(r).To(match.Meet("a protocol error, and no result", func(a *harness.Response) string {
+		t.Expect(r).To(match.Conform("a protocol error, and no result", func(a *harness.Response) string {
 			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
 				return a.RPCOutcome()
 			}
@@ -343,11 +343,11 @@ func notShown(ctx context.Context, t *harness.T, revision harness.Revision, who 
 	shown := s.ListAllTools(ctx).Names()
 	switch {
 	case t.Claims("tools"):
-		t.Expect(shown).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, harness.ListPath), "no tool", match.FewOf(shown)))
+		t.Expect(shown).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, harness.ListPath), "no tool", match.Abbreviate(shown)))
 	case t.Drupal != nil && who == harness.Anonymous:
 		visible := t.Visible(who)
 		more := match.Minus(shown, visible)
-		t.Expect(more).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", match.FewOf(more)))
+		t.Expect(more).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", match.Abbreviate(more)))
 	}
 }
 
@@ -405,7 +405,7 @@ func HaveTools() OmegaMatcher {
 
 // BeAnswered matches a response to what was asked, whatever it says.
 func BeAnswered() OmegaMatcher {
-	return match.Meet("a response by the request's id", func(a *harness.Response) string {
+	return match.Conform("a response by the request's id", func(a *harness.Response) string {
 		if a.RPC() == nil && a.Status < 400 {
 			return a.RPCOutcome()
 		}

@@ -31,11 +31,11 @@ func notify(ctx context.Context, t *harness.T) {
 	if streams[harness.MCP2026July] != nil {
 		deaf = listen(ctx, t.As(harness.Agent), harness.MCP2026July, map[string]any{})
 	}
-	t.Expire()
+	t.ExpireCaches()
 	early := harness.Within(ctx, lookAgain(t), func() bool { return len(told(streams)) > 0 })
 	t.Expect(early).To(BeFalse(), harness.Mismatch("nothing changed", "no "+listChanged, "one"))
 	before := t.Drupal.Site()
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	harness.Cleanup(func(ctx context.Context) {
 		t.Drupal.Mock.SetSite(before)
 		t.Await(ctx, func() bool {
@@ -45,7 +45,7 @@ func notify(ctx context.Context, t *harness.T) {
 	heard := t.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
 	if !heard {
 		for revision := range harness.InOrder(streams) {
-			t.Expect(told(streams)).To(ContainElement(revision), harness.Mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.Patience(), revision), "none"))
+			t.Expect(told(streams)).To(ContainElement(revision), harness.Mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.ChangeLimit(), revision), "none"))
 		}
 	}
 	for revision, l := range harness.InOrder(streams) {
@@ -74,13 +74,13 @@ func toldOfSchemas(ctx context.Context, t *harness.T, streams map[harness.Revisi
 	untold := func() []harness.Revision {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r harness.Revision) bool { return streams[r].changes() > before[r] })
 	}
-	t.Drupal.Mock.SetSite(scenario.With(t.Drupal, scenario.ArrivalNew, ""))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 	all := func() bool { return len(untold()) == 0 }
 	if !t.Await(ctx, all) {
 		t.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
 	}
 	missed := untold()
-	t.Expect(missed).To(BeEmpty(), harness.Mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", t.Patience()), fmt.Sprintf("none in %v", missed)))
+	t.Expect(missed).To(BeEmpty(), harness.Mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", t.ChangeLimit()), fmt.Sprintf("none in %v", missed)))
 }
 
 // toolChanges asks for the notifications of changed tools.
@@ -169,7 +169,7 @@ func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, 
 	for _, page := range origin {
 		req.Header.Set("Origin", page)
 	}
-	s.Client.T.KeepPace()
+	s.Client.T.WaitForRate()
 	return s.Client.T.Transport.RoundTrip(req)
 }
 

@@ -101,7 +101,7 @@ func sameArguments(ctx context.Context, t *harness.T, revision harness.Revision)
 	if t.Drupal == nil {
 		return
 	}
-	tool, parameter, ok := scenario.TakerOf(t, t.As(harness.Agent).MustListAll(ctx), manySided)
+	tool, parameter, ok := scenario.ToolTaking(t, t.As(harness.Agent).MustListAll(ctx), manySided)
 	if !ok {
 		return
 	}
@@ -124,14 +124,14 @@ func sameAfterChange(ctx context.Context, t *harness.T) {
 	if t.Drupal == nil || t.DiscoveryTTL == 0 {
 		return
 	}
-	t.Replace(ctx, scenario.With(t.Drupal, scenario.ArrivalOld, ""))
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	name := t.ToolName(scenario.Arrival)
-	if !t.Await(ctx, func() bool { return slices.Contains(t.Listed(ctx), name) }) {
+	if !t.Await(ctx, func() bool { return slices.Contains(t.ListedNames(ctx), name) }) {
 		return // fresh/ttl-expiry judges that
 	}
 	t.For(harness.Agent, name, func() {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), name) })).
-			To(BeTrue(), harness.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", harness.ListPath), fmt.Sprintf("it in tools/list as well within %v", t.Patience()), "the old tools"))
+			To(BeTrue(), harness.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", harness.ListPath), fmt.Sprintf("it in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
 	})
 }
 
@@ -160,7 +160,7 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 			continue // invoke/result-exact judges that
 		}
 		t.For(harness.Agent, t.ToolName(m.ID), func() {
-			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Meet("the result of invoke: "+exact.Short(want), func(a *harness.Response) string {
+			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Conform("the result of invoke: "+exact.Short(want), func(a *harness.Response) string {
 				r := toolResultOf(a)
 				text, isText := want.(string)
 				switch got := r.value(); {
@@ -174,7 +174,7 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 	}
 	t.For(harness.Agent, scenario.KnownTool(ctx, t), func() {
 		bare := map[string]any{"name": scenario.KnownTool(ctx, t)}
-		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Meet("a result or an error to the request", func(a *harness.Response) string {
+		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Conform("a result or an error to the request", func(a *harness.Response) string {
 			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
 				return a.RPCOutcome()
 			}
@@ -187,7 +187,7 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 			continue // invoke/invalid-arguments-400 judges that
 		}
 		t.Row(harness.Agent, t.ToolName(echo.ID), what, func() {
-			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Meet("a refusal, as invoke gives", func(a *harness.Response) string {
+			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Conform("a refusal, as invoke gives", func(a *harness.Response) string {
 				if a.RPCCode() != "" || toolResultOf(a).isError {
 					return ""
 				}

@@ -37,7 +37,7 @@ func stdio(ctx context.Context, t *harness.T) {
 		names := p.listAll(ctx)
 		if t.Drupal != nil {
 			t.Expect(shownFault(t, harness.Service, names)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "exactly what service may see", ""))
-			t.Expect(match.Repeated(names)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", match.FewOf(match.Repeated(names)))))
+			t.Expect(match.Repeated(names)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list over stdio as service in %s", revision), "each tool once", fmt.Sprintf("several of %s", match.Abbreviate(match.Repeated(names)))))
 			called := p.call(ctx, "tools/call", map[string]any{"name": scenario.KnownTool(ctx, t), "arguments": map[string]any{}})
 			result, _ := called["result"].(map[string]any)
 			t.Expect(result).To(HaveKey("content"), harness.Mismatch("tools/call over stdio", "a result", exact.Short(called)))
@@ -49,7 +49,7 @@ func stdio(ctx context.Context, t *harness.T) {
 		t.Expect(codeOf(refused)).To(Equal("-32602"), harness.Mismatch(fmt.Sprintf("tools/call of %s over stdio", scenario.NoSuchTool), "the protocol error -32602", exact.Short(refused)))
 		unknown := p.call(ctx, "no/such/method", map[string]any{})
 		t.Expect(codeOf(unknown)).To(Equal("-32601"), harness.Mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
-		t.Expect(p.strange).To(BeEmpty(), harness.Mismatch("stdout of the bridge", "protocol messages only", match.FewOf(p.strange)))
+		t.Expect(p.strange).To(BeEmpty(), harness.Mismatch("stdout of the bridge", "protocol messages only", match.Abbreviate(p.strange)))
 	}
 	t.Expect(spoken).NotTo(BeZero(), harness.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
 }
@@ -183,7 +183,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			}
 			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
 		case <-patience.C:
-			p.t.Expect(p.strange).To(BeNil(), harness.Mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", match.FewOf(p.strange))))
+			p.t.Expect(p.strange).To(BeNil(), harness.Mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", match.Abbreviate(p.strange))))
 			p.t.Fail(harness.Mismatch(method+" over stdio", "a response within 10s", "none"))
 		case <-ctx.Done():
 			p.t.Fail(harness.Mismatch(method+" over stdio", "a response", "none before the run ended"))

@@ -21,7 +21,7 @@ import (
 // outputSchema that is shown, and stands in a text block as well.
 func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revision) OmegaMatcher {
 	want := scenario.Parsed(string(m.Behaviour.Value))
-	return match.Meet("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *harness.Response) string {
+	return match.Conform("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *harness.Response) string {
 		r := toolResultOf(a)
 		if !r.has || r.isError {
 			return a.RPCOutcome()

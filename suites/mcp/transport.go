@@ -84,7 +84,7 @@ func notification202(ctx context.Context, t *harness.T) {
 		}
 		for _, method := range methods {
 			t.Row(harness.Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
-				t.Expect(sendNotification(ctx, s, method)).To(match.Meet("202 without a body", func(a *harness.Response) string {
+				t.Expect(sendNotification(ctx, s, method)).To(match.Conform("202 without a body", func(a *harness.Response) string {
 					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
 						return a.Outcome()
 					}
@@ -137,7 +137,7 @@ func notLent(ctx context.Context, t *harness.T, s *harness.Session, who harness.
 		own = opened.ListAllTools(ctx).Names()
 	}
 	borrowed := &harness.Session{Client: t.As(who), Revision: s.Revision, ID: s.ID}
-	t.Expect(borrowed.ListTools(ctx, "")).To(match.Meet("a refusal, or the sender's own tools", func(a *harness.Response) string {
+	t.Expect(borrowed.ListTools(ctx, "")).To(match.Conform("a refusal, or the sender's own tools", func(a *harness.Response) string {
 		tools, _ := a.RPCResult()["tools"].([]any)
 		for _, item := range tools {
 			if item, ok := item.(map[string]any); ok && !slices.Contains(own, harness.Tool(item).Name()) {

@@ -112,7 +112,7 @@ func scopes(ctx context.Context, t *harness.T) {
 			t.Expect(refused).To(challenge("insufficient_scope", scopeNames[1]))
 		})
 	}
-	if t.Wrong() {
+	if t.HasFindings() {
 		return
 	}
 	t.Expect(len(t.Drupal.Runs(scoped))).To(BeNumerically("<=", len(accounted(t, scoped))), harness.Mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
@@ -186,7 +186,7 @@ func accounted(t *harness.T, method string) []*harness.Response {
 // AnswerRPC matches a JSON-RPC response with a result and the request's id.
 func AnswerRPC(id any) OmegaMatcher {
 	want := match.Must(exact.Parse(harness.Encode(id)))
-	return match.Meet("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *harness.Response) string {
+	return match.Conform("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *harness.Response) string {
 		_, result := a.Member("result")
 		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {
 			return a.Outcome()
@@ -196,7 +196,7 @@ func AnswerRPC(id any) OmegaMatcher {
 }
 
 func beRPCRefused() OmegaMatcher {
-	return match.Meet("a refusal", func(a *harness.Response) string {
+	return match.Conform("a refusal", func(a *harness.Response) string {
 		if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
 			return ""
 		}
@@ -206,7 +206,7 @@ func beRPCRefused() OmegaMatcher {
 
 // challenge matches a WWW-Authenticate for bearer tokens that holds the words.
 func challenge(words ...string) OmegaMatcher {
-	return match.Meet("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
+	return match.Conform("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
 		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")
 		if !strings.Contains(strings.ToLower(header), "bearer") {
 			return "WWW-Authenticate " + exact.Short(header)

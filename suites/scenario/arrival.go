@@ -18,9 +18,9 @@ const (
 	ArrivalParam = "kind"
 )
 
-// With is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
+// WithArrival is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
 // without the method that leaves.
-func With(d *harness.Drupal, schema, leaving string) *fixtures.Site {
+func WithArrival(d *harness.Drupal, schema, leaving string) *fixtures.Site {
 	site := d.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == Arrival })
 	if schema != "" {
@@ -31,8 +31,8 @@ func With(d *harness.Drupal, schema, leaving string) *fixtures.Site {
 	return site
 }
 
-// Leaving is a tool of the agent's that a check may take from the site.
-func Leaving(t *harness.T) string {
+// WithoutMethod is a tool of the agent's that a check may take from the site.
+func WithoutMethod(t *harness.T) string {
 	tools := AgentTools(t)
 	return tools[len(tools)-1].ID
 }

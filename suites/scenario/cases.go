@@ -16,8 +16,8 @@ import (
 // Shrinkings is how many requests the search for the smallest failing case may take.
 const Shrinkings = 60
 
-// Dice are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
-func Dice(t *harness.T, purpose string) *rand.Rand {
+// Random are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
+func Random(t *harness.T, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(uint64(t.Seed), h.Sum64()))
@@ -49,7 +49,7 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 		}
 	}
 	var tools []StrictTool
-	for _, tool := range Some(Dice(t, "strict"), able, t.Cases) {
+	for _, tool := range RandomSubset(Random(t, "strict"), able, t.Cases) {
 		key := harness.TakenBy{Tool: tool.Name, Made: tool.Maker}
 		taken, asked := t.Taken[key]
 		if !asked || len(tools) == 0 {
@@ -57,7 +57,7 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 			t.Taken[key] = taken
 		}
 		if taken != nil {
-			tools = append(tools, StrictTool{tool.Sample, taken.With(Dice(t, tool.Name))})
+			tools = append(tools, StrictTool{tool.Sample, taken.With(Random(t, tool.Name))})
 		}
 	}
 	if len(tools) == 0 {
@@ -75,7 +75,7 @@ func EveryCase(t *harness.T, tools []StrictTool, told func(StrictTool) []generat
 			all = append(all, ToolCase{tool, c})
 		}
 	}
-	all = Fairly(t, all, t.Cases*4/5)
+	all = SampleEvenly(t, all, t.Cases*4/5)
 	for n := range min(t.Cases-len(all), t.Cases/5) {
 		if c, ok := drawn(tools[n%len(tools)]); ok {
 			all = append(all, ToolCase{tools[n%len(tools)], c})
@@ -86,21 +86,21 @@ func EveryCase(t *harness.T, tools []StrictTool, told func(StrictTool) []generat
 
 // BrokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
 func BrokenArguments(ctx context.Context, t *harness.T) []ToolCase {
-	broken := EveryCase(t, StrictTools(ctx, t, Well...), func(tool StrictTool) []generate.Case { return tool.Broken() }, StrictTool.DrawnBroken)
+	broken := EveryCase(t, StrictTools(ctx, t, SucceedingKinds...), func(tool StrictTool) []generate.Case { return tool.Broken() }, StrictTool.DrawnBroken)
 	if len(broken) == 0 {
 		harness.NotTestable("the bridge lists no tool whose inputSchema can be broken")
 	}
 	return broken
 }
 
-// Fairly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
+// SampleEvenly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
 // ones, the seed says.
-func Fairly(t *harness.T, all []ToolCase, n int) []ToolCase {
+func SampleEvenly(t *harness.T, all []ToolCase, n int) []ToolCase {
 	if len(all) <= n {
 		return all
 	}
 	groups := map[string][]int{}
-	for _, at := range Dice(t, "pick").Perm(len(all)) {
+	for _, at := range Random(t, "pick").Perm(len(all)) {
 		keyword, _, _ := strings.Cut(all[at].What, " ")
 		groups[keyword] = append(groups[keyword], at)
 	}

@@ -17,7 +17,7 @@ func MustSeeCalls(t *harness.T) {
 
 // Allowed are the calls that the configuration allows and that have to work; without any the check is not testable.
 func Allowed(t *harness.T) []harness.Invocation {
-	calls := slices.DeleteFunc(slices.Clone(t.Invocable), func(i harness.Invocation) bool { return !i.Succeeds() })
+	calls := slices.DeleteFunc(slices.Clone(t.Invocations), func(i harness.Invocation) bool { return !i.Succeeds() })
 	if len(calls) == 0 {
 		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`")
 	}

@@ -33,7 +33,7 @@ func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.
 	list := caller.MustListAll(ctx)
 	MustBeReadable(list)
 	if len(list.Tools()) == 0 {
-		harness.Untestable("", harness.Mismatch(list.Pages[0].Subject(), "tools", "none"))
+		harness.NotTestableBecause("", harness.Mismatch(list.Pages[0].Subject(), "tools", "none"))
 	}
 	return list
 }
@@ -50,8 +50,8 @@ func MustBeReadable(list harness.Listing) {
 	}
 }
 
-// Newcomer is a caller like the agent whom the bridge has never seen; without a site to make one on, the agent.
-func Newcomer(t *harness.T) harness.Client {
+// NewCaller is a caller like the agent whom the bridge has never seen; without a site to make one on, the agent.
+func NewCaller(t *harness.T) harness.Client {
 	if t.Drupal == nil {
 		return t.As(harness.Agent)
 	}
@@ -115,7 +115,7 @@ func Serve(ctx context.Context, t *harness.T, methods []fixtures.Method) harness
 // shows the old ones, and gives a caller whom it has never seen, with the agent's permissions. Replace must have seen
 // to it that the old site comes back.
 func Present(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
-	caller := Newcomer(t)
+	caller := NewCaller(t)
 	old := t.Visible(caller.Who)
 	site := t.Drupal.Site().ClonePeople()
 	site.Methods = methods

@@ -12,8 +12,8 @@ import (
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
 const maxResent = 20
 
-// Accepted sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no answers to it.
-func Accepted(ctx context.Context, t *harness.T, ask func() *harness.Response) *harness.Response {
+// Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no answers to it.
+func Delivered(ctx context.Context, t *harness.T, ask func() *harness.Response) *harness.Response {
 	r := ask()
 	for range maxResent {
 		if _, busy := r.Busy(); !busy {
@@ -23,7 +23,7 @@ func Accepted(ctx context.Context, t *harness.T, ask func() *harness.Response) *
 		if err != nil {
 			seconds = 1
 		}
-		t.Pass(ctx, time.Duration(seconds)*time.Second)
+		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
 		r = ask()
 	}
 	return r
@@ -35,16 +35,16 @@ type SiteFailure struct {
 	Fault mockdrupal.Fault
 }
 
-// Recovered waits until the bridge serves again after a fault of the site is over.
-func Recovered(ctx context.Context, t *harness.T, call harness.Invocation) {
-	if fault := ComesBack(ctx, t, call); !fault.None() {
-		harness.Untestable("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): ", fault)
+// WaitRecovered waits until the bridge serves again after a fault of the site is over.
+func WaitRecovered(ctx context.Context, t *harness.T, call harness.Invocation) {
+	if fault := Recovers(ctx, t, call); !fault.IsZero() {
+		harness.NotTestableBecause("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): ", fault)
 	}
 }
 
-// ComesBack makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
+// Recovers makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
 // what came instead.
-func ComesBack(ctx context.Context, t *harness.T, call harness.Invocation) harness.Finding {
+func Recovers(ctx context.Context, t *harness.T, call harness.Invocation) harness.Finding {
 	r := t.Call(ctx, call)
 	for range 3 {
 		if r.Succeeded() {
@@ -54,7 +54,7 @@ func ComesBack(ctx context.Context, t *harness.T, call harness.Invocation) harne
 		if err != nil {
 			break
 		}
-		t.Pass(ctx, time.Duration(seconds)*time.Second)
+		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
 		r = t.Call(ctx, call)
 	}
 	if r.Succeeded() {

@@ -106,17 +106,17 @@ var refusals = []refusal{
 	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
 }
 
-// Asked is an answer to one of the refusals.
-type Asked struct {
+// SentRefusal is an answer to one of the refusals.
+type SentRefusal struct {
 	refusal
 	*harness.Response
 }
 
-// AskAll sends every refusal that this run can send.
-func AskAll(ctx context.Context, t *harness.T) []Asked {
+// SendRefusals sends every refusal that this run can send.
+func SendRefusals(ctx context.Context, t *harness.T) []SentRefusal {
 	t.As(harness.Agent).List(ctx).MustSucceed()
-	tools := Stand(ctx, t)
-	var all []Asked
+	tools := FillPlaceholders(ctx, t)
+	var all []SentRefusal
 	for _, r := range refusals {
 		query, known := tools.In(r.query)
 		body, also := tools.In(r.body)
@@ -131,10 +131,10 @@ func AskAll(ctx context.Context, t *harness.T) []Asked {
 		if r.fault != nil {
 			disarm = t.Drupal.Arm(*r.fault)
 		}
-		all = append(all, Asked{r, t.As(r.Caller).Send(ctx, q)})
+		all = append(all, SentRefusal{r, t.As(r.Caller).Send(ctx, q)})
 		disarm()
 		if r.fault != nil {
-			Recovered(ctx, t, MustRun(ctx, t))
+			WaitRecovered(ctx, t, MustRun(ctx, t))
 		}
 	}
 	return all
@@ -143,23 +143,23 @@ func AskAll(ctx context.Context, t *harness.T) []Asked {
 // portable are the names that can stand in a query and in JSON as they are.
 var portable = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// Stands are the tools that stand for the names in braces.
-type Stands map[string]string
+// Placeholders are the tools that stand for the names in braces.
+type Placeholders map[string]string
 
-// Stand finds them on the site; without a site there are none.
-func Stand(ctx context.Context, t *harness.T) Stands {
+// FillPlaceholders finds them on the site; without a site there are none.
+func FillPlaceholders(ctx context.Context, t *harness.T) Placeholders {
 	if t.Drupal == nil {
 		return nil
 	}
-	s := Stands{"{known}": KnownTool(ctx, t)}
+	s := Placeholders{"{known}": KnownTool(ctx, t)}
 	for i := range t.Drupal.Site().Methods {
 		m := &t.Drupal.Site().Methods[i]
 		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && t.Drupal.Site().MayRun(harness.UserOf(t.Drupal.Site(), harness.Agent), m) {
 			s["{hidden}"] = t.ToolName(m.ID)
 		}
 	}
-	discoverable := Samples(t, harness.Discoverer, Well...)
-	for _, tool := range Samples(t, harness.Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, Well...)...) {
+	discoverable := Samples(t, harness.Discoverer, SucceedingKinds...)
+	for _, tool := range Samples(t, harness.Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, SucceedingKinds...)...) {
 		if !portable.MatchString(tool.Name) {
 			continue
 		}
@@ -189,7 +189,7 @@ func hasSample(list []Sample, id string) bool {
 }
 
 // In puts the tools in; ok is false when one is needed that there is not.
-func (s Stands) In(text string) (filled string, ok bool) {
+func (s Placeholders) In(text string) (filled string, ok bool) {
 	for word, name := range s {
 		text = strings.ReplaceAll(text, word, name)
 	}

@@ -100,8 +100,8 @@ func MustFind(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Samp
 	return found
 }
 
-// Well are the kinds of behaviour that succeed whatever valid arguments they get.
-var Well = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
+// SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.
+var SucceedingKinds = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
 
 // leastArguments makes up the required arguments of a method.
 func leastArguments(m *fixtures.Method) (map[string]any, bool) {
@@ -164,23 +164,23 @@ func FailingTool(t *harness.T) *fixtures.Method {
 	return nil
 }
 
-// Harmless is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
+// HarmlessCall is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
 // that the configuration allows.
-func Harmless(ctx context.Context, t *harness.T) (call harness.Invocation, ok bool) {
+func HarmlessCall(ctx context.Context, t *harness.T) (call harness.Invocation, ok bool) {
 	switch {
 	case t.Drupal != nil:
 		return harness.Invocation{Tool: KnownTool(ctx, t), Identity: harness.Agent}, true
 	}
-	i := slices.IndexFunc(t.Invocable, harness.Invocation.Succeeds)
+	i := slices.IndexFunc(t.Invocations, harness.Invocation.Succeeds)
 	if i < 0 {
 		return harness.Invocation{}, false
 	}
-	return t.Invocable[i], true
+	return t.Invocations[i], true
 }
 
 // MustRun gives a harmless call; without one the check is not testable.
 func MustRun(ctx context.Context, t *harness.T) harness.Invocation {
-	call, ok := Harmless(ctx, t)
+	call, ok := HarmlessCall(ctx, t)
 	if !ok {
 		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`")
 	}

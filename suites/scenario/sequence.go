@@ -57,7 +57,7 @@ type Actors struct {
 func Agents(ctx context.Context, t *harness.T) Actors {
 	a := Actors{Callers: []harness.Identity{harness.Agent}, Shown: t.As(harness.Agent).MustListAll(ctx).Names(), Steps: Steps(t)}
 	if t.Drupal == nil {
-		a.Runs = t.Invocable
+		a.Runs = t.Invocations
 		if t.Knows(harness.Agent2) {
 			a.Callers = append(a.Callers, harness.Agent2)
 		}
@@ -67,7 +67,7 @@ func Agents(ctx context.Context, t *harness.T) Actors {
 		return a
 	}
 	a.Callers = append(a.Callers, harness.Agent2)
-	for _, s := range Samples(t, harness.Agent, Well...) {
+	for _, s := range Samples(t, harness.Agent, SucceedingKinds...) {
 		a.Runs = append(a.Runs, harness.Invocation{Tool: s.Name, Arguments: harness.Encode(s.Arguments)})
 	}
 	switch {
@@ -87,8 +87,8 @@ func Steps(t *harness.T) int { return min(stepsDrawn, t.Cases) }
 
 // Sequence draws the steps of a sequence.
 func (a Actors) Sequence(dice *rand.Rand) []Step {
-	focus := Some(dice, a.Shown, 3)
-	runs := Some(dice, a.Runs, 3)
+	focus := RandomSubset(dice, a.Shown, 3)
+	runs := RandomSubset(dice, a.Runs, 3)
 	for _, call := range runs { // what was run is what is looked at
 		focus = append(focus, call.Tool)
 	}
@@ -115,8 +115,8 @@ func (a Actors) Sequence(dice *rand.Rand) []Step {
 	return steps
 }
 
-// Some are n of all in their order; which ones, the dice say.
-func Some[T any](dice *rand.Rand, all []T, n int) []T {
+// RandomSubset are n of all in their order; which ones, the dice say.
+func RandomSubset[T any](dice *rand.Rand, all []T, n int) []T {
 	if n >= len(all) {
 		return slices.Clone(all)
 	}
@@ -127,9 +127,9 @@ func Some[T any](dice *rand.Rand, all []T, n int) []T {
 	return chosen
 }
 
-// Take does a step that is one request.
-func Take(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
-	return Accepted(ctx, t, func() *harness.Response { return send(ctx, t, s, a) })
+// SendStep does a step that is one request.
+func SendStep(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
+	return Delivered(ctx, t, func() *harness.Response { return send(ctx, t, s, a) })
 }
 
 func send(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
@@ -148,26 +148,26 @@ func send(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response
 	return caller.List(ctx)
 }
 
-// Mismade is what was wrong at the end of a sequence.
-type Mismade struct {
+// Counterexample is what was wrong at the end of a sequence.
+type Counterexample struct {
 	Actual any
 	Must   types.GomegaMatcher
 	Trail  string
 	Last   Step
 }
 
-// FaultOf is mismade where the matcher says no; nil where it says yes.
-func FaultOf(actual any, must types.GomegaMatcher) *Mismade {
+// Falsify is mismade where the matcher says no; nil where it says yes.
+func Falsify(actual any, must types.GomegaMatcher) *Counterexample {
 	if ok, err := must.Match(actual); ok && err == nil {
 		return nil
 	}
-	return &Mismade{Actual: actual, Must: must}
+	return &Counterexample{Actual: actual, Must: must}
 }
 
-// Walk runs a sequence; judge does one step and says what is wrong after it. Where something is, the sequence is run
+// RunSequence runs a sequence; judge does one step and says what is wrong after it. Where something is, the sequence is run
 // again with ever fewer steps, and what the shortest shows is given.
-func Walk(t *harness.T, steps []Step, fresh func() (judge func(Step) *Mismade)) *Mismade {
-	run := func(steps []Step) (*Mismade, []Step) {
+func RunSequence(t *harness.T, steps []Step, fresh func() (judge func(Step) *Counterexample)) *Counterexample {
+	run := func(steps []Step) (*Counterexample, []Step) {
 		judge := fresh()
 		for i, s := range steps {
 			if wrong := judge(s); wrong != nil {
@@ -182,7 +182,7 @@ func Walk(t *harness.T, steps []Step, fresh func() (judge func(Step) *Mismade)) 
 		return nil
 	}
 	tries := Shrinkings / 4
-	if t.Wrong() {
+	if t.HasFindings() {
 		tries = 0 // there is a simpler fault to begin with
 	}
 	for left, size := tries, len(taken)/2; size >= 1 && left > 0; size /= 2 {
@@ -203,17 +203,17 @@ func Walk(t *harness.T, steps []Step, fresh func() (judge func(Step) *Mismade)) 
 	return wrong
 }
 
-// Changer gives what a step of changing does: the arriving method takes other values each time, and the wait is over
+// SiteChanger gives what a step of changing does: the arriving method takes other values each time, and the wait is over
 // when the list shows them.
-func Changer(ctx context.Context, t *harness.T, a Actors) func() {
+func SiteChanger(ctx context.Context, t *harness.T, a Actors) func() {
 	if a.changes == 0 {
 		return func() {}
 	}
-	t.Replace(ctx, With(t.Drupal, ArrivalOld, ""))
+	t.Replace(ctx, WithArrival(t.Drupal, ArrivalOld, ""))
 	AwaitSchema(ctx, t, ArrivalOld, a.Callers...)
 	next := ArrivalNew
 	return func() {
-		t.Drupal.Mock.SetSite(With(t.Drupal, next, ""))
+		t.Drupal.Mock.SetSite(WithArrival(t.Drupal, next, ""))
 		AwaitSchema(ctx, t, next, a.Callers...)
 		if next == ArrivalNew {
 			next = ArrivalOld
@@ -223,12 +223,12 @@ func Changer(ctx context.Context, t *harness.T, a Actors) func() {
 	}
 }
 
-// GoOn does a step that is not judged itself. A change makes what was listed before worth nothing.
-func GoOn(ctx context.Context, t *harness.T, s Step, a Actors, change func(), listed map[harness.Identity]harness.Listing) {
+// ApplyStep does a step that is not judged itself. A change makes what was listed before worth nothing.
+func ApplyStep(ctx context.Context, t *harness.T, s Step, a Actors, change func(), listed map[harness.Identity]harness.Listing) {
 	if s.Does == changing {
 		change()
 		clear(listed)
 		return
 	}
-	Take(ctx, t, s, a)
+	SendStep(ctx, t, s, a)
 }

@@ -20,9 +20,9 @@ func RunsPlainly(m *fixtures.Method) bool {
 		m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0
 }
 
-// TakerOf finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
+// ToolTaking finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
 // parameters.
-func TakerOf(t *harness.T, listed harness.Listing, value string) (tool Sample, parameter string, ok bool) {
+func ToolTaking(t *harness.T, listed harness.Listing, value string) (tool Sample, parameter string, ok bool) {
 	v := match.Must(exact.Parse([]byte(value)))
 	for _, s := range Samples(t, harness.Agent, fixtures.Echo) {
 		shown, listed := listed.Find(s.Name)
@@ -54,7 +54,7 @@ func Plain(t *harness.T) []Sample {
 // MustGiveResults is the twin of all that looks into results: a plain one comes back, in whatever form.
 func MustGiveResults(ctx context.Context, t *harness.T) {
 	tool := Plain(t)[0]
-	judge := match.HoldInResult(tool.Behaviour.Value)
+	judge := match.HaveInResult(tool.Behaviour.Value)
 	r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	if ok, err := judge.Match(r); err != nil || !ok {
 		harness.NotTestable("a plain result does not come back (invoke/answers-result judges that): " + judge.FailureMessage(r))

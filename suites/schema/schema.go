@@ -58,7 +58,7 @@ func acceptsValidExample(ctx context.Context, t *harness.T) {
 func eachSchema(ctx context.Context, t *harness.T, expected string, fault func(schema any) string, members ...string) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
 		for _, member := range members {
-			t.Expect(page).To(match.HoldTool(tool, expected+" as `"+member+"`", func(tool harness.Tool) string {
+			t.Expect(page).To(match.HaveTool(tool, expected+" as `"+member+"`", func(tool harness.Tool) string {
 				schema, there := tool[member]
 				if _, isObject := schema.(map[string]any); !there || !isObject {
 					return "" // list/tool-required-members and list/tool-optional-members judge that

@@ -46,7 +46,7 @@ func OutlastList(limit time.Duration) types.GomegaMatcher {
 
 // ComeInTime matches an answer that took no longer than the limit.
 func ComeInTime(limit time.Duration) types.GomegaMatcher {
-	return match.Meet(fmt.Sprintf("an answer within %v", limit), func(a *harness.Response) string {
+	return match.Conform(fmt.Sprintf("an answer within %v", limit), func(a *harness.Response) string {
 		if a.Took <= limit {
 			return ""
 		}
@@ -106,14 +106,14 @@ func outlastsAll(ctx context.Context, t *harness.T, hangs []scenario.SiteFailure
 	for _, disarm := range disarms {
 		disarm()
 	}
-	back := scenario.ComesBack(ctx, t, call) // before it is asked again, whatever came
+	back := scenario.Recovers(ctx, t, call) // before it is asked again, whatever came
 	for _, a := range answers {
-		if a == nil || scenario.FaultOf(a, OutlastCall(limit)) != nil {
+		if a == nil || scenario.Falsify(a, OutlastCall(limit)) != nil {
 			return false
 		}
 	}
-	if list != nil && scenario.FaultOf(list, OutlastList(limit)) != nil {
+	if list != nil && scenario.Falsify(list, OutlastList(limit)) != nil {
 		return false
 	}
-	return back.None()
+	return back.IsZero()
 }

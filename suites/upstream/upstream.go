@@ -74,9 +74,9 @@ func (m *allOf) NegatedFailureMessage(actual any) string { return "not: " + m.Fa
 // CallNothing matches an answer during which, since the last Mark, no call of the methods reached the site; without any,
 // no call at all.
 func CallNothing(methods ...string) types.GomegaMatcher {
-	return match.Meet("no call to the site", func(a *harness.Response) string {
+	return match.Conform("no call to the site", func(a *harness.Response) string {
 		if calls := a.T.Upstream.Calls(methods...); len(calls) > 0 {
-			return fmt.Sprintf("%s, and a call of %s", a.Outcome(), match.FewOf(match.MethodsOf(calls)))
+			return fmt.Sprintf("%s, and a call of %s", a.Outcome(), match.Abbreviate(match.MethodsOf(calls)))
 		}
 		return ""
 	})
@@ -126,7 +126,7 @@ func validJSONRPC(ctx context.Context, t *harness.T) {
 		t.For(harness.Identity(entry.User), "", func() { mustBeValidCall(t, entry) })
 	}
 	t.Expect(calls).To(BeNumerically(">=", 2), harness.Mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
-	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), harness.Mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", match.FewOf(match.MethodsOf(t.Drupal.Calls()))))
+	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), harness.Mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
 }
 
 func eagerValidation(ctx context.Context, t *harness.T) {
@@ -172,7 +172,7 @@ func idMismatch(ctx context.Context, t *harness.T) {
 		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
 		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
 	} {
-		eachFailure(ctx, t, []scenario.SiteFailure{f}, harness.AsAgent(t.ToolName(failing.ID)), match.Meet("that error: "+right.Outcome(), func(a *harness.Response) string {
+		eachFailure(ctx, t, []scenario.SiteFailure{f}, harness.AsAgent(t.ToolName(failing.ID)), match.Conform("that error: "+right.Outcome(), func(a *harness.Response) string {
 			if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 				return a.Outcome()
 			}
@@ -193,7 +193,7 @@ func authError(ctx context.Context, t *harness.T) {
 		defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
 		refused := t.Call(ctx, call)
 		t.Expect(refused).To(match.BeRefusedWith(401))
-		t.Expect(refused).To(match.Meet("the site's challenge in WWW-Authenticate", func(a *harness.Response) string {
+		t.Expect(refused).To(match.Conform("the site's challenge in WWW-Authenticate", func(a *harness.Response) string {
 			if a.Header.Get("WWW-Authenticate") == "" {
 				return "no WWW-Authenticate"
 			}
@@ -235,7 +235,7 @@ func timeout(ctx context.Context, t *harness.T) {
 			defer disarm()
 			t.Expect(t.Call(ctx, call)).To(OutlastCall(limit))
 		})
-		scenario.Recovered(ctx, t, call)
+		scenario.WaitRecovered(ctx, t, call)
 	}
 }
 
@@ -264,7 +264,7 @@ func downAndUp(ctx context.Context, t *harness.T) {
 	}
 	reopen()
 	t.Row(harness.Agent, "", "the site is back", func() {
-		t.Expect(scenario.ComesBack(ctx, t, harness.AsAgent(known))).To(harness.BeNone())
+		t.Expect(scenario.Recovers(ctx, t, harness.AsAgent(known))).To(harness.BeNone())
 		t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
 	})
 }
@@ -310,7 +310,7 @@ func noSsrf(ctx context.Context, t *harness.T) {
 			before := len(elsewhere())
 			ask()
 			visits := elsewhere()[before:]
-			t.Expect(visits).To(BeEmpty(), harness.Mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", match.FewOf(visits), host)))
+			t.Expect(visits).To(BeEmpty(), harness.Mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", match.Abbreviate(visits), host)))
 		})
 	}
 	lures("a name on describe", func() { t.As(harness.Agent).Describe(ctx, there+"/jsonrpc") })
@@ -340,8 +340,8 @@ func noSsrf(ctx context.Context, t *harness.T) {
 			t.As(harness.Agent).Invoke(ctx, known, harness.Args{})
 		})
 	}
-	scenario.Recovered(ctx, t, harness.AsAgent(known))
-	if t.Wrong() {
+	scenario.WaitRecovered(ctx, t, harness.AsAgent(known))
+	if t.HasFindings() {
 		return
 	}
 	t.Expect(elsewhere()).To(BeEmpty(), harness.Mismatch("no input may make the bridge call another host than the site", "no connection", fmt.Sprintf("one to %s", host)))
@@ -361,7 +361,7 @@ func postOnly(ctx context.Context, t *harness.T) {
 func errorAnyStatus(ctx context.Context, t *harness.T) {
 	failing := scenario.FailingTool(t)
 	right := t.As(harness.Agent).Invoke(ctx, t.ToolName(failing.ID), harness.Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
-	same := match.Meet("that error: "+right.Outcome(), func(a *harness.Response) string {
+	same := match.Conform("that error: "+right.Outcome(), func(a *harness.Response) string {
 		if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
 			return a.Outcome()
 		}
@@ -389,7 +389,7 @@ func eachFailure(ctx context.Context, t *harness.T, failures []scenario.SiteFail
 			defer t.Upstream.Arm(f.Fault)()
 			t.Expect(t.Call(ctx, call)).To(judge)
 		})
-		scenario.Recovered(ctx, t, scenario.MustRun(ctx, t))
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
 	}
 }
 
@@ -465,7 +465,7 @@ func errorBody(e *fixtures.RPCError, id string) string {
 
 // BeUpstreamError matches the refusal that a broken answer of the site becomes: 500, 502 or 503, never the page itself.
 func BeUpstreamError() OmegaMatcher {
-	return match.Meet("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *harness.Response) string {
+	return match.Conform("500, 502 or 503 with the envelope, and nothing of the site's page", func(a *harness.Response) string {
 		switch at := strings.Index(string(a.Body), pageMark); {
 		case a.Code() == "" || !slices.Contains([]int{500, 502, 503}, a.Status):
 			return a.Outcome()
@@ -478,7 +478,7 @@ func BeUpstreamError() OmegaMatcher {
 
 // TellFailure matches the refusal of a call whose method failed with the text.
 func TellFailure(text string) OmegaMatcher {
-	return match.Matching(fmt.Sprintf("500 with %q", text), func(a *harness.Response) bool {
+	return match.MatchWhere(fmt.Sprintf("500 with %q", text), func(a *harness.Response) bool {
 		return a.Status == http.StatusInternalServerError && strings.Contains(a.Message(), text)
 	})
 }
@@ -494,7 +494,7 @@ func callsInValidJSONRPC(ctx context.Context, t *harness.T) {
 				}
 			}
 			if t.Claims("naming-id") {
-				t.Expect(match.MethodsOf(called)).To(ContainElement(call.Tool), harness.Mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id", match.FewOf(match.MethodsOf(called))))
+				t.Expect(match.MethodsOf(called)).To(ContainElement(call.Tool), harness.Mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(called))))
 			}
 		})
 	}
