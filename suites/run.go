@@ -54,11 +54,12 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
-	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}}
+	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}, blocked: map[string][]string{}}
 	globals.Reset()
 	register(r)
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
+	c.settle()
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
@@ -143,6 +144,7 @@ type collector struct {
 	run      *harness.Environment
 	progress func(reports.Result)
 	results  map[string]reports.Result
+	blocked  map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 }
 
 // result is what the ledger says of a clause, before anything is judged.
@@ -181,6 +183,9 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
 	c.results[clause.ID] = r
+	if ending, ok := endingOf(spec); ok && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge {
+		c.blocked[clause.ID] = ending.Culprits
+	}
 	if c.progress != nil {
 		c.progress(r)
 	}
@@ -205,14 +210,10 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 	case types.SpecStateFailed:
 		return broken(clause), t.Failure(spec)
 	case types.SpecStateSkipped:
-		for _, entry := range spec.ReportEntries {
-			reason, ok := entry.Value.GetRawValue().(harness.Finding)
-			switch {
-			case ok && entry.Name == string(harness.NotApplicable):
-				return reports.NotApplicable, reason
-			case ok:
-				return reports.NotTestable, reason
-			}
+		if ending, ok := endingOf(spec); ok && ending.Kind == harness.Inapplicable {
+			return reports.NotApplicable, ending.Why
+		} else if ok {
+			return reports.NotTestable, ending.Why
 		}
 		return reports.NotTestable, why("%s", spec.Failure.Message)
 	case types.SpecStateInterrupted, types.SpecStateAborted:
@@ -223,6 +224,16 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 		return reports.Error, why("the check itself broke: %s: %s", spec.Failure.Message, spec.Failure.ForwardedPanic)
 	}
 	return reports.Error, why("the check ended as %s", spec.State)
+}
+
+// endingOf is why a check ended without a verdict of its own.
+func endingOf(spec types.SpecReport) (harness.Ending, bool) {
+	for _, entry := range spec.ReportEntries {
+		if ending, ok := entry.Value.GetRawValue().(harness.Ending); ok {
+			return ending, true
+		}
+	}
+	return harness.Ending{}, false
 }
 
 // inOrder lists the results in the order of the ledger. A selected check that never ran has one too.

@@ -211,7 +211,7 @@ func perCredential(ctx context.Context, t *harness.T) {
 	one, two := t.With("the wide token", harness.Credentials{Token: wide}), t.With("the narrow token", harness.Credentials{Token: narrow})
 	special := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
 	if !slices.Contains(t.As(harness.Agent).MustListAll(ctx).Names(), special) {
-		harness.NotTestable("the agent does not see " + special + " (access/filtered-by-method judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the agent does not see " + special}, "access/filtered-by-method")
 	}
 	t.As(harness.Agent).Describe(ctx, special).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, special, harness.Args{}).MustSucceed()

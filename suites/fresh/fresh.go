@@ -211,7 +211,7 @@ func perUserTTL(ctx context.Context, t *harness.T) {
 	sees := func(who harness.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
 	describes := func(who harness.Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
 	if sees(one) || sees(other) || describes(one) {
-		harness.NotTestable("a caller sees a tool without its permission (access/filtered-by-method judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "a caller sees a tool without its permission"}, "access/filtered-by-method")
 	}
 	within := fmt.Sprintf("within %v", t.ChangeLimit())
 

@@ -63,7 +63,7 @@ func (t *T) gate(clause contract.Clause) {
 		t.cutShort()
 	}
 	if needs := t.Lacks(clause); needs != "" {
-		Skip(NotApplicable, Finding{Subject: "the bridge does not claim the capability " + needs})
+		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge does not claim the capability " + needs}})
 	}
 	if t.NotABridge != "" {
 		t.Fail(Finding{Subject: t.NotABridge})

@@ -111,16 +111,16 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 		l = c.ListAll(ctx)
 	}
 	if !l.Fault.IsZero() {
-		NotTestableBecause("the list of tools, which it builds on, failed: ", l.Fault)
+		BlockedBy(l.Fault.About("the check builds on this list"), "list/answers-json", "list/pages-cover-all-once")
 	}
 	for _, page := range l.Pages {
 		cursor, there := page.Member("nextCursor")
 		if _, text := cursor.(string); there && cursor != nil && !text {
-			NotTestable("the list of tools, which it builds on, has a cursor that is no string (list/next-cursor-type judges that)")
+			BlockedBy(Finding{Subject: "the list of tools, which it builds on, has a cursor that is no string"}, "list/next-cursor-type")
 		}
 		tools, _ := page.Member("tools")
 		if _, list := tools.([]any); !list {
-			NotTestable("the list of tools, which it builds on, has no `tools` array (list/has-tools-array judges that)")
+			BlockedBy(Finding{Subject: "the list of tools, which it builds on, has no `tools` array"}, "list/has-tools-array")
 		}
 	}
 	return l

@@ -4,21 +4,21 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// MustSucceed is for the twin of a refusal: the smallest request that has to succeed, so that a bridge that refuses
-// everything does not pass. Where the twin itself fails, nothing can be said of the refusal: the check is not testable,
-// and the clause that judges the twin fails.
+// MustSucceed is for the positive control of a refusal: the smallest request that has to succeed, so that a bridge that refuses
+// everything does not pass. Where the positive control itself fails, nothing can be said of the refusal: the check is not testable,
+// and the clause that judges the positive control fails.
 func (a *Response) MustSucceed() *Response {
 	if !a.Succeeded() {
 		a.Blame()
-		NotTestableBecause("its twin, which must succeed, failed: ", Mismatch(a.Subject(), "a success", a.Outcome()))
+		BlockedBy(Mismatch(a.Subject(), "a success", a.Outcome()).About("the positive control"))
 	}
 	return a
 }
 
-// MustMeet is MustSucceed for a twin that has to be answered in a way of its own.
+// MustMeet is MustSucceed for a positive control that has to be answered in a way of its own.
 func (a *Response) MustMeet(want types.GomegaMatcher) *Response {
 	if ok, err := want.Match(a); err != nil || !ok {
-		NotTestableBecause("its twin failed: ", want.(Finder).Finding(a, false))
+		BlockedBy(want.(Finder).Finding(a, false).About("the positive control"))
 	}
 	return a
 }

@@ -25,7 +25,7 @@ func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool) {
 		}
 		t.unseen = append(t.unseen, what)
 	}
-	NotTestable(fmt.Sprintf("the bridge does not show %s within %v of the change (fresh/ttl-expiry judges that)", what, t.ChangeLimit()))
+	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), "what was before"), "fresh/ttl-expiry")
 }
 
 // Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.

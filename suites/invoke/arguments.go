@@ -60,7 +60,7 @@ func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
 		})
 	}
 	if judged == 0 {
-		harness.NotTestable("no invalid argument is refused with 400 (invoke/invalid-arguments-400 judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "no invalid argument is refused with 400"}, "invoke/invalid-arguments-400")
 	}
 }
 

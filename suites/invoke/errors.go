@@ -22,7 +22,7 @@ import (
 func hidden404(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
 	if r := t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{}); r.Status != http.StatusNotFound {
-		harness.NotTestable("an unknown tool is not refused with 404 to begin with (invoke/unknown-404 judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "an unknown tool is not refused with 404 to begin with"}, "invoke/unknown-404")
 	}
 
 	for _, hidden := range scenario.HiddenMethods(t) {
@@ -62,7 +62,7 @@ func deniedClear(ctx context.Context, t *harness.T) {
 	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
 	t.As(harness.Agent).Invoke(ctx, denied, harness.Args{}).MustSucceed()
 	if !slices.Contains(t.As(harness.Discoverer).MustListAll(ctx).Names(), denied) {
-		harness.NotTestable("the caller does not see the tool (access/discovery-broad judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the caller does not see the tool"}, "access/discovery-broad")
 	}
 
 	r := t.As(harness.Discoverer).Invoke(ctx, denied, harness.Args{})
@@ -93,7 +93,7 @@ func errorDataKept(ctx context.Context, t *harness.T) {
 		t.For(harness.Agent, tool.Name, func() { t.Expect(r).To(KeepErrorData(tool.Fails())) })
 	}
 	if judged == 0 {
-		harness.NotTestable("no failing method is answered with 500 (invoke/execution-error-500 judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "no failing method is answered with 500"}, "invoke/execution-error-500")
 	}
 }
 
@@ -137,7 +137,7 @@ func noTraceLeak(ctx context.Context, t *harness.T) {
 		t.For(harness.Admin, tool.Name, func() { t.Expect(t.As(harness.Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
 	}
 	if judged == 0 {
-		harness.NotTestable("no method that throws a text is answered with an error (invoke/execution-error-500 judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "no method that throws a text is answered with an error"}, "invoke/execution-error-500")
 	}
 }
 

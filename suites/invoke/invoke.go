@@ -219,7 +219,7 @@ func outputMatchesSchema(ctx context.Context, t *harness.T) {
 	scenario.MustGiveResults(ctx, t)
 	broken := scenario.Failing(t)[0]
 	if r := t.As(harness.Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
-		harness.NotTestable("a method that fails is not answered with 500 execution_error either (invoke/execution-error-500 judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "a method that fails is not answered with 500 execution_error either"}, "invoke/execution-error-500")
 	}
 	judged := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Value) {
@@ -392,7 +392,7 @@ func callByMCP(ctx context.Context, c harness.Client, name string, arguments any
 // mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
 func mustTakeInvokes(ctx context.Context, t *harness.T) {
 	if fault := servesOn(ctx, t); !fault.IsZero() {
-		harness.NotTestableBecause("its twin, a well-formed invoke, failed: ", fault)
+		harness.BlockedBy(fault.About("the positive control"))
 	}
 }
 

@@ -288,11 +288,11 @@ func ShowNoneBut(own harness.Listing) OmegaMatcher {
 func steadyPage(ctx context.Context, caller harness.Client) *harness.Response {
 	page := caller.List(ctx)
 	if page.Status != http.StatusOK {
-		harness.NotTestable("there is no list of tools (list/answers-json judges that): " + page.Outcome())
+		harness.BlockedBy(harness.Finding{Subject: "there is no list of tools" + ": " + page.Outcome()}, "list/answers-json")
 	}
 	scenario.MustBeReadable(harness.Listing{Pages: []*harness.Response{page}})
 	if d := match.OtherNames(namesOn(page), namesOn(caller.List(ctx))); d != "" {
-		harness.NotTestable("the list is another one each time (list/order-stable judges that): " + d)
+		harness.BlockedBy(harness.Finding{Subject: "the list is another one each time" + ": " + d}, "list/order-stable")
 	}
 	return page
 }

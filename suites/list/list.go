@@ -148,7 +148,7 @@ func orderStable(ctx context.Context, t *harness.T) {
 func pagesCoverAllOnce(ctx context.Context, t *harness.T) {
 	list := scenario.NewCaller(t).ListAll(ctx)
 	if list.Pages[0].Status != http.StatusOK {
-		harness.NotTestableBecause("there is no list of tools (list/answers-json judges that): ", list.Fault)
+		harness.BlockedBy(list.Fault.About("there is no list of tools"), "list/answers-json")
 	}
 	scenario.MustBeReadable(list)
 	if t.Drupal == nil && len(list.Tools()) == 0 {
@@ -198,7 +198,7 @@ func pages(ctx context.Context, t *harness.T) []*harness.Response {
 	list := t.As(harness.Agent).ListAll(ctx)
 	pages := readable(list.Pages)
 	if len(pages) == 0 {
-		harness.NotTestableBecause("there is no list of tools (list/answers-json judges that): ", list.Fault)
+		harness.BlockedBy(list.Fault.About("there is no list of tools"), "list/answers-json")
 	}
 	return append(pages, readable(pagesOfOthers(ctx, t))...)
 }
@@ -256,17 +256,17 @@ func pagesWithoutTools(ctx context.Context, t *harness.T) []*harness.Response {
 func steadyList(ctx context.Context, t *harness.T) harness.Listing {
 	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	if d := match.OtherNames(list.Names(), scenario.AllTools(ctx, t, t.As(harness.Agent)).Names()); d != "" {
-		harness.NotTestable("the list is another one each time (list/order-stable judges that): " + d)
+		harness.BlockedBy(harness.Finding{Subject: "the list is another one each time" + ": " + d}, "list/order-stable")
 	}
 	cover := Cover(t, scenario.MustShow(t, harness.Agent))
 	if ok, _ := cover.Match(list); !ok {
-		harness.NotTestable("the list is not whole (list/pages-cover-all-once judges that): " + cover.FailureMessage(list))
+		harness.BlockedBy(harness.Finding{Subject: "the list is not whole" + ": " + cover.FailureMessage(list)}, "list/pages-cover-all-once")
 	}
 	if t.Drupal != nil && t.Claims("exposure-attribute") {
 		visible := t.Visible(harness.Agent)
 		for _, name := range list.Names() {
 			if !slices.Contains(visible, name) && !scenario.Collides(t, name) {
-				harness.NotTestable(fmt.Sprintf("the list shows %q, which the agent must not see or by another name (the areas access and mapping judge that)", name))
+				harness.BlockedBy(harness.Finding{Subject: fmt.Sprintf("the list shows %q, which the agent must not see, or not by this name", name)}, "access/*", "mapping/*", "list/only-marked-methods")
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func emptySite(ctx context.Context, t *harness.T) {
 		t.Drupal.Mock.SetSite(site)
 		shown := t.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
 		if len(left) > 0 && !shown {
-			harness.NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
+			harness.BlockedBy(harness.Finding{Subject: "the bridge still shows a tool that is gone"}, "fresh/ttl-expiry")
 		}
 	}
 	t.Row(caller.Who, "", "after the last tool went", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
@@ -111,7 +111,7 @@ func changeBetweenPages(ctx context.Context, t *harness.T) {
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return t.ToolName(m.ID) == removed })
 	t.Drupal.Mock.SetSite(site)
 	if !t.Await(ctx, func() bool { return !scenario.ShowsAny(observer.List(ctx), []string{removed}) }) {
-		harness.NotTestable("the bridge still shows a tool that is gone (fresh/ttl-expiry judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge still shows a tool that is gone"}, "fresh/ttl-expiry")
 	}
 
 	rest := follow(ctx, caller, first)

@@ -376,7 +376,7 @@ func eachMethod(ctx context.Context, t *harness.T, expected string, fault func(m
 		}))
 	})
 	if judged == 0 {
-		harness.NotTestable("no listed tool bears the name of a method of the site (mapping/name-is-id and mapping/name-underscored judge that)")
+		harness.BlockedBy(harness.Finding{Subject: "no listed tool bears the name of a method of the site"}, "mapping/name-is-id", "mapping/name-underscored")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func MustMCP(ctx context.Context, c harness.Client, revision harness.Revision) *harness.Session {
 	s := c.MCP(ctx, revision)
 	if s.Opened.RPCResult() == nil {
-		harness.NotTestable("no MCP session opens (mcp/initialize and mcp/stateless-2026 judge that): " + s.Opened.Outcome())
+		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens" + ": " + s.Opened.Outcome()}, "mcp/initialize", "mcp/stateless-2026")
 	}
 	return s
 }
@@ -61,7 +61,7 @@ func MustListTools(ctx context.Context, s *harness.Session) harness.MCPListing {
 		l = s.ListAllTools(ctx) // it changed while it was read
 	}
 	if !l.Fault.IsZero() {
-		harness.NotTestableBecause("tools/list, which it builds on, failed (mcp/tools-list judges that): ", l.Fault)
+		harness.BlockedBy(l.Fault.About("tools/list, which it builds on, failed"), "mcp/tools-list")
 	}
 	return l
 }

@@ -358,7 +358,7 @@ func revisions(ctx context.Context, t *harness.T) []harness.Revision {
 		offered = append(offered, harness.MCP2026July)
 	}
 	if len(offered) == 0 {
-		harness.NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge opens a session in no revision"}, "mcp/initialize")
 	}
 	return offered
 }

@@ -18,7 +18,7 @@ import (
 
 func parity(ctx context.Context, t *harness.T) {
 	if !t.Claims("tools") {
-		harness.Skip(harness.NotApplicable, harness.Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"})
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"}})
 	}
 	for _, revision := range revisions(ctx, t) {
 		for _, who := range t.Callers(harness.Agent, harness.Discoverer) {

@@ -54,7 +54,7 @@ func origin(ctx context.Context, t *harness.T) {
 func session(ctx context.Context, t *harness.T) {
 	revisions := sessionRevisions(ctx, t)
 	if len(revisions) == 0 {
-		harness.NotTestable("the bridge opens a session in no revision (mcp/initialize judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge opens a session in no revision"}, "mcp/initialize")
 	}
 	for _, revision := range revisions {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)

@@ -33,7 +33,7 @@ func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.
 	list := caller.MustListAll(ctx)
 	MustBeReadable(list)
 	if len(list.Tools()) == 0 {
-		harness.NotTestableBecause("", harness.Mismatch(list.Pages[0].Subject(), "tools", "none"))
+		harness.BlockedBy(harness.Mismatch(list.Pages[0].Subject(), "tools", "none"))
 	}
 	return list
 }
@@ -42,11 +42,11 @@ func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.
 func MustBeReadable(list harness.Listing) {
 	for _, page := range list.Pages {
 		if tools, _ := page.Member("tools"); page.Status == http.StatusOK && match.TypeOf(tools) != "an array" {
-			harness.NotTestable("the list cannot be read: its `tools` is " + match.TypeOf(tools) + " (list/has-tools-array judges that)")
+			harness.BlockedBy(harness.Finding{Subject: "the list cannot be read: its `tools` is " + match.TypeOf(tools)}, "list/has-tools-array")
 		}
 	}
 	if cursor, _ := list.Last().Member("nextCursor"); cursor != nil && cursor != false && match.TypeOf(cursor) != "a string" {
-		harness.NotTestable("the list cannot be followed: its `nextCursor` is " + match.TypeOf(cursor) + " (list/next-cursor-type judges that)")
+		harness.BlockedBy(harness.Finding{Subject: "the list cannot be followed: its `nextCursor` is " + match.TypeOf(cursor)}, "list/next-cursor-type")
 	}
 }
 

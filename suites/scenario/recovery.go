@@ -38,7 +38,7 @@ type SiteFailure struct {
 // WaitRecovered waits until the bridge serves again after a fault of the site is over.
 func WaitRecovered(ctx context.Context, t *harness.T, call harness.Invocation) {
 	if fault := Recovers(ctx, t, call); !fault.IsZero() {
-		harness.NotTestableBecause("the bridge does not serve again after a fault of the site (upstream/down-and-up judges that): ", fault)
+		harness.BlockedBy(fault.About("the bridge does not serve again after a fault of the site"), "upstream/down-and-up")
 	}
 }
 

@@ -57,7 +57,7 @@ func MustGiveResults(ctx context.Context, t *harness.T) {
 	judge := match.HaveInResult(tool.Behaviour.Value)
 	r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	if ok, err := judge.Match(r); err != nil || !ok {
-		harness.NotTestable("a plain result does not come back (invoke/answers-result judges that): " + judge.FailureMessage(r))
+		harness.BlockedBy(harness.Finding{Subject: "a plain result does not come back" + ": " + judge.FailureMessage(r)}, "invoke/answers-result")
 	}
 }
 

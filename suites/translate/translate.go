@@ -164,7 +164,7 @@ func oneBadTool(ctx context.Context, t *harness.T) {
 	}
 	for _, tool := range t.As(harness.Agent).MustListAll(ctx).Tools() {
 		if fault := scenario.ToolFault(tool); fault != "" {
-			harness.NotTestable(tool.Name() + " has a fault of form already: " + fault + " (list, mapping and schema judge that)")
+			harness.BlockedBy(harness.Mismatch(tool.Name(), "a tool that clients can read", fault), "list/*", "mapping/*", "schema/*")
 		}
 	}
 	well := site.Clone()
