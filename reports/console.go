@@ -146,7 +146,7 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	if r.Text != "" {
 		c.field(b, "", c.wrap(line(r.Text, valueBytes)))
 	}
-	c.field(b, "", c.wrap(visible(clip(subject(r), valueBytes))))
+	c.field(b, "", c.wrap(visible(clip(r.Subject(), valueBytes))))
 	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
 	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
 	c.field(b, "to do", c.wrapped(visible(clip(r.Remedy, valueBytes)), fieldIndent))
@@ -157,15 +157,6 @@ func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}
 	b.WriteString("\n")
-}
-
-// subject is r's message without what expected and got say below it.
-func subject(r Result) string {
-	before, after, found := strings.Cut(r.Message, ": expected "+r.Expected+", got ")
-	if found && r.Expected != "" && r.Actual != "" && strings.HasPrefix(after, r.Actual) {
-		return before + strings.TrimPrefix(after, r.Actual)
-	}
-	return r.Message
 }
 
 // field writes a named value, indented; a value of many lines is cut.

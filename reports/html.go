@@ -227,7 +227,7 @@ func filtersOf(r *Report) filterOptions {
 func viewsOf(r *Report) []resultView {
 	var views []resultView
 	for _, result := range r.Results {
-		v := resultView{Result: result, Word: words[result.Verdict], Subject: subject(result)}
+		v := resultView{Result: result, Word: words[result.Verdict], Subject: result.Subject()}
 		if result.Verdict != Pass && result.Verdict != NotApplicable {
 			v.Steps = steps(result.Remedy)
 		}

@@ -184,6 +184,11 @@ func (r *Report) check() error {
 		case !slices.Contains(levels, result.Level):
 			return fmt.Errorf("results[%d] (%s) has the level %q: allowed are %s", i, result.ID, result.Level, list(levels))
 		}
+		for j, f := range result.Findings {
+			if f.Request != nil && (*f.Request < 0 || *f.Request >= len(result.Evidence)) {
+				return fmt.Errorf("results[%d].findings[%d] (%s) blames the exchange %d: the evidence has %d", i, j, result.ID, *f.Request, len(result.Evidence))
+			}
+		}
 		seen[result.ID] = i
 	}
 	if r.Since == nil {

@@ -80,9 +80,9 @@ func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
 	return reports.Result{ID: "a/b", Area: "a", Level: reports.MUST, Verdict: v, Message: "wrong", Findings: findings}
 }
 
-// judged is r of a check that told tools and callers apart.
-func judged(r reports.Result) reports.Result {
-	r.Judged = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
+// tested is r of a check that told tools and callers apart.
+func tested(r reports.Result) reports.Result {
+	r.Tested = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
 	return r
 }
 
@@ -131,11 +131,11 @@ func TestApply(t *testing.T) {
 		{"another caller", result(reports.Fail, get), []Entry{{Identity: "outsider"}}, reports.Fail, "wrong", "for the caller outsider does not fail in this way", 1},
 		{"one tool of two", result(reports.Fail, get, search), []Entry{{Tool: "get"}}, reports.Fail, "search is wrong (not in the baseline; other faults that are: 1)", "", 1},
 		{"both tools", result(reports.Fail, get, search), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "", 0},
-		{"one tool repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed,
+		{"one tool repaired", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed,
 			"b.yaml:7 says that this fails for the tool search (r), and it passes: take the entry out; what stays as the baseline says: 1", "", 1},
-		{"one tool repaired, another broken", judged(result(reports.Fail, get)), []Entry{{Tool: "search"}}, reports.Fail, "wrong", "a/b for the tool search does not fail any more", 1},
-		{"one caller repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Identity: "admin"}}, reports.Fixed, "for the caller admin (r), and it passes", "", 1},
-		{"a tool that is not there", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "gone"}}, reports.Known, "wrong", "a/b for the tool gone was not judged", 1},
+		{"one tool repaired, another broken", tested(result(reports.Fail, get)), []Entry{{Tool: "search"}}, reports.Fail, "wrong", "a/b for the tool search does not fail any more", 1},
+		{"one caller repaired", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Identity: "admin"}}, reports.Fixed, "for the caller admin (r), and it passes", "", 1},
+		{"a tool that is not there", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "gone"}}, reports.Known, "wrong", "a/b for the tool gone was not judged", 1},
 		{"several entries for what passes", result(reports.Pass), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed, "b.yaml:7 and b.yaml:7 say that this fails for the tool get, the tool search (r)", "", 1},
 		{"two tools of three", result(reports.Fail, get, search, reports.Finding{Tool: "third", Message: "third is wrong"}), []Entry{{Tool: "get"}}, reports.Fail,
 			`search is wrong (not in the baseline, like 1 more: "third"; other faults that are: 1)`, "", 1},
@@ -213,13 +213,25 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestAFaultThatIsNotKnownIsToldWithItsOwnRequest(t *testing.T) {
-	known := reports.Finding{Tool: "get", Message: "get: expected 404, got 200", Expected: "404", Actual: "200", Curl: "curl get"}
-	fresh := reports.Finding{Tool: "search", Message: "search: expected 404, got 500", Expected: "404", Actual: "500", Curl: "curl search"}
-	r := &reports.Report{Results: []reports.Result{{ID: "a/b", Level: reports.MUST, Verdict: reports.Fail, Message: known.Message,
-		Expected: known.Expected, Actual: known.Actual, Curl: known.Curl, Findings: []reports.Finding{known, fresh}}}}
+func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
+	known := reports.Finding{Tool: "get", Subject: "get", Expected: "404", Actual: "200", Request: new(0)}
+	fresh := reports.Finding{Tool: "search", Subject: "search", Expected: "404", Actual: "500", Request: new(1)}
+	exchange := func(url string) reports.Exchange {
+		return reports.Exchange{Request: reports.Message{Method: "GET", URL: url}}
+	}
+	result := reports.Result{ID: "a/b", Level: reports.MUST, Verdict: reports.Fail, Findings: []reports.Finding{known, fresh},
+		Evidence: []reports.Exchange{exchange("http://b/get"), exchange("http://b/search")}}
+	result.Conclude()
+	r := &reports.Report{Results: []reports.Result{result}}
 	(&File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "r"}}}).Apply(r, time.Now())
-	if got := r.Results[0]; got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl search" {
+	got := r.Results[0]
+	if got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl -i http://b/search" {
 		t.Errorf("%s: %s, got %s by %s", got.Verdict, got.Message, got.Actual, got.Curl)
+	}
+	if want := "search (not in the baseline; other faults that are: 1)"; got.Subject() != want {
+		t.Errorf("the subject is %q, want %q", got.Subject(), want)
+	}
+	if want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"; got.Message != want {
+		t.Errorf("the message is %q, want %q", got.Message, want)
 	}
 }
