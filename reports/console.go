@@ -78,7 +78,7 @@ func (c *Console) Summary(r *Report, dir string) error {
 			counts = append(counts, c.paint(colours[v], fmt.Sprintf("%d %s", n, words[v])))
 		}
 	}
-	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, visible(targetName(r.Target)), r.Seed)
+	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, visible(r.Target.Title()), r.Seed)
 	if dir != "" {
 		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
 	}

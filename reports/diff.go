@@ -132,7 +132,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		name string
 		side Side
 	}{{"old", c.Old}, {"new", c.New}} {
-		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, line(targetName(s.side.Target), 200), s.side.Started, line(s.side.Ledger, 100), s.side.Headline)
+		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, line(s.side.Target.Title(), 200), s.side.Started, line(s.side.Ledger, 100), s.side.Headline)
 	}
 	for _, g := range c.Groups() {
 		fmt.Fprintf(&b, "\n%s (%d)\n", g.Title, len(g.Changes))

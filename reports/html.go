@@ -117,7 +117,7 @@ var reportPage = template.Must(template.New("report.gohtml").Funcs(template.Func
 	"word":    func(v Verdict) string { return words[v] },
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
 	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
-	"name":    targetName,
+	"name":    Target.Title,
 	"tone": func(s State) Verdict {
 		return map[State]Verdict{Conformant: Pass, Partial: Warn, NotConformant: Fail}[s]
 	},
@@ -128,7 +128,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 	r = bounded(r, pageLimits)
 	r.Summarize()
 	p := reportView{
-		document: newDocument("bridgecheck: " + targetName(r.Target)),
+		document: newDocument("bridgecheck: " + r.Target.Title()),
 		Report:   r, State: r.State(),
 		Reasons: strings.TrimPrefix(r.Headline(), string(r.State())+": "),
 		Counts:  countsOf(r.Results), Table: areaTable(r), Filters: filtersOf(r),

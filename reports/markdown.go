@@ -31,7 +31,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	var b strings.Builder
 	state := map[State]string{Conformant: icons[Pass], Partial: icons[Warn], NotConformant: icons[Fail]}[r.State()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
-	about := []string{md(line(targetName(r.Target), 200))}
+	about := []string{md(line(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
 		if maker != "" {
 			about = append(about, md(line(maker, 200)))
@@ -194,12 +194,4 @@ func fenced(s string) string {
 		fence += "`"
 	}
 	return fence + "\n" + s + "\n" + fence + "\n"
-}
-
-// targetName is how a report calls its bridge: name and version where given, else its address.
-func targetName(t Target) string {
-	if t.Name == "" {
-		return t.URL
-	}
-	return strings.TrimSpace(t.Name + " " + t.Version)
 }

@@ -5,6 +5,7 @@ package reports
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -100,6 +101,14 @@ type Target struct {
 	Version      string `json:"version,omitempty"`
 	Organisation string `json:"organisation,omitempty"`
 	Contact      string `json:"contact,omitempty"`
+}
+
+// Title is what a report calls its bridge: name and version where given, else its address.
+func (t Target) Title() string {
+	if t.Name == "" {
+		return t.URL
+	}
+	return strings.TrimSpace(t.Name + " " + t.Version)
 }
 
 // Summary counts the verdicts.

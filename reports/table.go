@@ -55,7 +55,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	b.WriteString("| bridge | outcome | passed | failed | warned | ledger |\n| --- | --- | ---: | ---: | ---: | --- |\n")
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		names[i] = md(line(targetName(c.Target), 200))
+		names[i] = md(line(c.Target.Title(), 200))
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s |\n", names[i], md(c.Headline), c.Summary.Pass, c.Summary.Fail, c.Summary.Warn, md(line(c.Ledger, 100)))
 	}
 	fmt.Fprintf(&b, "\n| clause | level | %s |\n| --- | --- |%s\n", strings.Join(names, " | "), strings.Repeat(" --- |", len(names)))

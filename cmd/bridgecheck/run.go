@@ -175,7 +175,10 @@ func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
-	whole := suites.Combine(passes...)
+	whole, err := reports.Merge(passes...)
+	if err != nil {
+		return nil, err
+	}
 	if whole.CutShort != "" && !p.filtered { // what a pass that never began would have judged is not left out by a filter
 		whole.Filtered = false
 		whole.Summarize()
