@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // limits bound what a report holds, so that no bridge can make one too large to open.
@@ -218,7 +220,7 @@ func spend(evidence []Exchange, budget int) int {
 	return budget
 }
 
-func text(s string, max int) string { return clip(strings.ToValidUTF8(s, "\uFFFD"), max) }
+func text(s string, max int) string { return terminal.Clip(strings.ToValidUTF8(s, "\uFFFD"), max) }
 
 func notNil[T any](s []T) []T {
 	if s == nil {

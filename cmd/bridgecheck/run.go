@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -213,10 +214,10 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 	case f.writeBaseline == "":
 		return nil
 	case report.NoBridge != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", report.NoBridge)
+		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", terminal.Escape(report.NoBridge))
 		return nil
 	case report.CutShort != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", report.CutShort)
+		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", terminal.Escape(report.CutShort))
 		return nil
 	}
 	var text bytes.Buffer
