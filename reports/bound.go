@@ -27,6 +27,9 @@ var (
 	pageLimits   = limits{text: 16 << 10, findings: 128, finding: 1 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}
 )
 
+// Excerpt is a copy of r for a page: it has at most 16 KiB of a value or a body.
+func (r *Report) Excerpt() *Report { return bounded(r, pageLimits) }
+
 // bounded is r within l: valid UTF-8, valid JSON, no nil where report.json has an array. r is left as it is.
 func bounded(r *Report, l limits) *Report {
 	c := *r

@@ -69,7 +69,7 @@ func (c *Comparison) add(old *Report, was, is Result) {
 	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: terminal.VisibleLine(is.Message, 500)}
 	failed, fails := was.Verdict == Fail || was.Verdict == Known, is.Verdict == Fail
 	switch {
-	case was.Verdict == "" && incomplete(old):
+	case was.Verdict == "" && !old.Whole():
 		c.Unjudged = append(c.Unjudged, change)
 	case was.Verdict == "", was.Level != is.Level, was.Text != is.Text && was.Text != "":
 		c.Ledger = append(c.Ledger, change)
@@ -86,15 +86,15 @@ func (c *Comparison) add(old *Report, was, is Result) {
 
 func (c *Comparison) drop(new *Report, was Result) {
 	change := Change{ID: was.ID, Level: was.Level, Old: was.Verdict}
-	if incomplete(new) {
+	if !new.Whole() {
 		c.Unjudged = append(c.Unjudged, change)
 		return
 	}
 	c.Ledger = append(c.Ledger, change)
 }
 
-// incomplete holds for a run that need not have every clause of its ledger.
-func incomplete(r *Report) bool { return r.Filtered || r.CutShort != "" }
+// Whole holds for a run that has every clause: no filter left one out, and it did not end early.
+func (r *Report) Whole() bool { return !r.Filtered && r.CutShort == "" }
 
 func side(r *Report) Side {
 	return Side{Target: r.Target, Ledger: r.Ledger.Revision, Started: r.Started.UTC().Format("2006-01-02 15:04 MST"), Headline: r.Headline()}

@@ -1,4 +1,4 @@
-package reports
+package reports_test
 
 import (
 	"fmt"
@@ -9,32 +9,35 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 	"pgregory.net/rapid"
 )
 
 func TestConclude(t *testing.T) {
-	unknown := Finding{Subject: "GET /x as agent", Expected: "404", Actual: "200", Tool: "a.b", Identity: "agent", Request: new(1)}
-	evidence := []Exchange{{}, {Request: Message{Method: "GET", URL: "http://b/x"}}}
-	with := func(f Finding, edit func(*Finding)) Finding { edit(&f); return f }
+	unknown := reports.Finding{Subject: "GET /x as agent", Expected: "404", Actual: "200", Tool: "a.b", Identity: "agent", Request: new(1)}
+	evidence := []reports.Exchange{{}, {Request: reports.Message{Method: "GET", URL: "http://b/x"}}}
+	with := func(f reports.Finding, edit func(*reports.Finding)) reports.Finding { edit(&f); return f }
 	for _, c := range []struct {
 		name                   string
-		findings               []Finding
+		findings               []reports.Finding
 		message, subject, curl string
 	}{
 		{"nothing is wrong", nil, "as it was", "as it was", ""},
-		{"one", []Finding{unknown}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
-		{"a row", []Finding{with(unknown, func(f *Finding) { f.Row = "a blank" })}, "GET /x as agent (a blank): expected 404, got 200", "GET /x as agent (a blank)", "curl -i http://b/x"},
-		{"a row that the subject names", []Finding{with(unknown, func(f *Finding) { f.Row = "/x" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
-		{"several tools", []Finding{unknown, with(unknown, func(f *Finding) { f.Tool = "c.d" })}, `GET /x as agent: expected 404, got 200 (and 1 more: "c.d")`, `GET /x as agent (and 1 more: "c.d")`, "curl -i http://b/x"},
-		{"two that are the same", []Finding{unknown, unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
-		{"the first is known", []Finding{with(unknown, func(f *Finding) { f.KnownReason, f.Actual = "issue 1", "500" }), unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
-		{"all are known", []Finding{with(unknown, func(f *Finding) { f.KnownReason = "issue 1" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
-		{"a message alone", []Finding{{Message: "100 are wrong"}}, "100 are wrong", "100 are wrong", ""},
-		{"no such exchange", []Finding{with(unknown, func(f *Finding) { f.Request = new(7) })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", ""},
-		{"text that looks like a message", []Finding{{Subject: "x: expected y, got z", Expected: "a, got b", Actual: "c: expected d"}}, "x: expected y, got z: expected a, got b, got c: expected d", "x: expected y, got z", ""},
+		{"one", []reports.Finding{unknown}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a row", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Row = "a blank" })}, "GET /x as agent (a blank): expected 404, got 200", "GET /x as agent (a blank)", "curl -i http://b/x"},
+		{"a row that the subject names", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Row = "/x" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"several tools", []reports.Finding{unknown, with(unknown, func(f *reports.Finding) { f.Tool = "c.d" })}, `GET /x as agent: expected 404, got 200 (and 1 more: "c.d")`, `GET /x as agent (and 1 more: "c.d")`, "curl -i http://b/x"},
+		{"two that are the same", []reports.Finding{unknown, unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"the first is known", []reports.Finding{with(unknown, func(f *reports.Finding) { f.KnownReason, f.Actual = "issue 1", "500" }), unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"all are known", []reports.Finding{with(unknown, func(f *reports.Finding) { f.KnownReason = "issue 1" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a message alone", []reports.Finding{{Message: "100 are wrong"}}, "100 are wrong", "100 are wrong", ""},
+		{"no such exchange", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Request = new(7) })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", ""},
+		{"text that looks like a message", []reports.Finding{{Subject: "x: expected y, got z", Expected: "a, got b", Actual: "c: expected d"}}, "x: expected y, got z: expected a, got b, got c: expected d", "x: expected y, got z", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Result{Message: "as it was", Verdict: Fail, Findings: c.findings, Evidence: evidence}
+			r := reports.Result{Message: "as it was", Verdict: reports.Fail, Findings: c.findings, Evidence: evidence}
 			r.Conclude()
 			for range 2 { // concluding again changes nothing
 				if r.Message != c.message || r.Subject() != c.subject || r.Curl != c.curl {
@@ -50,15 +53,15 @@ func TestConclude(t *testing.T) {
 }
 
 func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
-	r := kept()
+	r := sample.Kept()
 	result := &r.Results[0]
-	result.Verdict = Fail
+	result.Verdict = reports.Fail
 	for i := range 300 {
-		result.Evidence = append(result.Evidence, Exchange{Request: Message{Method: "GET", URL: fmt.Sprintf("http://b/%d", i)}})
+		result.Evidence = append(result.Evidence, reports.Exchange{Request: reports.Message{Method: "GET", URL: fmt.Sprintf("http://b/%d", i)}})
 	}
-	result.Findings = []Finding{{Message: "a", Request: new(150)}, {Message: "b", Request: new(299)}, {Message: "c"}, {Message: "d", Request: new(1000)}}
+	result.Findings = []reports.Finding{{Message: "a", Request: new(150)}, {Message: "b", Request: new(299)}, {Message: "c"}, {Message: "d", Request: new(1000)}}
 	result.Conclude()
-	read, err := canonical(r)
+	read, err := r.Canonical()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +70,12 @@ func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 		t.Errorf("%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
 	}
 	for i, want := range []string{"http://b/150", "http://b/299", "", ""} {
-		e, ok := got.exchange(got.Findings[i])
-		if ok != (want != "") || e.Request.URL != want {
-			t.Errorf("finding %d blames %q, want %q", i, e.Request.URL, want)
+		blamed := ""
+		if at := got.Findings[i].Request; at != nil {
+			blamed = got.Evidence[*at].Request.URL
+		}
+		if blamed != want {
+			t.Errorf("finding %d blames %q, want %q", i, blamed, want)
 		}
 	}
 	if *result.Findings[0].Request != 150 {
@@ -79,18 +85,18 @@ func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
 
 // A report that an earlier bridgecheck wrote, before findings held more than a message.
 func TestEarlierReportsAreRead(t *testing.T) {
-	r, err := ReadFile("testdata/report-before-findings.json")
+	r, err := reports.ReadFile("testdata/report-before-findings.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := r.With(Fail)[0]
+	failed := r.With(reports.Fail)[0]
 	if len(failed.Findings) != 2 || failed.Findings[1].Tool != "content.list" || failed.Findings[0].Request != nil {
 		t.Errorf("the findings are %+v", failed.Findings)
 	}
 	if failed.Subject() != failed.Message || failed.Expected != "`{}`" || !strings.HasPrefix(failed.Curl, "curl -i ") {
 		t.Errorf("the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
 	}
-	if err := WriteAll(r, t.TempDir()); err != nil {
+	if err := format.WriteAll(r, t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }
@@ -99,10 +105,10 @@ func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		letters := rapid.StringOf(rapid.RuneFrom([]rune("aZ09 '\"\\$`{}[]:;&|<>()*?!#~%\tä日🔑")))
 		user, header, body := "u"+letters.Draw(t, "user"), letters.Draw(t, "header"), "b"+letters.Draw(t, "body")
-		e := Exchange{
+		e := reports.Exchange{
 			Identity: "agent 2",
-			Request:  Message{Method: "POST", URL: "http://h/?" + letters.Draw(t, "query"), Header: map[string]string{"Authorization": "Basic [redacted]", "X-Key": "[redacted]", "X-Plain": header}, Body: body},
-			Credentials: []Credential{
+			Request:  reports.Message{Method: "POST", URL: "http://h/?" + letters.Draw(t, "query"), Header: map[string]string{"Authorization": "Basic [redacted]", "X-Key": "[redacted]", "X-Plain": header}, Body: body},
+			Credentials: []reports.Credential{
 				{Header: "Authorization", Scheme: "Basic", User: user}, {Header: "x-key"},
 			},
 		}
@@ -140,19 +146,19 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 	defer server.Close()
 	for _, c := range []struct {
 		name    string
-		request Message
+		request reports.Message
 		want    string
 	}{
-		{"a GET", Message{Method: "GET"}, `GET / false "" ""`},
-		{"a HEAD", Message{Method: "HEAD"}, `HEAD / false "" ""`},
-		{"a GET with a body", Message{Method: "GET", Header: map[string]string{"Content-Type": "application/json"}, Body: "{}"}, `GET / true "application/json" "{}"`},
-		{"a body without a type", Message{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
-		{"a body that looks like a file", Message{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
-		{"brackets", Message{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
+		{"a GET", reports.Message{Method: "GET"}, `GET / false "" ""`},
+		{"a HEAD", reports.Message{Method: "HEAD"}, `HEAD / false "" ""`},
+		{"a GET with a body", reports.Message{Method: "GET", Header: map[string]string{"Content-Type": "application/json"}, Body: "{}"}, `GET / true "application/json" "{}"`},
+		{"a body without a type", reports.Message{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
+		{"a body that looks like a file", reports.Message{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
+		{"brackets", reports.Message{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.request.URL = server.URL + "/" + c.request.URL
-			line := Exchange{Request: c.request}.Curl()
+			line := reports.Exchange{Request: c.request}.Curl()
 			if out, err := exec.Command("sh", "-c", "exec "+curl+" -s"+strings.TrimPrefix(line, "curl")).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", line, err, out)
 			}
@@ -164,8 +170,8 @@ func TestCurlSendsTheSameAgain(t *testing.T) {
 }
 
 func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
-	e := Exchange{Identity: "agent", Request: Message{Method: "GET", URL: "http://b/x", Header: map[string]string{"Authorization": "Bearer [redacted]", "Accept": "a/b"}},
-		Credentials: []Credential{{Header: "Authorization", Scheme: "Bearer"}}}
+	e := reports.Exchange{Identity: "agent", Request: reports.Message{Method: "GET", URL: "http://b/x", Header: map[string]string{"Authorization": "Bearer [redacted]", "Accept": "a/b"}},
+		Credentials: []reports.Credential{{Header: "Authorization", Scheme: "Bearer"}}}
 	if _, err := e.NewRequest(t.Context(), func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AGENT_TOKEN is not set") {
 		t.Errorf("without the token it says %v", err)
 	}
@@ -173,8 +179,8 @@ func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
 	if err != nil || req.Header.Get("Authorization") != "Bearer t-1" || req.Header.Get("Accept") != "a/b" {
 		t.Errorf("the request is %+v: %v", req, err)
 	}
-	for name, cut := range map[string]Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no text": {Method: "POST", URL: "http://b", Encoding: "base64"}, "no request": {}} {
-		e := Exchange{Request: cut}
+	for name, cut := range map[string]reports.Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no text": {Method: "POST", URL: "http://b", Encoding: "base64"}, "no request": {}} {
+		e := reports.Exchange{Request: cut}
 		if _, err := e.NewRequest(t.Context(), os.Getenv); err == nil || e.Curl() != "" {
 			t.Errorf("%s: the curl line is %q, and the error %v", name, e.Curl(), err)
 		}

@@ -45,6 +45,19 @@ func WriteJSON(w io.Writer, r *Report) error {
 	return err
 }
 
+// Canonical is r as one reads it back from its report.json.
+func (r *Report) Canonical() (*Report, error) {
+	var b bytes.Buffer
+	if err := WriteJSON(&b, r); err != nil {
+		return nil, err
+	}
+	written, err := parse(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("this run gives no valid report: %w", err)
+	}
+	return written, nil
+}
+
 // maxReport bounds what ReadFile reads, in bytes; reportLimits keep what we write far below it.
 const maxReport = 256 << 20
 

@@ -48,10 +48,11 @@ func (s Summary) Count(v Verdict) int {
 
 // Summarize counts the verdicts of r's results into r.Summary and decides whether the bridge is conformant.
 func (r *Report) Summarize() {
-	r.Summary = r.summarized()
+	r.Summary = r.Counted()
 }
 
-func (r *Report) summarized() Summary {
+// Counted counts the verdicts of r's results as they are now, whatever r.Summary says.
+func (r *Report) Counted() Summary {
 	s := r.count()
 	s.Conformant = r.State() == Conformant
 	return s
@@ -199,7 +200,7 @@ func (r *Report) First() (Result, bool) {
 		verdicts = append(verdicts, Warn)
 	}
 	for _, v := range verdicts {
-		for _, level := range r.levels() {
+		for _, level := range r.Levels() {
 			for _, result := range r.With(v) {
 				if result.Level == level {
 					return result, true
@@ -219,6 +220,13 @@ func (r *Report) Areas() []string {
 		}
 	}
 	return areas
+}
+
+// Levels gives the levels of the results, each once, the binding one first.
+func (r *Report) Levels() []Level {
+	return slices.DeleteFunc([]Level{MUST, SHOULD, MAY}, func(l Level) bool {
+		return !slices.ContainsFunc(r.Results, func(result Result) bool { return result.Level == l })
+	})
 }
 
 func plural(n int, noun string) string { return agree(n, noun, noun+"s") }

@@ -18,6 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -151,7 +152,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 
 // judge runs every pass of the plan and makes one report of them.
 func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
-	console := reports.NewConsole(os.Stderr, os.Getenv)
+	console := format.NewConsole(os.Stderr, os.Getenv)
 	done, total := 0, 0
 	for _, l := range p.legs {
 		total += len(l.checks)
@@ -207,7 +208,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 
 // keep writes the report, and the baseline that was asked for.
 func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.WriteAll(report, dir); err != nil {
+	if err := format.WriteAll(report, dir); err != nil {
 		return err
 	}
 	switch {
@@ -233,7 +234,7 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 // show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations,
 // and the job gets its summary.
 func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -253,8 +254,11 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return unwritable(dir, err)
 	}
-	for _, form := range reports.Forms() {
-		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, f := range format.All() {
+		if f.File == "" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, f.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return unwritable(dir, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package reports
+package serve
 
 import (
 	"cmp"
@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 )
 
 // archive is a folder of reports, read again where a file changed. It is safe for use by several goroutines.
@@ -21,13 +24,9 @@ type archive struct {
 	files map[string]archived // by path
 }
 
-// archived is one report.json of an archive; Err says why it cannot be read.
+// archived is one report of an archive, without evidence, which archive.load gives.
 type archived struct {
-	ID     string  // stands for the path in addresses
-	Path   string  // below the archive's folder
-	Report *Report // without evidence, which archive.load gives
-	Err    error
-
+	format.Run
 	size     int64
 	modified time.Time
 }
@@ -35,8 +34,8 @@ type archived struct {
 // archiveFiles bounds how many reports an archive holds.
 const archiveFiles = 1000
 
-// scan gives the archive's reports, newest first, and the files named report.json that are none.
-func (a *archive) scan() (read, unreadable []archived, err error) {
+// scan gives the archive's reports, newest first, and the JSON files that are none.
+func (a *archive) scan() (read, unreadable []format.Run, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found := map[string]archived{}
@@ -66,26 +65,26 @@ func (a *archive) scan() (read, unreadable []archived, err error) {
 	a.files = found
 	for _, f := range found {
 		if f.Err == nil {
-			read = append(read, f)
+			read = append(read, f.Run)
 		} else {
-			unreadable = append(unreadable, f)
+			unreadable = append(unreadable, f.Run)
 		}
 	}
-	slices.SortFunc(read, func(x, y archived) int {
+	slices.SortFunc(read, func(x, y format.Run) int {
 		return cmp.Or(y.Report.Started.Compare(x.Report.Started), cmp.Compare(x.Path, y.Path))
 	})
-	slices.SortFunc(unreadable, func(x, y archived) int { return cmp.Compare(x.Path, y.Path) })
+	slices.SortFunc(unreadable, func(x, y format.Run) int { return cmp.Compare(x.Path, y.Path) })
 	return read, unreadable, nil
 }
 
 func (a *archive) read(path string, info os.FileInfo) archived {
-	f := archived{Path: path, size: info.Size(), modified: info.ModTime()}
+	f := archived{Run: format.Run{Path: path}, size: info.Size(), modified: info.ModTime()}
 	if below, err := filepath.Rel(a.dir, path); err == nil {
 		f.Path = filepath.ToSlash(below)
 	}
 	sum := sha256.Sum256([]byte(f.Path))
 	f.ID = hex.EncodeToString(sum[:8])
-	f.Report, f.Err = ReadFile(path)
+	f.Report, f.Err = reports.ReadFile(path)
 	if f.Err != nil {
 		f.Err = errors.New(strings.TrimPrefix(f.Err.Error(), path+": "))
 		return f
@@ -97,6 +96,6 @@ func (a *archive) read(path string, info os.FileInfo) archived {
 }
 
 // load reads f's report with its evidence.
-func (a *archive) load(f archived) (*Report, error) {
-	return ReadFile(filepath.Join(a.dir, filepath.FromSlash(f.Path)))
+func (a *archive) load(f format.Run) (*reports.Report, error) {
+	return reports.ReadFile(filepath.Join(a.dir, filepath.FromSlash(f.Path)))
 }

@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Console shows a run to a person at a terminal. The zero value with an Out is plain text of 100 columns without live
@@ -39,18 +40,18 @@ func NewConsole(f *os.File, getenv func(string) string) *Console {
 }
 
 // colours of the verdicts and of dim text, as SGR parameters.
-var colours = map[Verdict]string{
-	Pass: "32", Fail: "1;31", Warn: "33", Known: "36", Fixed: "1;35", NotTestable: "33", NotApplicable: "2", Error: "1;31",
+var colours = map[reports.Verdict]string{
+	reports.Pass: "32", reports.Fail: "1;31", reports.Warn: "33", reports.Known: "36", reports.Fixed: "1;35", reports.NotTestable: "33", reports.NotApplicable: "2", reports.Error: "1;31",
 }
 
 // Progress shows that done of total clauses are judged, last the given one. A failure stays on the screen; all else is
 // one line that the next call rewrites. Without Live it shows nothing.
-func (c *Console) Progress(done, total int, last Result) {
+func (c *Console) Progress(done, total int, last reports.Result) {
 	if !c.Live {
 		return
 	}
 	c.ClearProgress()
-	if last.Verdict == Fail || last.Verdict == Error {
+	if last.Verdict == reports.Fail || last.Verdict == reports.Error {
 		fmt.Fprintf(c.Out, "%s %s %s\n", c.paint(colours[last.Verdict], strings.ToUpper(string(last.Verdict))), last.ID, c.fit(last.Message, len(last.ID)+8))
 	}
 	prefix := fmt.Sprintf("[%d/%d] ", done, total)
@@ -66,16 +67,16 @@ func (c *Console) ClearProgress() {
 
 // Summary shows what a person can act on after a run whose report was written to dir: each failure, warning and
 // untested MUST with its details, the counts, and the outcome as the last line.
-func (c *Console) Summary(r *Report, dir string) error {
+func (c *Console) Summary(r *reports.Report, dir string) error {
 	var b strings.Builder
-	c.findings(&b, append(r.With(Fail, Error, Fixed), r.With(Warn)...), dir)
+	c.findings(&b, append(r.With(reports.Fail, reports.Error, reports.Fixed), r.With(reports.Warn)...), dir)
 	c.findings(&b, r.Blocked(), dir)
 	for _, p := range r.BaselineProblems {
-		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
+		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[reports.Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
 	}
-	s := r.count()
+	s := r.Counted()
 	var counts []string
-	for _, v := range []Verdict{Pass, Fail, Error, Fixed, Warn, Known, NotTestable, NotApplicable} {
+	for _, v := range []reports.Verdict{reports.Pass, reports.Fail, reports.Error, reports.Fixed, reports.Warn, reports.Known, reports.NotTestable, reports.NotApplicable} {
 		if n := s.Count(v); n > 0 {
 			counts = append(counts, c.paint(colours[v], fmt.Sprintf("%d %s", n, words[v])))
 		}
@@ -87,7 +88,7 @@ func (c *Console) Summary(r *Report, dir string) error {
 	if first, ok := r.First(); ok {
 		fmt.Fprintf(&b, "begin with: %s · bridgecheck checks explain %[1]s\n", first.ID)
 	}
-	colour := map[State]string{Conformant: "1;32", Partial: "1;33", NotConformant: "1;31"}[r.State()]
+	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State()]
 	fmt.Fprintln(&b, c.paint(colour, r.Headline()))
 	_, err := io.WriteString(c.Out, b.String())
 	return err
@@ -111,9 +112,9 @@ const alike = 3
 const wholeFindings = 12
 
 // findings writes results, those that say the same as one, and those beyond a number in one line each.
-func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
+func (c *Console) findings(b *strings.Builder, results []reports.Result, dir string) {
 	type saying struct {
-		verdict Verdict
+		verdict reports.Verdict
 		message string
 	}
 	ids := map[saying][]string{}
@@ -143,7 +144,7 @@ func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
 	}
 }
 
-func (c *Console) finding(b *strings.Builder, r Result, dir string) {
+func (c *Console) finding(b *strings.Builder, r reports.Result, dir string) {
 	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
 	if r.Text != "" {
 		c.field(b, "", c.wrap(terminal.Line(r.Text, valueBytes)))
@@ -168,7 +169,7 @@ func (c *Console) field(b *strings.Builder, name, value string) {
 	}
 	lines := strings.Split(strings.TrimRight(value, "\n"), "\n")
 	if over := len(lines) - valueLines; over > 0 {
-		lines = append(lines[:valueLines], fmt.Sprintf("… %s", plural(over, "more line")))
+		lines = append(lines[:valueLines], fmt.Sprintf("… %d more", over))
 	}
 	indent := "  "
 	if name != "" {
@@ -236,3 +237,5 @@ func (c *Console) paint(sgr, s string) string {
 	}
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
+
+func writeConsole(w io.Writer, r *reports.Report) error { return (&Console{Out: w}).Summary(r, "") }

@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // The part of SARIF 2.1.0 that a report needs.
@@ -95,30 +96,30 @@ type (
 	}
 	// sarifProperties carry what SARIF has no place for: the verdict on every clause.
 	sarifProperties struct {
-		State    State              `json:"state"`
-		Summary  Summary            `json:"summary"`
-		Verdicts map[string]Verdict `json:"verdicts"`
+		State    reports.State              `json:"state"`
+		Summary  reports.Summary            `json:"summary"`
+		Verdicts map[string]reports.Verdict `json:"verdicts"`
 	}
 )
 
 // sarifLevels gives the SARIF level of the verdicts that become results. The others (pass, not applicable, not
 // testable) stand in the run's properties only: code scanning would show each of them as an alert.
-var sarifLevels = map[Verdict]string{Fail: "error", Fixed: "error", Known: "error", Error: "error", Warn: "warning"}
+var sarifLevels = map[reports.Verdict]string{reports.Fail: "error", reports.Fixed: "error", reports.Known: "error", reports.Error: "error", reports.Warn: "warning"}
 
-// WriteSARIF writes r as SARIF 2.1.0: a rule per clause with help, a result per clause that needs attention, located
+// writeSARIF writes r as SARIF 2.1.0: a rule per clause with help, a result per clause that needs attention, located
 // at its line of report.json. Known failures are suppressed with the baseline's reason.
-func WriteSARIF(w io.Writer, r *Report) error {
+func writeSARIF(w io.Writer, r *reports.Report) error {
 	lines, err := resultLines(r)
 	if err != nil {
 		return err
 	}
-	summary := r.summarized()
+	summary := r.Counted()
 	run := sarifRun{
 		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: terminal.Visible(r.Tool.Version), Rules: []sarifRule{}}},
 		Automation:  sarifID{"bridgecheck/"},
 		Invocations: []sarifInvocation{{Successful: r.CutShort == "" && summary.Error == 0, Start: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}},
 		Results:     []sarifResult{},
-		Properties:  sarifProperties{State: r.State(), Summary: summary, Verdicts: map[string]Verdict{}},
+		Properties:  sarifProperties{State: r.State(), Summary: summary, Verdicts: map[string]reports.Verdict{}},
 	}
 	if r.CutShort != "" {
 		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{Text: "the run was cut short: " + terminal.VisibleLine(r.CutShort, 500)}}}
@@ -139,8 +140,8 @@ func WriteSARIF(w io.Writer, r *Report) error {
 	return encoder.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
-func sarifRuleOf(r Result) sarifRule {
-	level := map[Level]string{MUST: "error", SHOULD: "warning", MAY: "note"}[r.Level]
+func sarifRuleOf(r reports.Result) sarifRule {
+	level := map[reports.Level]string{reports.MUST: "error", reports.SHOULD: "warning", reports.MAY: "note"}[r.Level]
 	help := []string{r.Text}
 	for _, part := range []struct{ title, text string }{{"Source", r.Source}, {"Why", r.Why}, {"To do", r.Remedy}} {
 		if part.text != "" {
@@ -158,7 +159,7 @@ func sarifRuleOf(r Result) sarifRule {
 	}
 }
 
-func sarifResultOf(r Result, rule int, level string, at int) sarifResult {
+func sarifResultOf(r reports.Result, rule int, level string, at int) sarifResult {
 	s := sarifResult{
 		RuleID: r.ID, RuleIndex: rule, Kind: "fail", Level: level,
 		Message: sarifText{Text: details(r)},
@@ -168,16 +169,16 @@ func sarifResultOf(r Result, rule int, level string, at int) sarifResult {
 		}},
 		Fingerprints: map[string]string{"clause/v1": r.ID},
 	}
-	if r.Verdict == Known {
+	if r.Verdict == reports.Known {
 		s.Suppressions = []sarifSuppression{{"external", terminal.Visible(cmp.Or(r.KnownReason, "known by the baseline"))}}
 	}
 	return s
 }
 
 // resultLines gives the line of report.json on which each result begins.
-func resultLines(r *Report) ([]int, error) {
+func resultLines(r *reports.Report) ([]int, error) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, r); err != nil {
+	if err := reports.WriteJSON(&b, r); err != nil {
 		return nil, err
 	}
 	var lines []int
@@ -191,4 +192,16 @@ func resultLines(r *Report) ([]int, error) {
 		return nil, fmt.Errorf("locate results in report.json: found %d of %d", len(lines), len(r.Results))
 	}
 	return lines, nil
+}
+
+// sarifVerdicts reads the verdicts back from the run's properties.
+func sarifVerdicts(data []byte) (map[string]reports.Verdict, error) {
+	var log sarifLog
+	if err := json.Unmarshal(data, &log); err != nil {
+		return nil, err
+	}
+	if len(log.Runs) != 1 {
+		return nil, fmt.Errorf("it has %d runs, not one", len(log.Runs))
+	}
+	return log.Runs[0].Properties.Verdicts, nil
 }

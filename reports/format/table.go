@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Table sets several bridges side by side: a column a report, a row a clause.
@@ -17,33 +18,33 @@ type Table struct {
 
 // Column is one report of a table.
 type Column struct {
-	Target   Target  `json:"target"`
-	Ledger   string  `json:"ledger"`
-	State    State   `json:"state"`
-	Headline string  `json:"headline"`
-	Summary  Summary `json:"summary"`
+	Target   reports.Target  `json:"target"`
+	Ledger   string          `json:"ledger"`
+	State    reports.State   `json:"state"`
+	Headline string          `json:"headline"`
+	Summary  reports.Summary `json:"summary"`
 }
 
 // TableRow is one clause with its verdict in each column; empty where a report does not have it.
 type TableRow struct {
-	ID       string    `json:"id"`
-	Level    Level     `json:"level"`
-	Area     string    `json:"area"`
-	Verdicts []Verdict `json:"verdicts"`
+	ID       string            `json:"id"`
+	Level    reports.Level     `json:"level"`
+	Area     string            `json:"area"`
+	Verdicts []reports.Verdict `json:"verdicts"`
 }
 
 // Tabulate sets reports side by side, clauses in the order in which they first come.
-func Tabulate(reports []*Report) *Table {
+func Tabulate(all []*reports.Report) *Table {
 	t := &Table{Columns: []Column{}, Rows: []TableRow{}}
 	at := map[string]int{}
-	for column, r := range reports {
-		t.Columns = append(t.Columns, Column{r.Target, r.Ledger.Revision, r.State(), r.Headline(), r.summarized()})
+	for column, r := range all {
+		t.Columns = append(t.Columns, Column{r.Target, r.Ledger.Revision, r.State(), r.Headline(), r.Counted()})
 		for _, result := range r.Results {
 			i, ok := at[result.ID]
 			if !ok {
 				i = len(t.Rows)
 				at[result.ID] = i
-				t.Rows = append(t.Rows, TableRow{result.ID, result.Level, result.Area, make([]Verdict, len(reports))})
+				t.Rows = append(t.Rows, TableRow{result.ID, result.Level, result.Area, make([]reports.Verdict, len(all))})
 			}
 			t.Rows[i].Verdicts[column] = result.Verdict
 		}
@@ -82,12 +83,12 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 // plain holds for a row that tells nothing: every bridge passes, or to none does it apply.
 func (r TableRow) plain() bool {
 	distinct := slices.Compact(slices.Sorted(slices.Values(r.Verdicts)))
-	return len(distinct) == 1 && (distinct[0] == Pass || distinct[0] == NotApplicable)
+	return len(distinct) == 1 && (distinct[0] == reports.Pass || distinct[0] == reports.NotApplicable)
 }
 
 // WriteHTML writes t as one self-contained page, every clause in it.
 func (t *Table) WriteHTML(w io.Writer) error {
-	return reportPage.ExecuteTemplate(w, "table.gohtml", struct {
+	return pages.ExecuteTemplate(w, "table.gohtml", struct {
 		document
 		*Table
 	}{newDocument("bridgecheck: bridges side by side"), t})

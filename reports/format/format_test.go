@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"bytes"
@@ -12,30 +12,33 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
-func form(t *testing.T, name string, r *Report) string {
+func form(t *testing.T, name string, r *reports.Report) string {
 	t.Helper()
-	f, err := FormNamed(name)
+	f, err := Named(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
+	return string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
 }
 
 func TestEveryFormIsHarmlessText(t *testing.T) {
-	r, err := canonical(every())
+	r, err := sample.Every().Canonical()
 	if err != nil {
 		t.Fatal(err)
 	}
 	texts := map[string]string{}
-	for _, f := range Forms() {
+	for _, f := range withFile() {
 		if f.Name != "json" { // JSON escapes what it must and keeps the rest
 			texts[f.Name] = form(t, f.Name, r)
 		}
 	}
-	texts["annotations"] = string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
-	texts["console"] = string(written(t, func(b *bytes.Buffer) error { return (&Console{Out: b}).Summary(r, "dir") }))
+	texts["annotations"] = string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
+	texts["console"] = string(sample.Written(t, func(b *bytes.Buffer) error { return (&Console{Out: b}).Summary(r, "dir") }))
 	for name, text := range texts {
 		if name == "html" {
 			// The wires stand there as JSON data, which a browser test looks at.
@@ -63,7 +66,7 @@ func TestEveryFormIsHarmlessText(t *testing.T) {
 
 func TestJUnitCountsAndTellsVerdictsApart(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		r := every()
+		r := sample.Every()
 		r.Strict = strict
 		var suites junitSuites
 		text := form(t, "junit", r)
@@ -111,7 +114,7 @@ func TestJUnitCountsAndTellsVerdictsApart(t *testing.T) {
 
 func TestXMLIsWellFormedToAStrictReader(t *testing.T) {
 	for _, name := range []string{"junit", "badge-svg"} {
-		decoder := xml.NewDecoder(strings.NewReader(form(t, name, every())))
+		decoder := xml.NewDecoder(strings.NewReader(form(t, name, sample.Every())))
 		decoder.Strict = true
 		for {
 			_, err := decoder.Token()
@@ -126,7 +129,7 @@ func TestXMLIsWellFormedToAStrictReader(t *testing.T) {
 }
 
 func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
-	r := every()
+	r := sample.Every()
 	for i := range 1500 {
 		result := r.Results[4]
 		result.ID = "invoke/case-" + strings.Repeat("x", i%50) + "-" + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
@@ -139,7 +142,7 @@ func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
 	if !strings.Contains(text, "more, with their details in `report.html`") {
 		t.Error("summary.md does not say that details are missing")
 	}
-	verdicts, err := verdictReaders["markdown"]([]byte(text))
+	verdicts, err := markdownVerdicts([]byte(text))
 	if err != nil || len(verdicts) != len(r.Results) {
 		t.Errorf("summary.md has %d verdicts of %d: %v", len(verdicts), len(r.Results), err)
 	}
@@ -157,10 +160,10 @@ func TestSARIFConformsAndTellsVerdictsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := compiled(t, text)
-	mustConform(t, schema, []byte(form(t, "sarif", kept())))
-	sarif := form(t, "sarif", every())
-	mustConform(t, schema, []byte(sarif))
+	schema := sample.Compiled(t, text)
+	sample.MustConform(t, schema, []byte(form(t, "sarif", sample.Kept())))
+	sarif := form(t, "sarif", sample.Every())
+	sample.MustConform(t, schema, []byte(sarif))
 
 	var log sarifLog
 	if err := json.Unmarshal([]byte(sarif), &log); err != nil {
@@ -170,7 +173,7 @@ func TestSARIFConformsAndTellsVerdictsApart(t *testing.T) {
 	if len(run.Tool.Driver.Rules) != 11 {
 		t.Errorf("%d rules, want one a clause", len(run.Tool.Driver.Rules))
 	}
-	lines := strings.Split(string(reportJSON(t, every())), "\n")
+	lines := strings.Split(string(sample.Written(t, func(b *bytes.Buffer) error { return reports.WriteJSON(b, sample.Every()) })), "\n")
 	levels := map[string]string{}
 	for _, r := range run.Results {
 		levels[r.RuleID] = r.Level
@@ -201,12 +204,12 @@ func TestSARIFConformsAndTellsVerdictsApart(t *testing.T) {
 func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		report *Report
+		report *reports.Report
 		want   badge
 	}{
-		{"conformant", kept(), badge{1, "MCP tools contract", "conformant", "#1a7f37", false}},
-		{"filtered", filtered(kept()), badge{1, "MCP tools contract", "partial (2 of 2)", "#9a6700", false}},
-		{"failing", every(), badge{1, "MCP tools contract", "not conformant (2 of 7)", "#cf222e", true}},
+		{"conformant", sample.Kept(), badge{1, "MCP tools contract", "conformant", "#1a7f37", false}},
+		{"filtered", sample.Filtered(sample.Kept()), badge{1, "MCP tools contract", "partial (2 of 2)", "#9a6700", false}},
+		{"failing", sample.Every(), badge{1, "MCP tools contract", "not conformant (2 of 7)", "#cf222e", true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got badge
@@ -221,11 +224,11 @@ func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
 }
 
 func TestAnnotationsAreLimited(t *testing.T) {
-	r := every()
+	r := sample.Every()
 	for i := range 30 {
-		r.Results = append(r.Results, Result{ID: "x/y-" + strings.Repeat("i", i), Level: MUST, Verdict: Fail, Message: "50% off,\n::error::no"})
+		r.Results = append(r.Results, reports.Result{ID: "x/y-" + strings.Repeat("i", i), Level: reports.MUST, Verdict: reports.Fail, Message: "50% off,\n::error::no"})
 	}
-	text := string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
+	text := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
 	if n := strings.Count(text, "\n::error ") + 1; n != annotationLimit {
 		t.Errorf("%d errors, want %d", n, annotationLimit)
 	}
@@ -239,15 +242,15 @@ func TestAnnotationsAreLimited(t *testing.T) {
 
 func TestWriteAllWritesEveryFormWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := WriteAll(every(), dir); err != nil {
+	if err := WriteAll(sample.Every(), dir); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != len(Forms()) {
-		t.Errorf("%d files, want %d: %v", len(entries), len(Forms()), entries)
+	if len(entries) != len(withFile()) {
+		t.Errorf("%d files, want %d: %v", len(entries), len(withFile()), entries)
 	}
 	if mismatches, err := Verify(dir); err != nil || len(mismatches) > 0 {
 		t.Errorf("what was just written does not agree: %v %v", mismatches, err)
@@ -259,7 +262,7 @@ func TestWriteAllSaysWhereItCannotWrite(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteAll(kept(), file); err == nil || !strings.Contains(err.Error(), file) {
+	if err := WriteAll(sample.Kept(), file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error is %v, want one that names %s", err, file)
 	}
 }
@@ -295,25 +298,25 @@ func TestGitHubTellsTheJob(t *testing.T) {
 	}
 	env := map[string]string{"GITHUB_STEP_SUMMARY": summary}
 	var out bytes.Buffer
-	if err := GitHub(&out, every(), func(name string) string { return env[name] }); err != nil || out.Len() > 0 {
+	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil || out.Len() > 0 {
 		t.Errorf("outside of GitHub it writes %q: %v", &out, err)
 	}
 	env["GITHUB_ACTIONS"] = "true"
-	if err := GitHub(&out, every(), func(name string) string { return env[name] }); err != nil {
+	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::") {
 		t.Errorf("the log gets %q", &out)
 	}
 	data, err := os.ReadFile(summary)
-	if want := "before\n" + form(t, "markdown", every()); err != nil || string(data) != want {
+	if want := "before\n" + form(t, "markdown", sample.Every()); err != nil || string(data) != want {
 		t.Errorf("the job summary is not added to: %v\n%s", err, data)
 	}
 }
 
 func TestEnvironmentNamesTheCI(t *testing.T) {
 	for variable, want := range map[string]string{"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": "CI", "HOME": ""} {
-		got := CurrentEnvironment(func(name string) string {
+		got := reports.CurrentEnvironment(func(name string) string {
 			if name == variable {
 				return "true"
 			}
@@ -327,7 +330,7 @@ func TestEnvironmentNamesTheCI(t *testing.T) {
 
 // What fails a run and is no clause stands in every form that a pipeline reads.
 func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
-	r := cut(withProblem(kept()))
+	r := sample.CutShort(sample.WithProblem(sample.Kept()))
 	if text := form(t, "junit", r); !strings.Contains(text, `tests="4" failures="1" errors="1"`) ||
 		!strings.Contains(text, `name="baseline baseline.yaml:3 list/x" classname="bridgecheck.run"`) {
 		t.Errorf("junit.xml does not tell it:\n%s", text)
@@ -342,8 +345,8 @@ func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustConform(t, compiled(t, schema), []byte(text))
-	annotations := string(written(t, func(b *bytes.Buffer) error { return WriteAnnotations(b, r) }))
+	sample.MustConform(t, sample.Compiled(t, schema), []byte(text))
+	annotations := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
 	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
 		t.Errorf("the annotations do not tell it:\n%s", annotations)
 	}
@@ -354,4 +357,12 @@ func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
 	if wrong, err := Verify(dir); err != nil || len(wrong) > 0 {
 		t.Errorf("the forms do not agree: %v %v", wrong, err)
 	}
+}
+
+func verdictsOf(r *reports.Report) map[string]reports.Verdict {
+	verdicts := map[string]reports.Verdict{}
+	for _, result := range r.Results {
+		verdicts[result.ID] = result.Verdict
+	}
+	return verdicts
 }

@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"bytes"
@@ -6,11 +6,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
 func TestSummaryShowsWhatToActOn(t *testing.T) {
 	var b bytes.Buffer
-	if err := (&Console{Out: &b, Width: 80}).Summary(every(), "out"); err != nil {
+	if err := (&Console{Out: &b, Width: 80}).Summary(sample.Every(), "out"); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -45,7 +48,7 @@ func TestSummaryShowsWhatToActOn(t *testing.T) {
 func TestProgressIsQuietWithoutATerminal(t *testing.T) {
 	var b bytes.Buffer
 	c := &Console{Out: &b}
-	c.Progress(1, 2, every().Results[3])
+	c.Progress(1, 2, sample.Every().Results[3])
 	c.ClearProgress()
 	if b.Len() > 0 {
 		t.Errorf("progress writes %q", &b)
@@ -55,7 +58,7 @@ func TestProgressIsQuietWithoutATerminal(t *testing.T) {
 func TestProgressKeepsFailuresAndRewritesTheRest(t *testing.T) {
 	var b bytes.Buffer
 	c := &Console{Out: &b, Live: true, Width: 60}
-	r := every()
+	r := sample.Every()
 	c.Progress(1, 11, r.Results[0])
 	c.Progress(2, 11, r.Results[4])
 	c.ClearProgress()
@@ -77,11 +80,11 @@ func TestConsoleFitsWhatItWritesTo(t *testing.T) {
 }
 
 func TestSummaryOfManyFailuresStaysReadable(t *testing.T) {
-	r := kept()
+	r := sample.Kept()
 	for i := range 60 {
-		result := Result{ID: fmt.Sprintf("list/case-%d", i), Level: MUST, Area: "list", Verdict: Fail, Text: "A rule.",
-			Findings: []Finding{{Subject: fmt.Sprintf("case %d", i), Expected: "200", Actual: "500", Request: new(0)}}, Remedy: "PHP: fix\nGo: fix",
-			Evidence: []Exchange{{Request: Message{Method: "GET", URL: "http://b/x"}}}}
+		result := reports.Result{ID: fmt.Sprintf("list/case-%d", i), Level: reports.MUST, Area: "list", Verdict: reports.Fail, Text: "A rule.",
+			Findings: []reports.Finding{{Subject: fmt.Sprintf("case %d", i), Expected: "200", Actual: "500", Request: new(0)}}, Remedy: "PHP: fix\nGo: fix",
+			Evidence: []reports.Exchange{{Request: reports.Message{Method: "GET", URL: "http://b/x"}}}}
 		result.Conclude()
 		r.Results = append(r.Results, result)
 	}

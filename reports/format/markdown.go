@@ -1,13 +1,15 @@
-package reports
+package format
 
 import (
 	"cmp"
 	"fmt"
 	"html"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // Bounds of summary.md, in bytes where nothing else is said: GitHub shows no job summary above 1 MiB, and one step may share that with others.
@@ -18,21 +20,21 @@ const (
 )
 
 // words name the verdicts for people.
-var words = map[Verdict]string{
-	Pass: "passed", Fail: "failed", Warn: "warned", Known: "known", Fixed: "fixed",
-	NotApplicable: "not applicable", NotTestable: "not testable", Error: "error",
+var words = map[reports.Verdict]string{
+	reports.Pass: "passed", reports.Fail: "failed", reports.Warn: "warned", reports.Known: "known", reports.Fixed: "fixed",
+	reports.NotApplicable: "not applicable", reports.NotTestable: "not testable", reports.Error: "error",
 }
 
 // icons mark the verdicts where there is room for one character.
-var icons = map[Verdict]string{
-	Pass: "✅", Fail: "❌", Warn: "⚠️", Known: "📌", Fixed: "🔓", NotApplicable: "➖", NotTestable: "❔", Error: "💥",
+var icons = map[reports.Verdict]string{
+	reports.Pass: "✅", reports.Fail: "❌", reports.Warn: "⚠️", reports.Known: "📌", reports.Fixed: "🔓", reports.NotApplicable: "➖", reports.NotTestable: "❔", reports.Error: "💥",
 }
 
-// WriteMarkdown writes r as a CI job's summary: outcome, counts, what to act on with its details, and the verdict on
+// writeMarkdown writes r as a CI job's summary: outcome, counts, what to act on with its details, and the verdict on
 // every clause. It stays below GitHub's limit of 1 MiB by leaving details out, never verdicts.
-func WriteMarkdown(w io.Writer, r *Report) error {
+func writeMarkdown(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
-	state := map[State]string{Conformant: icons[Pass], Partial: icons[Warn], NotConformant: icons[Fail]}[r.State()]
+	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn], reports.NotConformant: icons[reports.Fail]}[r.State()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
 	about := []string{md(terminal.VisibleLine(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
@@ -47,14 +49,14 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	budget := markdownDetails
 	for _, section := range []struct {
 		title   string
-		results []Result
+		results []reports.Result
 	}{
-		{"Failed", r.With(Fail)},
-		{"The harness could not judge", r.With(Error)},
-		{"Passes although the baseline excuses it", r.With(Fixed)},
-		{"Warnings", r.With(Warn)},
+		{"Failed", r.With(reports.Fail)},
+		{"The harness could not judge", r.With(reports.Error)},
+		{"Passes although the baseline excuses it", r.With(reports.Fixed)},
+		{"Warnings", r.With(reports.Warn)},
 		{"MUSTs that could not be tested", r.Blocked()},
-		{"Known failures", r.With(Known)},
+		{"Known failures", r.With(reports.Known)},
 	} {
 		budget -= markdownSection(&b, section.title, section.results, budget)
 	}
@@ -65,26 +67,26 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 		}
 		b.WriteString("\n")
 	}
-	markdownVerdicts(&b, r)
+	markdownTable(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func markdownCounts(b *strings.Builder, r *Report) {
+func markdownCounts(b *strings.Builder, r *reports.Report) {
 	b.WriteString("|")
-	for _, v := range Verdicts() {
+	for _, v := range reports.Verdicts() {
 		fmt.Fprintf(b, " %s %s |", icons[v], words[v])
 	}
-	b.WriteString(" total |\n|" + strings.Repeat(" ---: |", len(Verdicts())+1) + "\n|")
-	s := r.count()
-	for _, v := range Verdicts() {
+	b.WriteString(" total |\n|" + strings.Repeat(" ---: |", len(reports.Verdicts())+1) + "\n|")
+	s := r.Counted()
+	for _, v := range reports.Verdicts() {
 		fmt.Fprintf(b, " %d |", s.Count(v))
 	}
 	fmt.Fprintf(b, " %d |\n\n", s.Total)
 }
 
 // markdownSince tells what changed, kind by kind.
-func markdownSince(b *strings.Builder, c *Comparison) {
+func markdownSince(b *strings.Builder, c *reports.Comparison) {
 	if c == nil {
 		return
 	}
@@ -109,7 +111,7 @@ func markdownSince(b *strings.Builder, c *Comparison) {
 }
 
 // markdownSection writes results' details while budget lasts and gives the bytes that they took.
-func markdownSection(b *strings.Builder, title string, results []Result, budget int) int {
+func markdownSection(b *strings.Builder, title string, results []reports.Result, budget int) int {
 	if len(results) == 0 {
 		return 0
 	}
@@ -126,7 +128,7 @@ func markdownSection(b *strings.Builder, title string, results []Result, budget 
 	return b.Len() - start
 }
 
-func markdownResult(r Result) string {
+func markdownResult(r reports.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, md(terminal.VisibleLine(r.Message, 500)))
 	if r.Text != "" {
@@ -145,7 +147,7 @@ func markdownResult(r Result) string {
 }
 
 // markdownFindings lists faults, where there are several.
-func markdownFindings(b *strings.Builder, found []Finding) {
+func markdownFindings(b *strings.Builder, found []reports.Finding) {
 	const shown = 20
 	if len(found) < 2 {
 		return
@@ -168,7 +170,7 @@ func markdownFindings(b *strings.Builder, found []Finding) {
 	b.WriteString("\n")
 }
 
-func markdownVerdicts(b *strings.Builder, r *Report) {
+func markdownTable(b *strings.Builder, r *reports.Report) {
 	fmt.Fprintf(b, "<details><summary>All %d clauses</summary>\n\n| clause | level | verdict |\n| --- | --- | --- |\n", len(r.Results))
 	for _, result := range r.Results {
 		fmt.Fprintf(b, "| %s | %s | %s %s |\n", result.ID, result.Level, icons[result.Verdict], result.Verdict)
@@ -198,3 +200,6 @@ func fenced(s string) string {
 	}
 	return fence + "\n" + s + "\n" + fence + "\n"
 }
+
+// markdownVerdicts reads the verdicts back from the table of all clauses.
+var markdownVerdicts = patternVerdicts(regexp.MustCompile(`(?m)^\| (\S+) \| (?:MUST|SHOULD|MAY) \| \S+ ([a-z-]+) \|$`))

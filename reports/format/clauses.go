@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"cmp"
@@ -6,12 +6,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // ClauseDoc is all that there is to tell of one clause of the ledger; text between backquotes is shown as code.
 type ClauseDoc struct {
 	ID         string
-	Level      Level
+	Level      reports.Level
 	Area       string
 	Text       string
 	Source     string
@@ -46,7 +48,7 @@ func (c *Console) Clause(d ClauseDoc) error {
 // WriteClauses writes the ledger of a revision as one self-contained page with the filters of report.html.
 func WriteClauses(w io.Writer, revision string, clauses []ClauseDoc) error {
 	filters := filterOptions{}
-	for _, level := range []Level{MUST, SHOULD, MAY} {
+	for _, level := range []reports.Level{reports.MUST, reports.SHOULD, reports.MAY} {
 		if slices.ContainsFunc(clauses, func(c ClauseDoc) bool { return c.Level == level }) {
 			filters.Levels = append(filters.Levels, level)
 		}
@@ -60,7 +62,7 @@ func WriteClauses(w io.Writer, revision string, clauses []ClauseDoc) error {
 		}
 	}
 	slices.Sort(filters.Capabilities)
-	return reportPage.ExecuteTemplate(w, "clauses.gohtml", struct {
+	return pages.ExecuteTemplate(w, "clauses.gohtml", struct {
 		document
 		Revision string
 		Filters  filterOptions

@@ -1,4 +1,4 @@
-package reports
+package serve
 
 import (
 	"context"
@@ -11,16 +11,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	older, other := every(), kept()
-	older.Started = started.Add(-time.Hour)
-	other.Target = Target{URL: "http://other.example", Name: "<script>alert(1)</script>"}
-	for name, r := range map[string]*Report{"today": every(), "yesterday": older, "other": other} {
-		if err := WriteAll(r, filepath.Join(dir, name)); err != nil {
+	older, other := sample.Every(), sample.Kept()
+	older.Started = sample.Started.Add(-time.Hour)
+	other.Target = reports.Target{URL: "http://other.example", Name: "<script>alert(1)</script>"}
+	for name, r := range map[string]*reports.Report{"today": sample.Every(), "yesterday": older, "other": other} {
+		if err := format.WriteAll(r, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,30 +65,8 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("%s answers %d, without the differences to the report before it", link[1], status)
 	}
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
-	if r, err := Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
+	if r, err := reports.Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
 		t.Errorf("%s.json answers %d: %v", link[1], status, err)
-	}
-}
-
-// A run of a few clauses is no step of a trend, and does not stand for its bridge.
-func TestFilteredRunsDoNotStandForABridge(t *testing.T) {
-	at := func(hours int, filtered bool, verdicts ...Verdict) archived {
-		r := kept()
-		r.Started, r.Filtered, r.Results = started.Add(time.Duration(hours)*time.Hour), filtered, nil
-		for i, v := range verdicts {
-			r.Results = append(r.Results, Result{ID: "list/" + string(rune('a'+i)), Level: MUST, Area: "list", Verdict: v})
-		}
-		return archived{ID: r.Started.Format("15:04"), Report: r}
-	}
-	bridges := bridgesOf([]archived{at(3, true, Pass), at(2, false, Pass, Pass), at(1, true, Fail), at(0, false, Pass, Fail)}, []string{"list"})
-	if len(bridges) != 1 || bridges[0].Latest.ID != "09:30" || len(bridges[0].Runs) != 4 {
-		t.Fatalf("the bridges are %+v", bridges)
-	}
-	if b := bridges[0]; b.Trend != "0.0,15.0 100.0,1.0" || b.Kept != 2 || b.Judged != 2 || b.Cells[0].Kept != 2 {
-		t.Errorf("the bridge keeps %d of %d, its trend is %q", b.Kept, b.Judged, b.Trend)
-	}
-	if alone := bridgesOf([]archived{at(0, true, Pass)}, nil); alone[0].Latest.ID != "07:30" {
-		t.Errorf("a bridge with filtered runs only has %+v", alone[0].Latest)
 	}
 }
 
@@ -119,7 +101,7 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 	ready := make(chan string, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, ServeOptions{Dir: dir, Listen: "127.0.0.1:0", Ready: func(address string) { ready <- address }})
+		done <- Run(ctx, Options{Dir: dir, Listen: "127.0.0.1:0", Ready: func(address string) { ready <- address }})
 	}()
 	var address string
 	select {
@@ -142,7 +124,7 @@ func TestServeShowsNewReportsAndEndsWithItsContext(t *testing.T) {
 	if page := body(); !strings.Contains(page, "There is no report in this folder yet") {
 		t.Errorf("an empty folder shows\n%s", page)
 	}
-	if err := WriteAll(kept(), dir); err != nil {
+	if err := format.WriteAll(sample.Kept(), dir); err != nil {
 		t.Fatal(err)
 	}
 	if page := body(); !strings.Contains(page, "Example bridge") {

@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"cmp"
@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 //go:embed html
@@ -51,8 +53,8 @@ func contentHash(s string) string {
 // reportView is report.html as its template sees it.
 type reportView struct {
 	document
-	*Report
-	State    State
+	*reports.Report
+	State    reports.State
 	Reasons  string
 	Counts   []verdictCount
 	First    *resultView // the fault to begin with; nil: none
@@ -65,7 +67,7 @@ type reportView struct {
 }
 
 type verdictCount struct {
-	Verdict Verdict
+	Verdict reports.Verdict
 	Word    string
 	N       int
 	X       float64 // where its bar begins, in percent of the whole
@@ -80,20 +82,20 @@ type areaRow struct {
 
 type areaCell struct {
 	Area   string
-	Level  Level // empty: all
+	Level  reports.Level // empty: all
 	Counts []verdictCount
 	Kept   int
-	Judged int
+	Apply  int
 	Total  int
 }
 
 type filterOptions struct {
 	Areas, Capabilities []string
-	Levels              []Level
+	Levels              []reports.Level
 }
 
 type resultView struct {
-	Result
+	reports.Result
 	Word      string
 	Subject   string // the message without what Want and Got show
 	Want, Got []segment
@@ -112,22 +114,22 @@ type setting struct{ Name, Value string }
 // slowestShown is how many clauses the timings chart has.
 const slowestShown = 15
 
-var reportPage = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
+var pages = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
 	"visible": terminal.Visible,
 	"prose":   prose,
 	"steps":   steps,
-	"word":    func(v Verdict) string { return words[v] },
+	"word":    func(v reports.Verdict) string { return words[v] },
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
-	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
-	"name":    Target.Title,
-	"tone": func(s State) Verdict {
-		return map[State]Verdict{Conformant: Pass, Partial: Warn, NotConformant: Fail}[s]
+	"slug":    func(s reports.State) string { return strings.ReplaceAll(string(s), " ", "-") },
+	"name":    reports.Target.Title,
+	"tone": func(s reports.State) reports.Verdict {
+		return map[reports.State]reports.Verdict{reports.Conformant: reports.Pass, reports.Partial: reports.Warn, reports.NotConformant: reports.Fail}[s]
 	},
 }).ParseFS(assets, "html/*.gohtml"))
 
-// WriteHTML writes r as one self-contained page. It shows at most 16 KiB of a value or body; report.json has more.
-func WriteHTML(w io.Writer, r *Report) error {
-	r = bounded(r, pageLimits)
+// writeHTML writes r as one self-contained page. It shows at most 16 KiB of a value or body; report.json has more.
+func writeHTML(w io.Writer, r *reports.Report) error {
+	r = r.Excerpt()
 	r.Summarize()
 	p := reportView{
 		document: newDocument("bridgecheck: " + r.Target.Title()),
@@ -140,21 +142,21 @@ func WriteHTML(w io.Writer, r *Report) error {
 		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
 	}
 	for _, result := range r.Results {
-		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e Exchange) bool { return len(e.Drupal) > 0 })
+		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e reports.Exchange) bool { return len(e.Drupal) > 0 })
 	}
 	for name, value := range r.Settings {
 		p.Settings = append(p.Settings, setting{terminal.Visible(name), terminal.Visible(fmt.Sprint(value))})
 	}
 	slices.SortFunc(p.Settings, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
-	return reportPage.ExecuteTemplate(w, "report.gohtml", p)
+	return pages.ExecuteTemplate(w, "report.gohtml", p)
 }
 
 // countsOf counts verdicts and lays them side by side as parts of a bar of 100.
-func countsOf(results []Result) []verdictCount {
+func countsOf(results []reports.Result) []verdictCount {
 	var counts []verdictCount
-	s := (&Report{Results: results}).count()
+	s := (&reports.Report{Results: results}).Counted()
 	x := 0.0
-	for _, v := range []Verdict{Fail, Error, Fixed, Warn, Known, NotTestable, NotApplicable, Pass} {
+	for _, v := range []reports.Verdict{reports.Fail, reports.Error, reports.Fixed, reports.Warn, reports.Known, reports.NotTestable, reports.NotApplicable, reports.Pass} {
 		if n := s.Count(v); n > 0 {
 			share := 100 * float64(n) / float64(s.Total)
 			counts = append(counts, verdictCount{v, words[v], n, x, share})
@@ -164,11 +166,11 @@ func countsOf(results []Result) []verdictCount {
 	return counts
 }
 
-func areaTable(r *Report) []areaRow {
+func areaTable(r *reports.Report) []areaRow {
 	var rows []areaRow
 	for _, area := range r.Areas() {
 		row := areaRow{Area: area}
-		for _, level := range r.levels() {
+		for _, level := range r.Levels() {
 			row.Cells = append(row.Cells, cellOf(r, area, level))
 		}
 		rows = append(rows, row)
@@ -177,22 +179,15 @@ func areaTable(r *Report) []areaRow {
 }
 
 // cellOf counts the clauses of an area, those of one level unless that is empty.
-func cellOf(r *Report, area string, level Level) areaCell {
-	var some []Result
+func cellOf(r *reports.Report, area string, level reports.Level) areaCell {
+	var some []reports.Result
 	for _, result := range r.Results {
 		if result.Area == area && (level == "" || result.Level == level) {
 			some = append(some, result)
 		}
 	}
-	s := (&Report{Results: some}).count()
+	s := (&reports.Report{Results: some}).Counted()
 	return areaCell{area, level, countsOf(some), s.Pass, s.Total - s.NotApplicable, s.Total}
-}
-
-// levels gives the levels that r has clauses of, the binding one first.
-func (r *Report) levels() []Level {
-	return slices.DeleteFunc([]Level{MUST, SHOULD, MAY}, func(l Level) bool {
-		return !slices.ContainsFunc(r.Results, func(result Result) bool { return result.Level == l })
-	})
 }
 
 // prose splits a ledger's sentence at its backquotes: what stood between two of them differs from the rest.
@@ -213,8 +208,8 @@ func steps(remedy string) [][]segment {
 	return all
 }
 
-func filtersOf(r *Report) filterOptions {
-	f := filterOptions{Areas: r.Areas(), Levels: r.levels()}
+func filtersOf(r *reports.Report) filterOptions {
+	f := filterOptions{Areas: r.Areas(), Levels: r.Levels()}
 	for _, result := range r.Results {
 		if result.Capability != "" && !slices.Contains(f.Capabilities, result.Capability) {
 			f.Capabilities = append(f.Capabilities, result.Capability)
@@ -226,29 +221,29 @@ func filtersOf(r *Report) filterOptions {
 
 // viewsOf prepares the results of r, a copy that it may change. What needs attention comes first, binding clauses before
 // others, else the order is the ledger's.
-func viewsOf(r *Report) []resultView {
+func viewsOf(r *reports.Report) []resultView {
 	var views []resultView
 	for _, result := range r.Results {
 		v := resultView{Result: result, Word: words[result.Verdict], Subject: result.Subject()}
-		if result.Verdict != Pass && result.Verdict != NotApplicable {
+		if result.Verdict != reports.Pass && result.Verdict != reports.NotApplicable {
 			v.Steps = steps(result.Remedy)
 		}
 		v.Want, v.Got = diffValues(result.Expected, result.Actual)
 		paramsAsText(v.Evidence)
-		v.Attention = !slices.Contains([]Verdict{Pass, NotApplicable, Known}, result.Verdict)
+		v.Attention = !slices.Contains([]reports.Verdict{reports.Pass, reports.NotApplicable, reports.Known}, result.Verdict)
 		views = append(views, v)
 	}
-	levels := r.levels()
+	levels := r.Levels()
 	slices.SortStableFunc(views, func(a, b resultView) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(Verdicts(), a.Verdict), slices.Index(Verdicts(), b.Verdict)),
+			cmp.Compare(slices.Index(reports.Verdicts(), a.Verdict), slices.Index(reports.Verdicts(), b.Verdict)),
 			cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)))
 	})
 	return views
 }
 
 // paramsAsText turns the params of what reached the site into JSON strings: a browser would round their numbers.
-func paramsAsText(evidence []Exchange) {
+func paramsAsText(evidence []reports.Exchange) {
 	for _, e := range evidence {
 		for i, up := range e.Drupal {
 			if len(up.Params) > 0 {
@@ -258,7 +253,7 @@ func paramsAsText(evidence []Exchange) {
 	}
 }
 
-func slowest(results []Result) []timing {
+func slowest(results []reports.Result) []timing {
 	var timings []timing
 	for _, r := range results {
 		if r.DurationMS > 0 {
@@ -272,3 +267,6 @@ func slowest(results []Result) []timing {
 	}
 	return timings
 }
+
+// htmlVerdicts reads the verdicts back from the attributes of the clauses.
+var htmlVerdicts = patternVerdicts(regexp.MustCompile(`<details class="result [a-z-]+" id="([^"]+)" data-verdict="([a-z-]+)"`))

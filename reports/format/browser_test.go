@@ -1,12 +1,9 @@
-package reports
+package format
 
 import (
 	"bytes"
-	"encoding/json"
-	"encoding/xml"
+	"errors"
 	"fmt"
-	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +17,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/bridgecheck/bridgecheck/internal/chrome"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
 // settled is shown once that is what is wanted, or after two seconds: the page follows its address a moment later.
@@ -37,13 +36,13 @@ func shown(b *chrome.Tab) string {
 }
 
 // pageFile writes a report's page and gives its address.
-func pageFile(t *testing.T, r, previous *Report) string {
+func pageFile(t *testing.T, r, previous *reports.Report) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	if previous != nil {
-		r.Since = Compare(previous, r)
+		r.Since = reports.Compare(previous, r)
 	}
-	if err := os.WriteFile(path, written(t, func(b *bytes.Buffer) error { return WriteHTML(b, r) }), 0o600); err != nil {
+	if err := os.WriteFile(path, sample.Written(t, func(b *bytes.Buffer) error { return writeHTML(b, r) }), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return "file://" + path
@@ -51,7 +50,7 @@ func pageFile(t *testing.T, r, previous *Report) string {
 
 func TestPage(t *testing.T) {
 	window := chrome.Start(t)
-	address := pageFile(t, every(), nil)
+	address := pageFile(t, sample.Every(), nil)
 
 	t.Run("filters narrow the list and stay in the address", func(t *testing.T) {
 		b := chrome.Open(t, window, address, 1280, 900)
@@ -120,7 +119,7 @@ func TestPage(t *testing.T) {
 		b.Run(chromedp.Click(`.first .copy`))
 		b.Until(`document.querySelector('.first .copy').textContent === 'Copied'`)
 		got := chrome.Take(b, chromedp.Evaluate[string](`navigator.clipboard.readText()`, chromedp.EvalAwaitPromise))
-		if want := every().Results[3].Curl; got != want {
+		if want := sample.Every().Results[3].Curl; got != want {
 			t.Errorf("the clipboard has %q, want %q", got, want)
 		}
 		if said := chrome.Eval[string](b, `document.getElementById('announce').textContent`); said != "Copied" {
@@ -201,7 +200,7 @@ func TestPage(t *testing.T) {
 
 	for _, size := range []struct{ width, height int64 }{{1280, 900}, {360, 740}} {
 		t.Run(fmt.Sprintf("the first fault is found without scrolling twice at %d px", size.width), func(t *testing.T) {
-			b := chrome.Open(t, window, pageFile(t, every(), kept()), size.width, size.height)
+			b := chrome.Open(t, window, pageFile(t, sample.Every(), sample.Kept()), size.width, size.height)
 			bottom := chrome.Eval[float64](b, `document.querySelector('.first .curl').getBoundingClientRect().bottom`)
 			if bottom > float64(2*size.height) {
 				t.Errorf("the curl line ends at %v px, below two screens of %d", bottom, size.height)
@@ -227,11 +226,11 @@ func TestPage(t *testing.T) {
 
 func TestClausePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clauses.html")
-	data := written(t, func(b *bytes.Buffer) error {
+	data := sample.Written(t, func(b *bytes.Buffer) error {
 		return WriteClauses(b, "2026-11-21", []ClauseDoc{
-			{ID: "list/answers-json", Level: MUST, Area: "list", Text: "`tools` is an array.", Source: "plan2", Right: `{"tools": []}`, Wrong: hostile, Mutants: []string{"tools-null"}},
-			{ID: "mcp/origin", Level: MUST, Area: "mcp", Capability: "mcp", Text: "A foreign Origin: 403.", Source: "mcp"},
-			{ID: "list/cursor-empty", Level: SHOULD, Area: "list", Text: "`cursor=` means the first page.", Source: "seen", Unchecked: true},
+			{ID: "list/answers-json", Level: reports.MUST, Area: "list", Text: "`tools` is an array.", Source: "plan2", Right: `{"tools": []}`, Wrong: sample.Hostile, Mutants: []string{"tools-null"}},
+			{ID: "mcp/origin", Level: reports.MUST, Area: "mcp", Capability: "mcp", Text: "A foreign Origin: 403.", Source: "mcp"},
+			{ID: "list/cursor-empty", Level: reports.SHOULD, Area: "list", Text: "`cursor=` means the first page.", Source: "seen", Unchecked: true},
 		})
 	})
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -245,27 +244,12 @@ func TestClausePage(t *testing.T) {
 	b.Picture("clauses-1280")
 }
 
-func TestServedPagesInABrowser(t *testing.T) {
-	handler, err := Handler(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	b := chrome.Open(t, chrome.Start(t), server.URL+"/", 1280, 700)
-	b.Picture("index-1280")
-	b.Run(chromedp.Click(`tbody th a`), chromedp.WaitReady(`details.result`), chromedp.Navigate(server.URL+"/"), chromedp.EmulateViewport(360, 740))
-	if width := chrome.Eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
-		t.Errorf("at 360 px the index is %d px wide", width)
-	}
-}
-
 func TestLargePageOpens(t *testing.T) {
 	window := chrome.Start(t)
-	r := every()
+	r := sample.Every()
 	evidence := r.Results[4].Evidence
 	for i := range 500 {
-		r.Results = append(r.Results, Result{ID: fmt.Sprintf("load/case-%d", i), Area: "load", Level: MUST, Verdict: Fail, Message: "wrong",
+		r.Results = append(r.Results, reports.Result{ID: fmt.Sprintf("load/case-%d", i), Area: "load", Level: reports.MUST, Verdict: reports.Fail, Message: "wrong",
 			Expected: `{"a":1}`, Actual: `{"a":2}`, DurationMS: float64(i), Evidence: evidence, Curl: "curl x"})
 	}
 	address := pageFile(t, r, nil)
@@ -286,96 +270,6 @@ func TestLargePageOpens(t *testing.T) {
 	t.Logf("511 results opened in %v", best.Round(time.Millisecond))
 	if best > 20*time.Second {
 		t.Errorf("511 results take %v to open", best)
-	}
-}
-
-// TestFormsAgree writes one report with every verdict in it and reads each form back, the page in a browser.
-func TestFormsAgree(t *testing.T) {
-	dir := t.TempDir()
-	if err := WriteAll(every(), dir); err != nil {
-		t.Fatal(err)
-	}
-	file := func(name string) []byte {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	r, err := Parse(file("report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range Verdicts() {
-		if r.Summary.Count(v) == 0 {
-			t.Errorf("the report has no %s: it cannot prove anything about it", v)
-		}
-	}
-	agree := func(form string, verdicts map[string]Verdict, summary Summary) {
-		if !maps.Equal(verdicts, verdictsOf(r)) {
-			t.Errorf("%s has the verdicts %v, report.json %v", form, verdicts, verdictsOf(r))
-		}
-		summary.Conformant = r.Summary.Conformant
-		if summary != r.Summary {
-			t.Errorf("%s counts %+v, report.json %+v", form, summary, r.Summary)
-		}
-	}
-
-	var suites junitSuites
-	if err := xml.Unmarshal(file("junit.xml"), &suites); err != nil {
-		t.Fatal(err)
-	}
-	verdicts, err := junitVerdicts(file("junit.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	agree("junit.xml", verdicts, r.Summary)
-	s := r.Summary
-	if suites.Tests != s.Total || suites.Failures != s.Fail+s.Fixed || suites.Errors != s.Error || suites.Skipped != s.Known+s.NotApplicable+s.NotTestable {
-		t.Errorf("junit.xml counts %d tests, %d failures, %d errors, %d skipped; report.json %+v", suites.Tests, suites.Failures, suites.Errors, suites.Skipped, s)
-	}
-
-	var sarif sarifLog
-	if err := json.Unmarshal(file("report.sarif"), &sarif); err != nil {
-		t.Fatal(err)
-	}
-	agree("report.sarif", sarif.Runs[0].Properties.Verdicts, sarif.Runs[0].Properties.Summary)
-
-	verdicts, err = verdictReaders["markdown"](file("summary.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	agree("summary.md", verdicts, s)
-	if row := fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d |", s.Fail, s.Error, s.Fixed, s.Warn, s.Known, s.NotTestable, s.Pass, s.NotApplicable, s.Total); !strings.Contains(string(file("summary.md")), row) {
-		t.Errorf("summary.md lacks the counts %s", row)
-	}
-
-	message := fmt.Sprintf("%s (%d of %d)", r.State(), s.Pass, s.Pass+s.Fail+s.Warn+s.Known+s.Fixed)
-	for _, name := range []string{"badge.json", "badge.svg"} {
-		if !strings.Contains(string(file(name)), message) {
-			t.Errorf("%s does not say %q:\n%s", name, message, file(name))
-		}
-	}
-
-	b := chrome.Open(t, chrome.Start(t), "file://"+filepath.Join(dir, "report.html"), 1280, 900)
-	counts := chrome.Eval[map[string]int](b, `Object.fromEntries([...document.querySelectorAll('[data-count]')].map(e => [e.dataset.count, Number(e.textContent)]))`)
-	seen := Summary{
-		Pass: counts["pass"], Fail: counts["fail"], Warn: counts["warn"], Known: counts["known"], Fixed: counts["fixed"],
-		NotApplicable: counts["not-applicable"], NotTestable: counts["not-testable"], Error: counts["error"], Total: counts["total"],
-	}
-	// What a reader sees: the words of each row, not its attributes.
-	shown := chrome.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('details.result > summary')].map(e => [e.querySelector('.id').innerText, e.querySelector('.tag').innerText]))`)
-	verdicts = map[string]Verdict{}
-	for id, word := range shown {
-		for _, v := range Verdicts() {
-			if word == words[v] {
-				verdicts[id] = v
-			}
-		}
-	}
-	agree("report.html", verdicts, seen)
-	if h1 := chrome.Eval[string](b, `document.querySelector('h1').textContent`); h1 != string(r.State()) {
-		t.Errorf("report.html says %q, report.json %q", h1, r.State())
 	}
 }
 
@@ -409,25 +303,24 @@ const contrasts = `(() => {
 func TestTextStandsOutInLightAndDark(t *testing.T) {
 	dir := t.TempDir()
 	pages := map[string][]byte{
-		"clauses.html": written(t, func(b *bytes.Buffer) error {
-			return WriteClauses(b, "2026-11-21", []ClauseDoc{{ID: "list/answers-json", Level: MUST, Area: "list", Text: "`tools` is an array.", Source: "s", Why: "w", Right: "r", Wrong: "x", Remedy: "PHP: `a`\nGo: b"}})
+		"clauses.html": sample.Written(t, func(b *bytes.Buffer) error {
+			return WriteClauses(b, "2026-11-21", []ClauseDoc{{ID: "list/answers-json", Level: reports.MUST, Area: "list", Text: "`tools` is an array.", Source: "s", Why: "w", Right: "r", Wrong: "x", Remedy: "PHP: `a`\nGo: b"}})
 		}),
-		"table.html": written(t, func(b *bytes.Buffer) error { return Tabulate([]*Report{kept(), every()}).WriteHTML(b) }),
+		"index.html": sample.Written(t, func(b *bytes.Buffer) error {
+			return WriteIndex(b, []Run{{ID: "a", Path: "a/report.json", Report: sample.Every()}, {ID: "b", Path: "b/report.json", Report: sample.Kept()}}, []Run{{Path: "c.json", Err: errors.New("the JSON ends early")}})
+		}),
+		"table.html": sample.Written(t, func(b *bytes.Buffer) error {
+			return Tabulate([]*reports.Report{sample.Kept(), sample.Every()}).WriteHTML(b)
+		}),
 	}
 	for name, data := range pages {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	handler, err := Handler(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handler)
-	defer server.Close()
 	window := chrome.Start(t)
 	for name, address := range map[string]string{
-		"report": pageFile(t, every(), kept()), "clauses": "file://" + dir + "/clauses.html", "table": "file://" + dir + "/table.html", "index": server.URL + "/",
+		"report": pageFile(t, sample.Every(), sample.Kept()), "clauses": "file://" + dir + "/clauses.html", "table": "file://" + dir + "/table.html", "index": "file://" + dir + "/index.html",
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(name+" "+scheme, func(t *testing.T) {

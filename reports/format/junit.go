@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"encoding/xml"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // The part of the JUnit format that Jenkins, GitLab and GitHub viewers share. Attributes and elements stand in the
@@ -54,11 +55,11 @@ type (
 	}
 )
 
-// WriteJUnit writes r as JUnit XML: one suite an area, one case a clause, and where there is one a case of no clause for
+// writeJUnit writes r as JUnit XML: one suite an area, one case a clause, and where there is one a case of no clause for
 // what fails the run as a whole. Failures (and, under strict, warnings) are
 // <failure>, clauses that were not judged and known failures <skipped> with the reason, errors of the harness <error>.
 // A warning is a passing case with its text in <system-out>; each case has its verdict as a property.
-func WriteJUnit(w io.Writer, r *Report) error {
+func writeJUnit(w io.Writer, r *reports.Report) error {
 	all := junitSuites{Name: "bridgecheck", Time: seconds(float64(r.DurationMS))}
 	var suites []junitSuite
 	for _, area := range r.Areas() {
@@ -86,7 +87,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-func junitArea(r *Report, area string) junitSuite {
+func junitArea(r *reports.Report, area string) junitSuite {
 	suite := junitSuite{
 		Name:      "bridgecheck." + area,
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
@@ -119,7 +120,7 @@ func junitArea(r *Report, area string) junitSuite {
 }
 
 // junitWhole has what fails a run beside its clauses: entries of the baseline that do not hold, and its early end.
-func junitWhole(r *Report) junitSuite {
+func junitWhole(r *reports.Report) junitSuite {
 	const name = "bridgecheck.run"
 	suite := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, p := range r.BaselineProblems {
@@ -137,27 +138,27 @@ func junitWhole(r *Report) junitSuite {
 	return suite
 }
 
-func junitCaseOf(r Result, strict bool) junitCase {
+func junitCaseOf(r reports.Result, strict bool) junitCase {
 	c := junitCase{
 		Name: r.ID, Class: "bridgecheck." + r.Area, Time: seconds(r.DurationMS),
 		Properties: []junitProperty{{"verdict", string(r.Verdict)}, {"level", string(r.Level)}},
 	}
 	outcome := &junitOutcome{Message: terminal.VisibleLine(r.Message, 1000), Type: string(r.Verdict)}
 	switch r.Verdict {
-	case Fail, Fixed:
+	case reports.Fail, reports.Fixed:
 		c.Failure, outcome.Text = outcome, details(r)
-	case Error:
+	case reports.Error:
 		c.Error, outcome.Text = outcome, details(r)
-	case Warn:
+	case reports.Warn:
 		if strict {
 			c.Failure, outcome.Text = outcome, details(r)
 		} else {
 			c.Output = "warning: " + details(r)
 		}
-	case Known:
+	case reports.Known:
 		outcome.Message = terminal.VisibleLine("known failure: "+r.KnownReason, 1000)
 		c.Skipped, c.Output = outcome, details(r)
-	case NotApplicable, NotTestable:
+	case reports.NotApplicable, reports.NotTestable:
 		outcome.Message = terminal.VisibleLine(string(r.Verdict)+": "+r.Message, 1000)
 		c.Skipped = outcome
 	}
@@ -165,7 +166,7 @@ func junitCaseOf(r Result, strict bool) junitCase {
 }
 
 // details is all that a person needs to act on a result, as plain text.
-func details(r Result) string {
+func details(r reports.Result) string {
 	var b strings.Builder
 	for _, part := range []struct{ name, text string }{
 		{"", r.Message},
@@ -189,6 +190,25 @@ func details(r Result) string {
 }
 
 // evidenceAt is the place in a report directory where r's evidence can be read.
-func evidenceAt(r Result) string { return "report.html#" + r.ID }
+func evidenceAt(r reports.Result) string { return "report.html#" + r.ID }
 
 func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
+
+// junitVerdicts reads the verdicts back from the properties of the cases.
+func junitVerdicts(data []byte) (map[string]reports.Verdict, error) {
+	var suites junitSuites
+	if err := xml.Unmarshal(data, &suites); err != nil {
+		return nil, err
+	}
+	verdicts := map[string]reports.Verdict{}
+	for _, suite := range suites.Suites {
+		for _, c := range suite.Cases {
+			for _, p := range c.Properties {
+				if p.Name == "verdict" {
+					verdicts[c.Name] = reports.Verdict(p.Value)
+				}
+			}
+		}
+	}
+	return verdicts, nil
+}

@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"errors"
@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // GitHub tells a GitHub Actions job of r: annotations on out, the job's log, and summary.md in the job's summary.
 // Elsewhere, by what getenv says (os.Getenv or a stand-in), it does nothing.
-func GitHub(out io.Writer, r *Report, getenv func(string) string) error {
+func GitHub(out io.Writer, r *reports.Report, getenv func(string) string) error {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return nil
 	}
-	if err := WriteAnnotations(out, r); err != nil {
+	if err := writeAnnotations(out, r); err != nil {
 		return fmt.Errorf("annotate: %w", err)
 	}
 	path := getenv("GITHUB_STEP_SUMMARY")
@@ -27,18 +28,18 @@ func GitHub(out io.Writer, r *Report, getenv func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("write the job summary: %w", err)
 	}
-	return errors.Join(WriteMarkdown(f, r), f.Close())
+	return errors.Join(writeMarkdown(f, r), f.Close())
 }
 
 // annotationLimit is how many annotations of one kind GitHub shows for a step.
 const annotationLimit = 10
 
-// WriteAnnotations writes r's failures and warnings as GitHub workflow commands, to be printed by a step. GitHub shows
+// writeAnnotations writes r's failures and warnings as GitHub workflow commands, to be printed by a step. GitHub shows
 // ten of each kind, so the tenth tells how many more there are.
-func WriteAnnotations(w io.Writer, r *Report) error {
+func writeAnnotations(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
-	annotate(&b, "error", r.With(Fail, Error, Fixed))
-	annotate(&b, "warning", append(r.With(Warn), r.Blocked()...))
+	annotate(&b, "error", r.With(reports.Fail, reports.Error, reports.Fixed))
+	annotate(&b, "warning", append(r.With(reports.Warn), r.Blocked()...))
 	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), annotationLimit)] {
 		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause), commandText(terminal.Line(p.Text, 1000)))
 	}
@@ -47,7 +48,7 @@ func WriteAnnotations(w io.Writer, r *Report) error {
 	return err
 }
 
-func annotate(b *strings.Builder, kind string, results []Result) {
+func annotate(b *strings.Builder, kind string, results []reports.Result) {
 	for i, result := range results {
 		if i == annotationLimit-1 && len(results) > annotationLimit {
 			fmt.Fprintf(b, "::%s title=bridgecheck::%d more, see the job summary\n", kind, len(results)-i)

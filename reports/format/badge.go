@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/reports"
 )
 
 // badge is the endpoint format of shields.io, version 1.
@@ -18,31 +20,31 @@ type badge struct {
 }
 
 // badgeOf says conformant only for a conformant run; every other badge tells how many clauses were kept of those judged.
-func badgeOf(r *Report) badge {
-	s := r.count()
+func badgeOf(r *reports.Report) badge {
+	s := r.Counted()
 	b := badge{SchemaVersion: 1, Label: "MCP tools contract", Message: string(r.State())}
 	judged := s.Total - s.NotApplicable - s.NotTestable - s.Error
 	switch r.State() {
-	case Conformant:
+	case reports.Conformant:
 		b.Color = "#1a7f37"
-	case Partial:
+	case reports.Partial:
 		b.Color = "#9a6700"
-	case NotConformant:
+	case reports.NotConformant:
 		b.Color, b.IsError = "#cf222e", true
 	}
-	if r.State() != Conformant {
+	if r.State() != reports.Conformant {
 		b.Message = fmt.Sprintf("%s (%d of %d)", b.Message, s.Pass, judged)
 	}
 	return b
 }
 
-// WriteBadgeJSON writes r's badge for the endpoint badge of shields.io.
-func WriteBadgeJSON(w io.Writer, r *Report) error {
+// writeBadgeJSON writes r's badge for the endpoint badge of shields.io.
+func writeBadgeJSON(w io.Writer, r *reports.Report) error {
 	return json.NewEncoder(w).Encode(badgeOf(r))
 }
 
-// WriteBadgeSVG writes r's badge as a picture that needs nothing from elsewhere.
-func WriteBadgeSVG(w io.Writer, r *Report) error {
+// writeBadgeSVG writes r's badge as a picture that needs nothing from elsewhere.
+func writeBadgeSVG(w io.Writer, r *reports.Report) error {
 	b := badgeOf(r)
 	left, right := badgeWidth(b.Label), badgeWidth(b.Message)
 	return badgeSVG.Execute(w, map[string]any{

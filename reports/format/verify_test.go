@@ -1,4 +1,4 @@
-package reports
+package format
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
 func TestVerifyTellsWhatWasDone(t *testing.T) {
@@ -38,7 +41,7 @@ func TestVerifyTellsWhatWasDone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := WriteAll(every(), dir); err != nil {
+			if err := WriteAll(sample.Every(), dir); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, c.file)
@@ -79,43 +82,19 @@ func TestVerifyRefusesWhatIsNoReport(t *testing.T) {
 	}
 }
 
-func TestConvert(t *testing.T) {
-	dir := t.TempDir()
-	if err := WriteAll(every(), dir); err != nil {
-		t.Fatal(err)
+func TestFormatsShowWhatChangedSinceAnEarlierReport(t *testing.T) {
+	r := sample.Every()
+	r.Since = reports.Compare(r, r)
+	if page := form(t, "html", r); !strings.Contains(page, "Since the earlier report") || !strings.Contains(page, "Still failing") {
+		t.Error("the page does not show the differences")
 	}
-	for _, f := range Forms() {
-		want, err := os.ReadFile(filepath.Join(dir, f.File))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := written(t, func(b *bytes.Buffer) error { return Convert(b, ConvertOptions{Report: dir, Form: f.Name}) })
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the run wrote", f.Name)
-		}
+	if summary := form(t, "markdown", r); !strings.Contains(summary, "- Still failing (3): `mapping/no-params-object`, ") {
+		t.Errorf("the summary does not show the differences:\n%s", summary)
 	}
-	for _, c := range []struct {
-		options ConvertOptions
-		want    string
-	}{
-		{ConvertOptions{Report: dir, Form: "pdf"}, `no report form "pdf": there are json, html, junit, sarif, markdown, badge-svg, badge-json`},
-		{ConvertOptions{Report: dir, Form: "junit", Previous: filepath.Join(dir, "none")}, "no such file"},
-		{ConvertOptions{Report: filepath.Join(dir, "none"), Form: "junit"}, "no such file"},
-	} {
-		if err := Convert(&bytes.Buffer{}, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: error is %v, want %q", c.options, err, c.want)
-		}
-	}
-	page := written(t, func(b *bytes.Buffer) error {
-		return Convert(b, ConvertOptions{Report: dir, Form: "html", Previous: dir})
-	})
-	if !bytes.Contains(page, []byte("Since the earlier report")) || !bytes.Contains(page, []byte("Still failing")) {
-		t.Error("the page does not show the differences to the earlier report")
-	}
-	summary := written(t, func(b *bytes.Buffer) error {
-		return Convert(b, ConvertOptions{Report: dir, Form: "markdown", Previous: dir})
-	})
-	if !bytes.Contains(summary, []byte("- Still failing (3): `mapping/no-params-object`, ")) {
-		t.Errorf("the summary does not tell the differences to the earlier report:\n%s", summary)
+}
+
+func TestNamedListsTheFormats(t *testing.T) {
+	if _, err := Named("pdf"); err == nil || !strings.Contains(err.Error(), `there is no report format "pdf": there are json, html, junit, `) {
+		t.Errorf("the error is %v", err)
 	}
 }
