@@ -21,7 +21,7 @@ type limits struct {
 	evidence  int // bytes of all bodies together; failing results are served first
 }
 
-// reportLimits hold for report.json and so for every form that is made of it; a page shows less of each body.
+// reportLimits apply to report.json and so to every format, since all are made of it; a page shows less of each body.
 var (
 	reportLimits = limits{text: 64 << 10, findings: 128, finding: 2 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
 	pageLimits   = limits{text: 16 << 10, findings: 128, finding: 1 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}

@@ -18,7 +18,7 @@ type Change struct {
 	Message string  `json:"message,omitempty"`
 }
 
-// Comparison tells two reports apart. Each clause that is not the same in both, or fails in both, stands in one list.
+// Comparison is the difference between two reports. Each clause that is not the same in both, or fails in both, stands in one list.
 type Comparison struct {
 	Old          Side     `json:"old"`
 	New          Side     `json:"new"`
@@ -38,7 +38,7 @@ type Side struct {
 	Headline string `json:"headline"`
 }
 
-// Compare tells what changed from old to new. What the ledger changed is held apart from what the bridge changed: a
+// Compare finds what changed from old to new. It keeps apart what the contract changed and what the bridge changed: a
 // clause that is new, gone or worded or levelled differently is never a regression.
 func Compare(old, new *Report) *Comparison {
 	c := &Comparison{
@@ -135,7 +135,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		name string
 		side Side
 	}{{"old", c.Old}, {"new", c.New}} {
-		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, terminal.Line(s.side.Target.Title(), 200), s.side.Started, terminal.Line(s.side.Ledger, 100), s.side.Headline)
+		fmt.Fprintf(&b, "%s  %s, %s, contract %s: %s\n", s.name, terminal.Line(s.side.Target.Title(), 200), s.side.Started, terminal.Line(s.side.Ledger, 100), s.side.Headline)
 	}
 	for _, g := range c.Groups() {
 		fmt.Fprintf(&b, "\n%s (%d)\n", g.Title, len(g.Changes))

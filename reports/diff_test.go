@@ -64,7 +64,7 @@ func TestCompareSortsChanges(t *testing.T) {
 func TestComparisonAsText(t *testing.T) {
 	text := string(sample.Written(t, func(b *bytes.Buffer) error { return reports.Compare(sample.Kept(), sample.Every()).WriteText(b) }))
 	for _, want := range []string{
-		"old  Example bridge 2.3, 2026-11-21 07:30 UTC, ledger 2026-11-21: conformant: 2 clauses kept\n",
+		"old  Example bridge 2.3, 2026-11-21 07:30 UTC, contract 2026-11-21: conformant: 2 clauses kept\n",
 		"The contract changed (9)\n  list/description-not-empty SHOULD: absent → warn (tool content.get has an empty description)\n",
 	} {
 		if !strings.Contains(text, want) {

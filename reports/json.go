@@ -29,7 +29,7 @@ var schema []byte
 // Schema gives the JSON Schema (2020-12) of report.json.
 func Schema() []byte { return bytes.Clone(schema) }
 
-// WriteJSON writes r as report.json: bounded, indented, with its results counted anew and the schema version filled in
+// WriteJSON writes r as report.json: bounded, indented, with its results counted again and the schema version filled in
 // where it is missing.
 func WriteJSON(w io.Writer, r *Report) error {
 	b := bounded(r, reportLimits)
@@ -145,7 +145,7 @@ var compiledSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return compiler.Compile("report.schema.json")
 })
 
-// conforms holds data against the published schema and tells the first place that breaks it.
+// conforms validates data with the published schema and names the first place that breaks it.
 func conforms(data []byte) error {
 	compiled, err := compiledSchema()
 	if err != nil {
@@ -181,10 +181,10 @@ func place(words []string) string {
 	return cmp.Or(b.String(), "the report")
 }
 
-// clauseID is what a clause's id may look like; every form relies on it to need no escaping.
+// clauseID is what a clause's id may look like; every format relies on it to need no escaping.
 var clauseID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
-// check holds what was read against what every writer of a report keeps.
+// check finds what no writer of a report writes.
 func (r *Report) check() error {
 	levels := []Level{MUST, SHOULD, MAY}
 	seen := map[string]int{}

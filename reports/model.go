@@ -165,8 +165,8 @@ type Finding struct {
 	Subject     string `json:"subject,omitempty"` // `POST /mcp/tools/invoke as agent`
 	Expected    string `json:"expected,omitempty"`
 	Actual      string `json:"actual,omitempty"`
-	Tool        string `json:"tool,omitempty"`         // empty: the check does not tell tools apart
-	Identity    string `json:"identity,omitempty"`     // empty: the check does not tell callers apart
+	Tool        string `json:"tool,omitempty"`         // empty: the check tests all tools together
+	Identity    string `json:"identity,omitempty"`     // empty: the check tests all callers together
 	Row         string `json:"row,omitempty"`          // the row of the check's table; empty: there is none
 	Message     string `json:"message"`                // one sentence; Conclude makes it of the members above
 	KnownReason string `json:"known_reason,omitempty"` // the baseline's reason; empty: no entry excuses it

@@ -1,4 +1,4 @@
-// Package terminal makes text from outside harmless to show. A bridge, a site or a report of somebody else may put
+// Package terminal makes text from outside harmless to show. A bridge, a site or a report from elsewhere may put
 // control characters, bidirectional overrides or the commands of a CI system into any text; what leaves this package is
 // valid UTF-8 that shows each of them as an escape (\x1b, \u202e). It knows nothing of markup: HTML, XML, Markdown and
 // JSON are escaped by those who write them, after this.

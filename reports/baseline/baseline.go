@@ -1,6 +1,6 @@
 // Package baseline reads a file of known failures and applies it to a report: a clause that fails as the file says is
 // known, one that passes although the file says it fails is fixed. It never hides a failure that the file does not
-// name, and an entry that does not hold any more fails the run.
+// name, and an entry that no longer applies fails the run.
 package baseline
 
 import (
@@ -26,7 +26,7 @@ type Entry struct {
 	Tool     string    // empty: every tool
 	Identity string    // empty: every caller
 	Reason   string    // why it is known; never empty
-	Until    time.Time // the last day (UTC) on which the entry holds; zero: no end
+	Until    time.Time // the last day (UTC) on which the entry applies; zero: no end
 	Line     int       // where it stands in its file, from 1
 }
 
@@ -62,7 +62,7 @@ func Read(path string) (*File, error) {
 //	  - clause: describe/unknown-404
 //	    tool: content.get       # optional
 //	    identity: outsider      # optional
-//	    reason: answers 200, issue 42
+//	    reason: returns 200, issue 42
 //	    until: 2027-01-31       # optional
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxFile {
@@ -129,7 +129,7 @@ func (l line) entry() (Entry, error) {
 	return e, nil
 }
 
-// Check holds the entries' clauses against the ledger's ids. Its error names each unknown one by file and line, with
+// Check compares the entries' clauses with the ids of the contract. Its error names each unknown one by file and line, with
 // the nearest id.
 func (f *File) Check(clauses []string) error {
 	var wrong []error
@@ -148,7 +148,7 @@ func didYouMean(nearest string) string {
 	return fmt.Sprintf(" (did you mean %s?)", nearest)
 }
 
-// matches tells whether an entry is about a tool as a caller sees it.
+// matches reports whether an entry is about a tool as a caller sees it.
 func (e Entry) matches(tool, identity string) bool {
 	return (e.Tool == "" || e.Tool == tool) && (e.Identity == "" || e.Identity == identity)
 }
@@ -174,8 +174,8 @@ func (e Entry) narrowed() string {
 	return "the tool " + e.Tool + " as " + e.Identity
 }
 
-// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check told
-// them apart, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
+// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check tested
+// them one by one, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
 // strict.
 func From(r *reports.Report) *File {
 	f := &File{}

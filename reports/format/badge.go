@@ -19,11 +19,11 @@ type badge struct {
 	IsError       bool   `json:"isError,omitempty"`
 }
 
-// badgeOf says conformant only for a conformant run; every other badge tells how many clauses were kept of those judged.
+// badgeOf says conformant only for a conformant run; every other badge counts the clauses that pass, of those that were tested.
 func badgeOf(r *reports.Report) badge {
 	s := r.Counted()
 	b := badge{SchemaVersion: 1, Label: "MCP tools contract", Message: string(r.State())}
-	judged := s.Total - s.NotApplicable - s.NotTestable - s.Error
+	tested := s.Total - s.NotApplicable - s.NotTestable - s.Error
 	switch r.State() {
 	case reports.Conformant:
 		b.Color = "#1a7f37"
@@ -33,7 +33,7 @@ func badgeOf(r *reports.Report) badge {
 		b.Color, b.IsError = "#cf222e", true
 	}
 	if r.State() != reports.Conformant {
-		b.Message = fmt.Sprintf("%s (%d of %d)", b.Message, s.Pass, judged)
+		b.Message = fmt.Sprintf("%s (%d of %d)", b.Message, s.Pass, tested)
 	}
 	return b
 }

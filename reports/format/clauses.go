@@ -10,7 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// ClauseDoc is all that there is to tell of one clause of the ledger; text between backquotes is shown as code.
+// ClauseDoc documents one clause of the contract; text between backquotes is shown as code.
 type ClauseDoc struct {
 	ID         string
 	Level      reports.Level
@@ -20,7 +20,7 @@ type ClauseDoc struct {
 	Capability string // what a bridge must claim for it to apply
 	Wire       string // what a check has to see
 	Why        string
-	Remedy     string   // how the usual cause is mended, a line a language
+	Remedy     string   // how to fix the usual cause, a line a language
 	Right      string   // an exchange that keeps it
 	Wrong      string   // an exchange that breaks it
 	Mutants    []string // the broken bridges that prove its check
@@ -45,7 +45,7 @@ func (c *Console) Clause(d ClauseDoc) error {
 	return err
 }
 
-// WriteClauses writes the ledger of a revision as one self-contained page with the filters of report.html.
+// WriteClauses writes the contract of a revision as one self-contained page with the filters of report.html.
 func WriteClauses(w io.Writer, revision string, clauses []ClauseDoc) error {
 	filters := filterOptions{}
 	for _, level := range []reports.Level{reports.MUST, reports.SHOULD, reports.MAY} {

@@ -24,7 +24,7 @@ type Console struct {
 }
 
 // NewConsole fits a console to f: colour and live progress on a terminal that can do them, neither elsewhere. Getenv
-// is os.Getenv or a stand-in; NO_COLOR, TERM=dumb and CI are heeded.
+// is os.Getenv or a stand-in; it follows NO_COLOR, TERM=dumb and CI.
 func NewConsole(f *os.File, getenv func(string) string) *Console {
 	c := &Console{Out: f}
 	fd := int(f.Fd())
@@ -44,7 +44,7 @@ var colours = map[reports.Verdict]string{
 	reports.Pass: "32", reports.Fail: "1;31", reports.Warn: "33", reports.Known: "36", reports.Fixed: "1;35", reports.NotTestable: "33", reports.NotApplicable: "2", reports.Error: "1;31",
 }
 
-// Progress shows that done of total clauses are judged, last the given one. A failure stays on the screen; all else is
+// Progress shows that done of total clauses are tested, the last of them with this result. A failure stays on the screen; all else is
 // one line that the next call rewrites. Without Live it shows nothing.
 func (c *Console) Progress(done, total int, last reports.Result) {
 	if !c.Live {
@@ -104,11 +104,10 @@ const (
 // fieldIndent is the column at which a named value stands.
 const fieldIndent = 12
 
-// alike is how many results with one verdict and one message are told once rather than one by one.
+// alike is how many results with one verdict and one message are shown once rather than one by one.
 const alike = 3
 
-// wholeFindings is how many results of a kind are told in full; who fixes the first of them needs no more, and the
-// report has all.
+// wholeFindings is how many results of a kind are shown in full; the report has all.
 const wholeFindings = 12
 
 // findings writes results, those that say the same as one, and those beyond a number in one line each.

@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// GitHub tells a GitHub Actions job of r: annotations on out, the job's log, and summary.md in the job's summary.
+// GitHub reports r to a GitHub Actions job: annotations to out, which is the job's log, and summary.md to its summary.
 // Elsewhere, by what getenv says (os.Getenv or a stand-in), it does nothing.
 func GitHub(out io.Writer, r *reports.Report, getenv func(string) string) error {
 	if getenv("GITHUB_ACTIONS") != "true" {
@@ -35,7 +35,7 @@ func GitHub(out io.Writer, r *reports.Report, getenv func(string) string) error 
 const annotationLimit = 10
 
 // writeAnnotations writes r's failures and warnings as GitHub workflow commands, to be printed by a step. GitHub shows
-// ten of each kind, so the tenth tells how many more there are.
+// ten of each kind, so the tenth says how many more there are.
 func writeAnnotations(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
 	annotate(&b, "error", r.With(reports.Fail, reports.Error, reports.Fixed))

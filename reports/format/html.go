@@ -99,7 +99,7 @@ type resultView struct {
 	Word      string
 	Subject   string // the message without what Want and Got show
 	Want, Got []segment
-	Steps     [][]segment // the remedy, a line a step; none where there is nothing to mend
+	Steps     [][]segment // the remedy, a line a step; none where there is nothing to fix
 	Attention bool        // it needs a reader's action
 }
 
@@ -190,7 +190,7 @@ func cellOf(r *reports.Report, area string, level reports.Level) areaCell {
 	return areaCell{area, level, countsOf(some), s.Pass, s.Total - s.NotApplicable, s.Total}
 }
 
-// prose splits a ledger's sentence at its backquotes: what stood between two of them differs from the rest.
+// prose splits a sentence of the contract at its backquotes: what is between two of them is code.
 func prose(s string) []segment {
 	var segments []segment
 	for i, part := range strings.Split(terminal.Visible(s), "`") {
@@ -220,7 +220,7 @@ func filtersOf(r *reports.Report) filterOptions {
 }
 
 // viewsOf prepares the results of r, a copy that it may change. What needs attention comes first, binding clauses before
-// others, else the order is the ledger's.
+// others, else in the contract's order.
 func viewsOf(r *reports.Report) []resultView {
 	var views []resultView
 	for _, result := range r.Results {

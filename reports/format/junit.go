@@ -57,7 +57,7 @@ type (
 
 // writeJUnit writes r as JUnit XML: one suite an area, one case a clause, and where there is one a case of no clause for
 // what fails the run as a whole. Failures (and, under strict, warnings) are
-// <failure>, clauses that were not judged and known failures <skipped> with the reason, errors of the harness <error>.
+// <failure>, clauses that were not tested and known failures <skipped> with the reason, errors of a check <error>.
 // A warning is a passing case with its text in <system-out>; each case has its verdict as a property.
 func writeJUnit(w io.Writer, r *reports.Report) error {
 	all := junitSuites{Name: "bridgecheck", Time: seconds(float64(r.DurationMS))}

@@ -42,7 +42,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 			about = append(about, md(terminal.VisibleLine(maker, 200)))
 		}
 	}
-	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
+	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)
 
@@ -52,7 +52,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 		results []reports.Result
 	}{
 		{"Failed", r.With(reports.Fail)},
-		{"The harness could not judge", r.With(reports.Error)},
+		{"Errors of the checks themselves", r.With(reports.Error)},
 		{"Passes although the baseline excuses it", r.With(reports.Fixed)},
 		{"Warnings", r.With(reports.Warn)},
 		{"MUSTs that could not be tested", r.Blocked()},
@@ -61,7 +61,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 		budget -= markdownSection(&b, section.title, section.results, budget)
 	}
 	if len(r.BaselineProblems) > 0 {
-		fmt.Fprint(&b, "### Baseline entries that do not hold\n\n")
+		fmt.Fprint(&b, "### Baseline entries that no longer apply\n\n")
 		for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 50)] {
 			fmt.Fprintf(&b, "- `%s:%d` %s: %s\n", p.File, p.Line, md(p.Clause), md(terminal.VisibleLine(p.Text, 500)))
 		}
@@ -85,12 +85,12 @@ func markdownCounts(b *strings.Builder, r *reports.Report) {
 	fmt.Fprintf(b, " %d |\n\n", s.Total)
 }
 
-// markdownSince tells what changed, kind by kind.
+// markdownSince lists what changed, kind by kind.
 func markdownSince(b *strings.Builder, c *reports.Comparison) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "Since %s (ledger %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)), md(terminal.VisibleLine(c.Old.Headline, 500)))
+	fmt.Fprintf(b, "Since %s (contract %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)), md(terminal.VisibleLine(c.Old.Headline, 500)))
 	groups := c.Groups()
 	if len(groups) == 0 {
 		b.WriteString(" no difference.\n\n")

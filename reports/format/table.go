@@ -55,7 +55,7 @@ func Tabulate(all []*reports.Report) *Table {
 // WriteMarkdown writes t with a line a bridge, then a row a clause that is not the same pass or not applicable in all.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| bridge | outcome | passed | failed | warned | ledger |\n| --- | --- | ---: | ---: | ---: | --- |\n")
+	b.WriteString("| bridge | outcome | passed | failed | warned | contract |\n| --- | --- | ---: | ---: | ---: | --- |\n")
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		names[i] = md(terminal.VisibleLine(c.Target.Title(), 200))
@@ -80,7 +80,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// plain holds for a row that tells nothing: every bridge passes, or to none does it apply.
+// plain reports a row that says nothing: every bridge passes, or it applies to none.
 func (r TableRow) plain() bool {
 	distinct := slices.Compact(slices.Sorted(slices.Values(r.Verdicts)))
 	return len(distinct) == 1 && (distinct[0] == reports.Pass || distinct[0] == reports.NotApplicable)

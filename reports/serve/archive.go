@@ -31,7 +31,7 @@ type archived struct {
 	modified time.Time
 }
 
-// archiveFiles bounds how many reports an archive holds.
+// archiveFiles bounds how many reports an archive has.
 const archiveFiles = 1000
 
 // scan gives the archive's reports, newest first, and the JSON files that are none.

@@ -1,5 +1,5 @@
 // Package serve shows a folder of reports as local pages: bridges side by side, each bridge's runs over time, and every
-// report with its differences to the one before. It reads the folder anew for each request, writes nothing, and serves
+// report with its differences to the one before. It reads the folder again for each request, writes nothing, and serves
 // requests for this machine only.
 package serve
 

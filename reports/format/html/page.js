@@ -51,7 +51,7 @@
     return out;
   };
 
-  // --- both wires
+  // --- requests and responses, at the bridge and at the site
 
   const bodyOf = m => {
     if (!m.body && !m.truncated) return [];
@@ -75,13 +75,13 @@
 
   const front = (e, at) => {
     const status = e.response ? e.response.status : 0;
-    const answer = e.response
+    const response = e.response
       ? el('p', 'line', el('b', status >= 400 ? 'bad' : 'good', String(status)), ' ' + ms(e.response.duration_ms || 0))
-      : el('p', 'line', el('b', 'bad', 'no answer'), ' ' + visible(e.error || ''));
+      : el('p', 'line', el('b', 'bad', 'no response'), ' ' + visible(e.error || ''));
     return el('div', 'front',
       el('p', 'facts', '+' + ms(at) + ' · ' + visible(e.identity || 'anonymous') + ' → bridge'),
       el('p', 'line', el('b', '', visible(e.request.method || '')), ' ' + visible(e.request.url || '')),
-      ...headersOf(e.request), ...bodyOf(e.request), answer,
+      ...headersOf(e.request), ...bodyOf(e.request), response,
       ...(e.response ? [...headersOf(e.response), ...bodyOf(e.response)] : []));
   };
 
@@ -106,12 +106,12 @@
 
   // offset is when something reached the site; a site whose clock was moved is taken to have had it at once.
   const offset = (e, u, start) => {
-    const asked = Date.parse(e.at), at = Date.parse(u.at);
-    const answered = asked + (e.response ? e.response.duration_ms || 0 : 0);
-    return (at < asked - 1000 || at > answered + 1000 ? asked : at) - start;
+    const sent = Date.parse(e.at), at = Date.parse(u.at);
+    const received = sent + (e.response ? e.response.duration_ms || 0 : 0);
+    return (at < sent - 1000 || at > received + 1000 ? sent : at) - start;
   };
 
-  // lanes draws both wires on one axis of time.
+  // lanes draws both sides of the bridge on one axis of time.
   const lanes = (exchanges, start) => {
     const bars = [];
     for (const e of exchanges) {
