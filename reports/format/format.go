@@ -1,3 +1,8 @@
+// Package format writes a report for people and tools: report.json, a page, JUnit, SARIF, Markdown, badges, annotations
+// of a CI job and the console. All lists the formats; WriteAll writes those of a report directory, and Verify reads their
+// verdicts back. Each format is a view of a reports.Report: none decides a verdict, and each escapes every text of it,
+// because a bridge may have sent it. Beside the formats there are pages on several reports (Tabulate, WriteIndex) and on
+// the contract itself (WriteClauses).
 package format
 
 import (

@@ -109,3 +109,16 @@ func patternVerdicts(pattern *regexp.Regexp) func([]byte) (map[string]reports.Ve
 		return verdicts, nil
 	}
 }
+
+// jsonVerdicts reads the verdicts of report.json.
+func jsonVerdicts(data []byte) (map[string]reports.Verdict, error) {
+	r, err := reports.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := map[string]reports.Verdict{}
+	for _, result := range r.Results {
+		verdicts[result.ID] = result.Verdict
+	}
+	return verdicts, nil
+}
