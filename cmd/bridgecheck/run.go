@@ -116,7 +116,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	defer func() {
 		if err := undo(cmd.Context(), p.file, p.reportDir, p.file.Sessions()); err != nil {
-			cmd.PrintErrf("bridgecheck: %v: try again by bridgecheck run --cleanup\n", err)
+			cmd.PrintErrf("bridgecheck: %s: try again by bridgecheck run --cleanup\n", terminal.Escape(err.Error()))
 		}
 	}()
 	if f.list {
@@ -240,7 +240,12 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 	out := cmd.OutOrStdout()
 	switch {
 	case f.json:
-		return reports.WriteJSON(out, report)
+		var b bytes.Buffer
+		if err := reports.WriteJSON(&b, report); err != nil {
+			return err
+		}
+		_, err := out.Write(terminal.JSON(b.Bytes()))
+		return err
 	case f.quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err

@@ -20,7 +20,7 @@ known:
   - clause: describe/unknown-404
     tool: content.get
     identity: outsider
-    reason: answers 200
+    reason: returns 200
     until: 2027-01-31
   - {clause: list/page-size, reason: "no pages"}
 `))
@@ -28,7 +28,7 @@ known:
 		t.Fatal(err)
 	}
 	want := []Entry{
-		{"describe/unknown-404", "content.get", "outsider", "answers 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
+		{"describe/unknown-404", "content.get", "outsider", "returns 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
 		{"list/page-size", "", "", "no pages", time.Time{}, 8},
 	}
 	if !reflect.DeepEqual(f.Entries, want) {
@@ -80,7 +80,7 @@ func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
 	return reports.Result{ID: "a/b", Area: "a", Level: reports.MUST, Verdict: v, Message: "wrong", Findings: findings}
 }
 
-// tested is r of a check that told tools and callers apart.
+// tested is r of a check that tests tools and callers one by one.
 func tested(r reports.Result) reports.Result {
 	r.Tested = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
 	return r
@@ -98,7 +98,7 @@ func TestApplyNotesWhyAFaultIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "reason: issue 42") {
-		t.Errorf("a baseline written anew has lost the reason:\n%s", &b)
+		t.Errorf("a baseline that is written again has lost the reason:\n%s", &b)
 	}
 }
 

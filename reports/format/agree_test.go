@@ -131,7 +131,7 @@ func pageAgrees(t *testing.T, r *reports.Report) {
 	}
 }
 
-// TestEveryFormatIsComplete tells who adds a format what its entry lacks, and the line to add.
+// TestEveryFormatIsComplete names what the entry of a format lacks, and the line to add.
 func TestEveryFormatIsComplete(t *testing.T) {
 	const doc = "../../docs/report-formats.md"
 	text, err := os.ReadFile(doc)

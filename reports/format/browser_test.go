@@ -85,20 +85,20 @@ func TestPage(t *testing.T) {
 		}
 	})
 
-	t.Run("a deep link opens its clause with both wires", func(t *testing.T) {
+	t.Run("a deep link opens its clause with both sides", func(t *testing.T) {
 		b := chrome.Open(t, window, address+"#describe/reflects-safely", 1280, 900)
 		const clause = `document.getElementById('describe/reflects-safely')`
 		b.Until(clause + `.open && ` + clause + `.querySelectorAll('.exchange').length === 4`)
 		wire := chrome.Eval[string](b, clause+`.querySelector('.wire').textContent`)
 		for _, want := range []string{"agent → bridge", "bridge → site as agent", `"id": 9007199254740993`, "the method ran", "connection reset", "not text, shown as base64", "nothing reached the site"} {
 			if !strings.Contains(wire, want) {
-				t.Errorf("the wires lack %q:\n%s", want, wire)
+				t.Errorf("the exchanges lack %q:\n%s", want, wire)
 			}
 		}
 		if top := chrome.Eval[float64](b, clause+`.getBoundingClientRect().top`); top < -1 || top > 400 {
 			t.Errorf("the clause is at %v, out of sight", top)
 		}
-		b.Picture("wires-1280")
+		b.Picture("exchanges-1280")
 
 		b.Run(chromedp.Navigate(address+"#verdict=fail&open=describe/reflects-safely"), chromedp.Reload())
 		b.Until(clause + `.open`)
@@ -123,7 +123,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the clipboard has %q, want %q", got, want)
 		}
 		if said := chrome.Eval[string](b, `document.getElementById('announce').textContent`); said != "Copied" {
-			t.Errorf("a screen reader is told %q", said)
+			t.Errorf("a screen reader gets %q", said)
 		}
 	})
 

@@ -26,7 +26,7 @@ func form(t *testing.T, name string, r *reports.Report) string {
 	return string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
 }
 
-func TestEveryFormIsHarmlessText(t *testing.T) {
+func TestEveryFormatIsHarmlessText(t *testing.T) {
 	r, err := sample.Every().Canonical()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestEveryFormIsHarmlessText(t *testing.T) {
 	texts["console"] = string(sample.Written(t, func(b *bytes.Buffer) error { return (&Console{Out: b}).Summary(r, "dir") }))
 	for name, text := range texts {
 		if name == "html" {
-			// The wires stand there as JSON data, which a browser test looks at.
+			// The exchanges are JSON data there, which a browser test looks at.
 			text = regexp.MustCompile(`(?s)<script type="application/json">.*?</script>`).ReplaceAllString(text, "")
 		}
 		if !utf8.ValidString(text) {
@@ -64,7 +64,7 @@ func TestEveryFormIsHarmlessText(t *testing.T) {
 	}
 }
 
-func TestJUnitCountsAndTellsVerdictsApart(t *testing.T) {
+func TestJUnitCountsAndHasEveryVerdict(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		r := sample.Every()
 		r.Strict = strict
@@ -155,7 +155,7 @@ func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
 	}
 }
 
-func TestSARIFConformsAndTellsVerdictsApart(t *testing.T) {
+func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
 	text, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestAnnotationsAreLimited(t *testing.T) {
 	}
 }
 
-func TestWriteAllWritesEveryFormWhole(t *testing.T) {
+func TestWriteAllWritesEveryFileWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	if err := WriteAll(sample.Every(), dir); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestDiffMarksWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestGitHubTellsTheJob(t *testing.T) {
+func TestGitHubReportsToTheJob(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary")
 	if err := os.WriteFile(summary, []byte("before\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -329,11 +329,11 @@ func TestEnvironmentNamesTheCI(t *testing.T) {
 }
 
 // What fails a run and is no clause stands in every form that a pipeline reads.
-func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
+func TestFormatsShowWhatFailsTheRunAsAWhole(t *testing.T) {
 	r := sample.CutShort(sample.WithProblem(sample.Kept()))
 	if text := form(t, "junit", r); !strings.Contains(text, `tests="4" failures="1" errors="1"`) ||
 		!strings.Contains(text, `name="baseline baseline.yaml:3 list/x" classname="bridgecheck.run"`) {
-		t.Errorf("junit.xml does not tell it:\n%s", text)
+		t.Errorf("junit.xml does not show it:\n%s", text)
 	}
 	text := form(t, "sarif", r)
 	for _, want := range []string{"baseline.yaml:3: list/x: expired on 2026-01-01", "the run was cut short: interrupted"} {
@@ -348,7 +348,7 @@ func TestFormsTellWhatFailsTheRunAsAWhole(t *testing.T) {
 	sample.MustConform(t, sample.Compiled(t, schema), []byte(text))
 	annotations := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
 	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
-		t.Errorf("the annotations do not tell it:\n%s", annotations)
+		t.Errorf("the annotations do not show it:\n%s", annotations)
 	}
 	dir := t.TempDir()
 	if err := WriteAll(r, dir); err != nil {

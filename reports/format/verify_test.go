@@ -11,14 +11,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 )
 
-func TestVerifyTellsWhatWasDone(t *testing.T) {
+func TestVerifyNamesTheChange(t *testing.T) {
 	edit := func(old, new string) func([]byte) []byte {
 		return func(data []byte) []byte { return bytes.Replace(data, []byte(old), []byte(new), 1) }
 	}
 	half := func(data []byte) []byte { return data[:len(data)/2] }
 	for _, c := range []struct {
 		name, file string
-		change     func([]byte) []byte // nil: the file goes
+		change     func([]byte) []byte // nil: the file is removed
 		want       string
 	}{
 		{"a JUnit verdict changed", "junit.xml", edit(`name="verdict" value="fail"`, `name="verdict" value="pass"`), "mapping/no-params-object is pass here and fail in report.json"},
@@ -26,8 +26,8 @@ func TestVerifyTellsWhatWasDone(t *testing.T) {
 		{"a Markdown verdict changed", "summary.md", edit(`| mapping/no-params-object | MUST | ❌ fail |`, `| mapping/no-params-object | MUST | ✅ pass |`), "mapping/no-params-object is pass here and fail in report.json"},
 		{"a verdict on the page changed", "report.html", edit(`data-verdict="fail"`, `data-verdict="pass"`), "mapping/no-params-object is pass here and fail in report.json"},
 		{"a message on the page changed", "report.html", edit(`want {}`, `all is well`), "it was changed"},
-		{"a clause went", "summary.md", edit("| list/answers-json | MUST | ✅ pass |\n", ""), "list/answers-json is missing"},
-		{"a clause came", "summary.md", edit("| list/answers-json |", "| list/other | MUST | ✅ pass |\n| list/answers-json |"), "list/other is not in report.json"},
+		{"a clause was removed", "summary.md", edit("| list/answers-json | MUST | ✅ pass |\n", ""), "list/answers-json is missing"},
+		{"a clause was added", "summary.md", edit("| list/answers-json |", "| list/other | MUST | ✅ pass |\n| list/answers-json |"), "list/other is not in report.json"},
 		{"JUnit cut short", "junit.xml", half, "it was cut short"},
 		{"SARIF cut short", "report.sarif", half, "it was cut short"},
 		{"the page cut short", "report.html", half, "it was cut short"},

@@ -50,7 +50,7 @@ func TestServedPages(t *testing.T) {
 	}
 	status, index := get(t, handler, "GET", "/", "localhost:8082")
 	if status != 200 {
-		t.Fatalf("the index answers %d", status)
+		t.Fatalf("the index has the status %d", status)
 	}
 	for _, want := range []string{"Example bridge", "&lt;script&gt;alert(1)&lt;/script&gt;", "yesterday/report.json", "run by run", "<code>broken.json</code> the JSON ends early", `<span class="n">2 of 10</span>`, `#area=describe" aria-label="describe: 1 failed 1 fixed 1 known "`} {
 		if !strings.Contains(index, want) {
@@ -62,11 +62,11 @@ func TestServedPages(t *testing.T) {
 		t.Fatal("the index does not link to the bridge's newest report")
 	}
 	if status, page := get(t, handler, "GET", link[1], "127.0.0.1:8082"); status != 200 || !strings.Contains(page, "Since the earlier report") {
-		t.Errorf("%s answers %d, without the differences to the report before it", link[1], status)
+		t.Errorf("%s has the status %d, without the differences to the report before it", link[1], status)
 	}
 	status, text := get(t, handler, "GET", link[1]+".json", "[::1]:8082")
 	if r, err := reports.Parse([]byte(text)); status != 200 || err != nil || len(r.Results[4].Evidence) != 4 {
-		t.Errorf("%s.json answers %d: %v", link[1], status, err)
+		t.Errorf("%s.json has the status %d: %v", link[1], status, err)
 	}
 }
 
