@@ -170,6 +170,9 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Findings = c.bridge.reported(found, at)
 	case wrong:
 		r.Findings = c.bridge.reported([]finding{{message: r.Message, answer: c.bridge.blamedNow()}}, at)
+		if f := r.Findings[0]; f.Request == nil && f.Expected == "" && r.Verdict != broken(clause) {
+			r.Findings = nil // nothing of the bridge was seen
+		}
 	}
 	r.Conclude()
 	for _, p := range c.bridge.findings.judged {
