@@ -24,8 +24,8 @@ type Replayed struct {
 }
 
 // Replay sends the request that a clause's result blames again, with the credentials in the environment variables that
-// its curl line names, and waits at most so long for the answer. It is one request, and judges nothing. The error says
-// what is missing.
+// its curl line names, and waits at most so long for the response. It is one request, and gives no verdict. The error
+// says what is missing.
 func Replay(ctx context.Context, report *reports.Report, clause string, getenv func(string) string, timeout time.Duration) (*Replayed, error) {
 	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })
 	if i < 0 {
@@ -37,6 +37,9 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 	}
 	result := report.Results[i]
 	old, ok := result.Blamed()
+	if !ok && result.Curl != "" {
+		return nil, usage("%s: the report does not say which exchange it blames, as an earlier bridgecheck wrote it: send its curl line yourself, or run again", clause)
+	}
 	if !ok {
 		return nil, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
 	}
