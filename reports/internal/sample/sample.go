@@ -48,11 +48,16 @@ func Every() *reports.Report {
 		},
 	}
 	fail := &r.Results[4]
+	fail.Note = "and 1 more: " + Hostile
+	fail.Findings = []reports.Finding{
+		{Request: new(1), Subject: "describe " + Hostile, Expected: "application/json", Actual: Hostile, Tool: "content.get", Identity: "outsider", Row: Hostile, Message: "describe: " + Hostile},
+		{Message: Hostile, Tool: Hostile, Identity: Hostile, KnownReason: Hostile},
+	}
 	fail.Evidence = []reports.Exchange{
 		{Identity: "agent", At: Started, Request: reports.Message{Method: "GET", URL: "http://127.0.0.1:8081/mcp/tools/describe?name=content.get", Header: map[string]string{"Authorization": "$AGENT"}},
 			Response: &reports.Message{Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Body: `{"tool":{"name":"content.get"}}`, DurationMS: 4},
 			Drupal:   []reports.Upstream{{At: Started.Add(time.Millisecond), User: "agent", HTTP: "POST /jsonrpc", Method: "content.get", Params: json.RawMessage(`{"id":9007199254740993}`), Ran: true, Status: 200, DurationMS: 2}}},
-		{Identity: "outsider", At: Started.Add(5 * time.Millisecond), Request: reports.Message{Method: "GET", URL: "http://127.0.0.1:8081/mcp/tools/describe?name=x"},
+		{Identity: "outsider", At: Started.Add(5 * time.Millisecond), Request: reports.Message{Method: "GET", URL: "http://127.0.0.1:8081/mcp/tools/describe?name=x"}, Credentials: []reports.Credential{{Header: "Authorization", Scheme: "Basic", User: Hostile}},
 			Response: &reports.Message{Status: 404, Header: map[string]string{"Content-Type": "text/html"}, Body: Hostile, DurationMS: 3}},
 		{Identity: "agent", At: Started.Add(9 * time.Millisecond), Request: reports.Message{Method: "GET", URL: "http://127.0.0.1:8081/x"}, Error: "connection reset"},
 		{Identity: "agent", At: Started.Add(9 * time.Millisecond), Request: reports.Message{Method: "GET", URL: "http://127.0.0.1:8081/y"}, Response: &reports.Message{Status: 200, Body: "/wCA", Encoding: "base64"}},
