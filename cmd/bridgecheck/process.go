@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
@@ -176,15 +176,13 @@ func answers(ctx context.Context, client *http.Client, url string) bool {
 	return true
 }
 
-// tail shows the last lines of the log.
+// tail shows the end of the log, with its stack traces shortened so that the error above them is in sight.
 func (p *process) tail() string {
 	data, err := os.ReadFile(p.logPath)
-	data = bytes.TrimSpace(data)
-	if err != nil || len(data) == 0 {
+	lines := terminal.Tail(string(data), logTail)
+	if err != nil || len(lines) == 0 {
 		return "; it wrote nothing to its log"
 	}
-	lines := strings.Split(string(data), "\n")
-	lines = lines[max(0, len(lines)-logTail):]
 	return fmt.Sprintf("; the end of %s:\n  %s", p.logPath, strings.Join(lines, "\n  "))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
@@ -46,7 +47,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	fmt.Fprintf(stderr, "bridgecheck: %s\n", err)
+	fmt.Fprintf(stderr, "bridgecheck: %s\n", terminal.Escape(err.Error()))
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage

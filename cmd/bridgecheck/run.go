@@ -15,8 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -114,7 +116,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	defer func() {
 		if err := undo(cmd.Context(), p.file, p.reportDir, p.file.Sessions()); err != nil {
-			cmd.PrintErrf("bridgecheck: %v: try again by bridgecheck run --cleanup\n", err)
+			cmd.PrintErrf("bridgecheck: %s: try again by bridgecheck run --cleanup\n", terminal.Escape(err.Error()))
 		}
 	}()
 	if f.list {
@@ -148,9 +150,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// test runs every pass of the plan and combines their reports.
+// test runs every pass of the plan and makes one report of them.
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
-	console := reports.NewConsole(os.Stderr, os.Getenv)
+	console := format.NewConsole(os.Stderr, os.Getenv)
 	done, total := 0, 0
 	for _, l := range p.legs {
 		total += len(l.checks)
@@ -175,7 +177,10 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
-	whole := suites.Combine(passes...)
+	whole, err := reports.Merge(passes...)
+	if err != nil {
+		return nil, err
+	}
 	if whole.CutShort != "" && !p.filtered { // the clauses of a pass that never began are not left out by a filter
 		whole.Filtered = false
 		whole.Summarize()
@@ -203,17 +208,17 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 
 // keep writes the report, and the baseline if one is requested.
 func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.WriteAll(report, dir); err != nil {
+	if err := format.WriteAll(report, dir); err != nil {
 		return err
 	}
 	switch {
 	case f.writeBaseline == "":
 		return nil
 	case report.NoBridge != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", report.NoBridge)
+		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", terminal.Escape(report.NoBridge))
 		return nil
 	case report.CutShort != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", report.CutShort)
+		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", terminal.Escape(report.CutShort))
 		return nil
 	}
 	var text bytes.Buffer
@@ -229,13 +234,18 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 // show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations,
 // and the job gets its summary.
 func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	switch {
 	case f.json:
-		return reports.WriteJSON(out, report)
+		var b bytes.Buffer
+		if err := reports.WriteJSON(&b, report); err != nil {
+			return err
+		}
+		_, err := out.Write(terminal.JSON(b.Bytes()))
+		return err
 	case f.quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
@@ -249,8 +259,11 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return unwritable(dir, err)
 	}
-	for _, form := range reports.Forms() {
-		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, f := range format.All() {
+		if f.File == "" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, f.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return unwritable(dir, err)
 		}
 	}

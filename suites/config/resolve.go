@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
@@ -51,7 +52,7 @@ func Parse(name string, data []byte) (*File, error) {
 	}
 	f := &File{path: name}
 	var err error
-	if f.lines, err = decode(name, data, f); err != nil {
+	if f.lines, err = yamlfile.Decode(name, data, f, "identities"); err != nil {
 		return nil, err
 	}
 	return f, f.check()
