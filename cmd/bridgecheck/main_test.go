@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE COMMAND…   the command ends with exactly this code
 //	serve NAME COMMAND…   the command serves in the background; $NAME is the URL that it prints
+//	ended FILE            the process whose number is in the file has ended
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
@@ -38,7 +39,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serveCommand, "sameverdicts": sameVerdicts,
+			"exits": exits, "serve": serveCommand, "sameverdicts": sameVerdicts, "ended": ended,
 		},
 	})
 }
@@ -153,6 +154,17 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], url)
 	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
+}
+
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] ended FILE")
+	}
+	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	state, err := exec.Command("ps", "-o", "state=", "-p", pid).Output()
+	if over := err != nil || strings.HasPrefix(string(state), "Z"); over == neg {
+		ts.Fatalf("process %s of %s: ended is %t (%s)", pid, args[0], over, strings.TrimSpace(string(state)))
+	}
 }
 
 func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {

@@ -22,7 +22,8 @@ type plan struct {
 	target           suites.Target
 	exec, mockListen string
 	proxy            recording
-	mcpStdio         string // command that is the bridge on stdio; "": none
+	mcpStdio         string   // command that is the bridge on stdio; "": none
+	env              []string // names of variables that the bridge of --exec receives
 	readyTimeout     time.Duration
 	reportDir        string
 	baseline         *baseline.File  // nil: none
@@ -66,6 +67,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	if p.mcpStdio != "" && p.exec == "" {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
+	}
+	if p.env, err = f.environment(p.exec, file); err != nil {
+		return nil, err
 	}
 	p.file = file
 	file.URL = p.target.URL // where identities log in unless told otherwise

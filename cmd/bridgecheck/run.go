@@ -27,6 +27,7 @@ type runFlags struct {
 	url, exec, mockListen     string
 	drupal, drupalProxy       string
 	mcpStdio                  string
+	env                       []string
 	readyTimeout              time.Duration
 	capabilities              string
 	pageSize                  int
@@ -60,7 +61,8 @@ func newRun() *cobra.Command {
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
-(an account that may do everything, for bridges that want one).`,
+(an account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
+and the variables that --env names, nothing else.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 				ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
@@ -78,6 +80,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
+	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to answer")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and takes c away")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
@@ -196,7 +199,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	report, err := suites.Run(cmd.Context(), stage.target, o)
 	if stage.bridge != nil && stage.bridge.ended() != "" {
-		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.tail())
+		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	}
 	return report, err
 }

@@ -28,9 +28,9 @@ type Group struct {
 
 // Tree is a program of a group with all that descends from it.
 type Tree struct {
-	group  *Group
-	cmd    *exec.Cmd
-	system systemTree
+	systemTree
+	group *Group
+	cmd   *exec.Cmd
 }
 
 // NewGroup makes an empty group. On Linux the calling process becomes the parent of every descendant whose own parent

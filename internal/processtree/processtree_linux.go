@@ -140,7 +140,7 @@ func (t *Tree) interrupt()  { signal(t.members(), syscall.SIGTERM) }
 // Kill ends every process of the tree at once.
 func (t *Tree) Kill() { signal(t.members(), syscall.SIGKILL) }
 
-func (t *Tree) release() {}
+func (systemTree) release() {}
 
 func (g *Group) alive() bool { return len(g.members()) > 0 }
 func (g *Group) interrupt()  { signal(g.members(), syscall.SIGTERM) }

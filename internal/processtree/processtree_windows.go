@@ -16,11 +16,11 @@ type systemTree struct {
 }
 
 // withJob calls do unless the job is closed.
-func (t *Tree) withJob(do func(job windows.Handle)) {
-	t.system.mu.Lock()
-	defer t.system.mu.Unlock()
-	if t.system.job != 0 {
-		do(t.system.job)
+func (t *systemTree) withJob(do func(job windows.Handle)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.job != 0 {
+		do(t.job)
 	}
 }
 
@@ -54,7 +54,7 @@ func (t *Tree) start() (err error) {
 		_ = t.cmd.Wait()
 		return err
 	}
-	t.system.job = job
+	t.job = job
 	return nil
 }
 
@@ -119,9 +119,9 @@ func (t *Tree) interrupt() {
 // Kill ends every process of the tree at once.
 func (t *Tree) Kill() { t.withJob(func(job windows.Handle) { _ = windows.TerminateJobObject(job, 1) }) }
 
-func (t *Tree) release() {
+func (t *systemTree) release() {
 	t.withJob(func(job windows.Handle) {
 		_ = windows.CloseHandle(job)
-		t.system.job = 0
+		t.job = 0
 	})
 }

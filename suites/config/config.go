@@ -14,6 +14,7 @@ import (
 type File struct {
 	URL            string              `yaml:"url"`            // of a bridge that is up; with a base path where it has one
 	Exec           string              `yaml:"exec"`           // command that is the bridge
+	Env            []string            `yaml:"env"`            // names of environment variables that the bridge of exec receives
 	MockListen     string              `yaml:"mock_listen"`    // HOST:PORT of the mock Drupal behind the bridge
 	Drupal         string              `yaml:"drupal"`         // URL of the real site that drupal_proxy stands before
 	DrupalProxy    string              `yaml:"drupal_proxy"`   // HOST:PORT of the recording proxy
