@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +35,7 @@ func (c *Console) Clause(d ClauseDoc) error {
 	}
 	for _, part := range []struct{ name, text string }{
 		{"why", d.Why}, {"right", d.Right}, {"wrong", d.Wrong}, {"fix", d.Remedy}, {"proven by", strings.Join(d.Mutants, ", ")},
-		{"source", d.Source}, {"binds", "bridges that claim " + or(d.Capability, "tools")}, {"seen from", d.Wire}, {"check", check},
+		{"source", d.Source}, {"binds", "bridges that claim " + cmp.Or(d.Capability, "tools")}, {"seen from", d.Wire}, {"check", check},
 	} {
 		c.field(&b, part.name, c.wrapped(part.text, fieldIndent))
 	}

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Console shows a run to a person at a terminal. The zero value with an Out is plain text of 100 columns without live
@@ -69,7 +71,7 @@ func (c *Console) Summary(r *Report, dir string) error {
 	c.findings(&b, append(r.With(Fail, Error, Fixed), r.With(Warn)...), dir)
 	c.findings(&b, r.Blocked(), dir)
 	for _, p := range r.BaselineProblems {
-		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[Fail], "BASELINE"), visible(p.File), p.Line, visible(p.Clause), visible(p.Text))
+		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
 	}
 	s := r.count()
 	var counts []string
@@ -78,7 +80,7 @@ func (c *Console) Summary(r *Report, dir string) error {
 			counts = append(counts, c.paint(colours[v], fmt.Sprintf("%d %s", n, words[v])))
 		}
 	}
-	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, visible(targetName(r.Target)), r.Seed)
+	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, terminal.Escape(r.Target.Title()), r.Seed)
 	if dir != "" {
 		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
 	}
@@ -131,7 +133,7 @@ func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
 			brief = true
 		case same[0] == r.ID:
 			fmt.Fprintf(b, "%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", fmt.Sprintf("%d clauses", len(same))))
-			c.field(b, "", c.wrap(visible(clip(r.Message, valueBytes))))
+			c.field(b, "", c.wrap(terminal.Escape(terminal.Clip(r.Message, valueBytes))))
 			c.field(b, "", c.wrap(strings.Join(same, ", ")))
 			b.WriteString("\n")
 		}
@@ -144,28 +146,19 @@ func (c *Console) findings(b *strings.Builder, results []Result, dir string) {
 func (c *Console) finding(b *strings.Builder, r Result, dir string) {
 	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
 	if r.Text != "" {
-		c.field(b, "", c.wrap(line(r.Text, valueBytes)))
+		c.field(b, "", c.wrap(terminal.Line(r.Text, valueBytes)))
 	}
-	c.field(b, "", c.wrap(visible(clip(subject(r), valueBytes))))
-	c.field(b, "expected", visible(clip(r.Expected, valueBytes)))
-	c.field(b, "got", visible(clip(r.Actual, valueBytes)))
-	c.field(b, "to do", c.wrapped(visible(clip(r.Remedy, valueBytes)), fieldIndent))
+	c.field(b, "", c.wrap(terminal.Escape(terminal.Clip(r.Subject(), valueBytes))))
+	c.field(b, "expected", terminal.Escape(terminal.Clip(r.Expected, valueBytes)))
+	c.field(b, "got", terminal.Escape(terminal.Clip(r.Actual, valueBytes)))
+	c.field(b, "to do", c.wrapped(terminal.Escape(terminal.Clip(r.Remedy, valueBytes)), fieldIndent))
 	if len(r.Curl) <= curlBytes {
-		c.field(b, "repeat", visible(r.Curl))
+		c.field(b, "repeat", terminal.Escape(r.Curl))
 	}
 	if dir != "" && len(r.Evidence) > 0 {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
 	}
 	b.WriteString("\n")
-}
-
-// subject is r's message without what expected and got say below it.
-func subject(r Result) string {
-	before, after, found := strings.Cut(r.Message, ": expected "+r.Expected+", got ")
-	if found && r.Expected != "" && r.Actual != "" && strings.HasPrefix(after, r.Actual) {
-		return before + strings.TrimPrefix(after, r.Actual)
-	}
-	return r.Message
 }
 
 // field writes a named value, indented; a value of many lines is cut.
@@ -223,7 +216,7 @@ func (c *Console) wrapped(s string, indent int) string {
 
 // fit cuts s to what remains of one line after used columns.
 func (c *Console) fit(s string, used int) string {
-	runes := []rune(line(s, 4*c.width()))
+	runes := []rune(terminal.Line(s, 4*c.width()))
 	if room := max(c.width()-used-1, 0); len(runes) > room {
 		runes = runes[:room]
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestSummaryTellsWhatToActOn(t *testing.T) {
+func TestSummaryShowsWhatToActOn(t *testing.T) {
 	var b bytes.Buffer
 	if err := (&Console{Out: &b, Width: 80}).Summary(every(), "out"); err != nil {
 		t.Fatal(err)
@@ -79,8 +79,11 @@ func TestConsoleFitsWhatItWritesTo(t *testing.T) {
 func TestSummaryOfManyFailuresStaysReadable(t *testing.T) {
 	r := kept()
 	for i := range 60 {
-		r.Results = append(r.Results, Result{ID: fmt.Sprintf("list/case-%d", i), Level: MUST, Area: "list", Verdict: Fail, Text: "A rule.",
-			Message: fmt.Sprintf("case %d: expected 200, got 500", i), Expected: "200", Actual: "500", Remedy: "PHP: mend\nGo: mend", Curl: "curl x"})
+		result := Result{ID: fmt.Sprintf("list/case-%d", i), Level: MUST, Area: "list", Verdict: Fail, Text: "A rule.",
+			Findings: []Finding{{Subject: fmt.Sprintf("case %d", i), Expected: "200", Actual: "500", Request: new(0)}}, Remedy: "PHP: fix\nGo: fix",
+			Evidence: []Exchange{{Request: Message{Method: "GET", URL: "http://b/x"}}}}
+		result.Conclude()
+		r.Results = append(r.Results, result)
 	}
 	var b bytes.Buffer
 	if err := (&Console{Out: &b}).Summary(r, "out"); err != nil {
@@ -92,7 +95,7 @@ func TestSummaryOfManyFailuresStaysReadable(t *testing.T) {
 	}
 	for i := range 60 {
 		if !strings.Contains(text, fmt.Sprintf("FAILED  list/case-%d  ", i)) {
-			t.Errorf("case %d is not told", i)
+			t.Errorf("case %d is not shown", i)
 		}
 	}
 	for _, want := range []string{"\n  case 0\n  expected  200\n  got       500\n", "\nFAILED  list/case-59  case 59: expected 200, got 500\n\n", "\nbegin with: list/case-0 · bridgecheck checks explain list/case-0\n"} {

@@ -1,9 +1,12 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Change is what became of one clause between two reports.
@@ -63,7 +66,7 @@ func Compare(old, new *Report) *Comparison {
 }
 
 func (c *Comparison) add(old *Report, was, is Result) {
-	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: line(is.Message, 500)}
+	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: terminal.VisibleLine(is.Message, 500)}
 	failed, fails := was.Verdict == Fail || was.Verdict == Known, is.Verdict == Fail
 	switch {
 	case was.Verdict == "" && incomplete(old):
@@ -132,14 +135,14 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		name string
 		side Side
 	}{{"old", c.Old}, {"new", c.New}} {
-		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, line(targetName(s.side.Target), 200), s.side.Started, line(s.side.Ledger, 100), s.side.Headline)
+		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, terminal.Line(s.side.Target.Title(), 200), s.side.Started, terminal.Line(s.side.Ledger, 100), s.side.Headline)
 	}
 	for _, g := range c.Groups() {
 		fmt.Fprintf(&b, "\n%s (%d)\n", g.Title, len(g.Changes))
 		for _, change := range g.Changes {
-			fmt.Fprintf(&b, "  %s %s: %s → %s", change.ID, change.Level, or(string(change.Old), "absent"), or(string(change.New), "absent"))
+			fmt.Fprintf(&b, "  %s %s: %s → %s", change.ID, change.Level, cmp.Or(string(change.Old), "absent"), cmp.Or(string(change.New), "absent"))
 			if change.Message != "" {
-				fmt.Fprintf(&b, " (%s)", change.Message)
+				fmt.Fprintf(&b, " (%s)", terminal.Line(change.Message, 500))
 			}
 			b.WriteString("\n")
 		}

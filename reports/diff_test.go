@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestCompareSortsChanges(t *testing.T) {
@@ -72,75 +71,6 @@ func TestComparisonAsText(t *testing.T) {
 	same := string(written(t, func(b *bytes.Buffer) error { return Compare(kept(), kept()).WriteText(b) }))
 	if !strings.HasSuffix(same, "\nno difference\n") {
 		t.Errorf("two equal reports differ:\n%s", same)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	shard := func(edit func(*Report), results ...Result) *Report {
-		r := kept()
-		r.Results = results
-		r.Filtered = true
-		r.Ledger.Checked = 2
-		if edit != nil {
-			edit(r)
-		}
-		return r
-	}
-	a, b := Result{ID: "list/a", Level: MUST, Area: "list", Verdict: Pass}, Result{ID: "list/b", Level: MUST, Area: "list", Verdict: Pass}
-	broken := a
-	broken.Verdict = Fail
-	for _, c := range []struct {
-		name      string
-		reports   []*Report
-		headlines string
-		err       string
-	}{
-		{"all shards", []*Report{shard(nil, a), shard(nil, b)}, "conformant: 2 clauses kept", ""},
-		{"a shard is missing", []*Report{shard(nil, a)}, "partial: filters left clauses out", ""},
-		{"the count of clauses is not told", []*Report{shard(func(r *Report) { r.Ledger.Checked = 0 }, a), shard(nil, b)}, "partial: filters left clauses out", ""},
-		{"a clause in two shards fails in one", []*Report{shard(nil, a), shard(nil, broken, b)}, "not conformant: 1 clause fails", ""},
-		{"the same the other way round", []*Report{shard(nil, broken, b), shard(nil, a)}, "not conformant: 1 clause fails", ""},
-		{"a shard was cut short", []*Report{shard(nil, a), shard(func(r *Report) { r.CutShort = "timeout" }, b)}, "partial: the run was cut short (timeout)", ""},
-		{"two bridges", []*Report{kept(), shard(func(r *Report) { r.Target.Name = "Other" }, a)}, "conformant: 2 clauses kept|partial: filters left clauses out", ""},
-		{"other ledgers", []*Report{shard(nil, a), shard(func(r *Report) { r.Ledger.Revision = "next" }, b)}, "", "merge Example bridge 2.3: the shards have the ledgers 2026-11-21 and next"},
-		{"other capabilities", []*Report{shard(nil, a), shard(func(r *Report) { r.Capabilities = []string{"mcp"} }, b)}, "", "the shards claim"},
-		{"one is strict", []*Report{shard(nil, a), shard(func(r *Report) { r.Strict = true }, b)}, "", "one shard is strict"},
-		{"nothing", nil, "", "there is no report to merge"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			merged, err := Merge(c.reports)
-			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("error is %v, want %q", err, c.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var headlines []string
-			for _, r := range merged {
-				headlines = append(headlines, r.Headline())
-			}
-			if got := strings.Join(headlines, "|"); got != c.headlines {
-				t.Errorf("merged is %q, want %q", got, c.headlines)
-			}
-		})
-	}
-}
-
-func TestMergeAddsTimes(t *testing.T) {
-	early, late := kept(), kept()
-	early.Started = started.Add(-time.Hour)
-	merged, err := Merge([]*Report{late, early})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := merged[0]; !r.Started.Equal(early.Started) || r.DurationMS != 2*1234 {
-		t.Errorf("merged started %s and took %d ms", r.Started, r.DurationMS)
-	}
-	if !late.Started.Equal(started) || late.DurationMS != 1234 {
-		t.Error("merging changed a shard")
 	}
 }
 

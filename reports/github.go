@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // GitHub tells a GitHub Actions job of r: annotations on out, the job's log, and summary.md in the job's summary.
@@ -38,7 +40,7 @@ func WriteAnnotations(w io.Writer, r *Report) error {
 	annotate(&b, "error", r.With(Fail, Error, Fixed))
 	annotate(&b, "warning", append(r.With(Warn), r.Blocked()...))
 	for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), annotationLimit)] {
-		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause), commandText(line(p.Text, 1000)))
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", commandProperty(p.File), p.Line, commandProperty(p.Clause), commandText(terminal.Line(p.Text, 1000)))
 	}
 	fmt.Fprintf(&b, "::notice title=bridgecheck::%s\n", commandText(r.Headline()))
 	_, err := io.WriteString(w, b.String())
@@ -51,13 +53,13 @@ func annotate(b *strings.Builder, kind string, results []Result) {
 			fmt.Fprintf(b, "::%s title=bridgecheck::%d more, see the job summary\n", kind, len(results)-i)
 			return
 		}
-		fmt.Fprintf(b, "::%s title=%s::%s\n", kind, commandProperty(result.ID+" ("+string(result.Level)+")"), commandText(clip(details(result), 2<<10)))
+		fmt.Fprintf(b, "::%s title=%s::%s\n", kind, commandProperty(result.ID+" ("+string(result.Level)+")"), commandText(terminal.Clip(details(result), 2<<10)))
 	}
 }
 
 // commandText escapes a workflow command's message, commandProperty one of its properties.
 func commandText(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visible(s))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(terminal.Escape(s))
 }
 
 func commandProperty(s string) string {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 //go:embed html
@@ -111,13 +113,13 @@ type setting struct{ Name, Value string }
 const slowestShown = 15
 
 var reportPage = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
-	"visible": visible,
+	"visible": terminal.Visible,
 	"prose":   prose,
 	"steps":   steps,
 	"word":    func(v Verdict) string { return words[v] },
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
 	"slug":    func(s State) string { return strings.ReplaceAll(string(s), " ", "-") },
-	"name":    targetName,
+	"name":    Target.Title,
 	"tone": func(s State) Verdict {
 		return map[State]Verdict{Conformant: Pass, Partial: Warn, NotConformant: Fail}[s]
 	},
@@ -128,7 +130,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 	r = bounded(r, pageLimits)
 	r.Summarize()
 	p := reportView{
-		document: newDocument("bridgecheck: " + targetName(r.Target)),
+		document: newDocument("bridgecheck: " + r.Target.Title()),
 		Report:   r, State: r.State(),
 		Reasons: strings.TrimPrefix(r.Headline(), string(r.State())+": "),
 		Counts:  countsOf(r.Results), Table: areaTable(r), Filters: filtersOf(r),
@@ -141,7 +143,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e Exchange) bool { return len(e.Drupal) > 0 })
 	}
 	for name, value := range r.Settings {
-		p.Settings = append(p.Settings, setting{visible(name), visible(fmt.Sprint(value))})
+		p.Settings = append(p.Settings, setting{terminal.Visible(name), terminal.Visible(fmt.Sprint(value))})
 	}
 	slices.SortFunc(p.Settings, func(a, b setting) int { return cmp.Compare(a.Name, b.Name) })
 	return reportPage.ExecuteTemplate(w, "report.gohtml", p)
@@ -196,7 +198,7 @@ func (r *Report) levels() []Level {
 // prose splits a ledger's sentence at its backquotes: what stood between two of them differs from the rest.
 func prose(s string) []segment {
 	var segments []segment
-	for i, part := range strings.Split(visible(s), "`") {
+	for i, part := range strings.Split(terminal.Visible(s), "`") {
 		segments = append(segments, segment{part, i%2 == 1})
 	}
 	return segments
@@ -227,7 +229,7 @@ func filtersOf(r *Report) filterOptions {
 func viewsOf(r *Report) []resultView {
 	var views []resultView
 	for _, result := range r.Results {
-		v := resultView{Result: result, Word: words[result.Verdict], Subject: subject(result)}
+		v := resultView{Result: result, Word: words[result.Verdict], Subject: result.Subject()}
 		if result.Verdict != Pass && result.Verdict != NotApplicable {
 			v.Steps = steps(result.Remedy)
 		}

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // report.schema.json
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 //go:embed report.schema.json
@@ -146,7 +149,7 @@ func conforms(data []byte) error {
 	for len(broken.Causes) > 0 {
 		broken = broken.Causes[0]
 	}
-	return fmt.Errorf("%s: %s; `bridgecheck report schema` prints what a report has to be", place(broken.InstanceLocation), line(broken.ErrorKind.LocalizedString(message.NewPrinter(language.English)), 500))
+	return fmt.Errorf("%s: %s; `bridgecheck report schema` prints what a report has to be", place(broken.InstanceLocation), terminal.Line(broken.ErrorKind.LocalizedString(message.NewPrinter(language.English)), 500))
 }
 
 // place writes a JSON Pointer's words as results[3].evidence.
@@ -160,9 +163,9 @@ func place(words []string) string {
 		if b.Len() > 0 {
 			b.WriteString(".")
 		}
-		b.WriteString(line(word, 100))
+		b.WriteString(terminal.Line(word, 100))
 	}
-	return or(b.String(), "the report")
+	return cmp.Or(b.String(), "the report")
 }
 
 // clauseID is what a clause's id may look like; every form relies on it to need no escaping.
@@ -176,13 +179,18 @@ func (r *Report) check() error {
 		first, twice := seen[result.ID]
 		switch {
 		case !clauseID.MatchString(result.ID):
-			return fmt.Errorf("results[%d] has the id %q: it should be a clause such as list/answers-json", i, line(result.ID, 100))
+			return fmt.Errorf("results[%d] has the id %q: it should be a clause such as list/answers-json", i, terminal.Line(result.ID, 100))
 		case twice:
 			return fmt.Errorf("results[%d] is %s again (first at %d): each clause stands in a report once", i, result.ID, first)
 		case !slices.Contains(Verdicts(), result.Verdict):
 			return fmt.Errorf("results[%d] (%s) has the verdict %q: allowed are %s", i, result.ID, result.Verdict, list(Verdicts()))
 		case !slices.Contains(levels, result.Level):
 			return fmt.Errorf("results[%d] (%s) has the level %q: allowed are %s", i, result.ID, result.Level, list(levels))
+		}
+		for j, f := range result.Findings {
+			if f.Request != nil && (*f.Request < 0 || *f.Request >= len(result.Evidence)) {
+				return fmt.Errorf("results[%d].findings[%d] (%s) blames the exchange %d: the evidence has %d", i, j, result.ID, *f.Request, len(result.Evidence))
+			}
 		}
 		seen[result.ID] = i
 	}
@@ -194,7 +202,7 @@ func (r *Report) check() error {
 			known := func(v Verdict) bool { return v == "" || slices.Contains(Verdicts(), v) }
 			if !clauseID.MatchString(change.ID) || !slices.Contains(levels, change.Level) || !known(change.Old) || !known(change.New) {
 				return fmt.Errorf("since holds the change %q %q from %q to %q: it should be a clause, a level and two verdicts",
-					line(change.ID, 100), line(string(change.Level), 100), line(string(change.Old), 100), line(string(change.New), 100))
+					terminal.Line(change.ID, 100), terminal.Line(string(change.Level), 100), terminal.Line(string(change.Old), 100), terminal.Line(string(change.New), 100))
 			}
 		}
 	}
@@ -213,7 +221,7 @@ func located(data []byte, err error) error {
 		offset = syntax.Offset
 	case errors.As(err, &kind):
 		offset = kind.Offset
-		err = fmt.Errorf("%s is of the kind %s, which does not belong there", or(kind.Field, "the report"), kind.Value)
+		err = fmt.Errorf("%s is of the kind %s, which does not belong there", cmp.Or(kind.Field, "the report"), kind.Value)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if offset < 0 {

@@ -251,7 +251,7 @@ func FuzzParse(f *testing.F) {
 		if err := WriteAll(r, t.TempDir()); err != nil {
 			t.Fatalf("a report that is read cannot be written: %v", err)
 		}
-		if merged, err := Merge([]*Report{r, r}); err != nil || len(merged) != 1 {
+		if merged, err := MergeShards([]*Report{r, r}); err != nil || len(merged) != 1 {
 			t.Fatalf("a report cannot be merged with itself: %v", err)
 		}
 		if c := Compare(r, r); c.ExitCode() != 0 {

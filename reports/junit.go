@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // The part of the JUnit format that Jenkins, GitLab and GitHub viewers share. Attributes and elements stand in the
@@ -89,8 +91,8 @@ func junitArea(r *Report, area string) junitSuite {
 		Name:      "bridgecheck." + area,
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{
-			{"target", visible(r.Target.URL)},
-			{"ledger", visible(r.Ledger.Revision)},
+			{"target", terminal.Visible(r.Target.URL)},
+			{"ledger", terminal.Visible(r.Ledger.Revision)},
 			{"state", string(r.State())},
 		},
 	}
@@ -121,13 +123,13 @@ func junitWhole(r *Report) junitSuite {
 	const name = "bridgecheck.run"
 	suite := junitSuite{Name: name, Time: seconds(0), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, p := range r.BaselineProblems {
-		text := line(p.Text, 1000)
-		suite.Cases = append(suite.Cases, junitCase{Name: visible(fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause)), Class: name, Time: seconds(0),
+		text := terminal.VisibleLine(p.Text, 1000)
+		suite.Cases = append(suite.Cases, junitCase{Name: terminal.Visible(fmt.Sprintf("baseline %s:%d %s", p.File, p.Line, p.Clause)), Class: name, Time: seconds(0),
 			Failure: &junitOutcome{Message: text, Type: "baseline", Text: text}})
 		suite.Failures++
 	}
 	if r.CutShort != "" {
-		text := "the run was cut short: " + line(r.CutShort, 1000)
+		text := "the run was cut short: " + terminal.VisibleLine(r.CutShort, 1000)
 		suite.Cases = append(suite.Cases, junitCase{Name: "complete", Class: name, Time: seconds(0), Error: &junitOutcome{Message: text, Type: "cut-short", Text: text}})
 		suite.Errors++
 	}
@@ -140,7 +142,7 @@ func junitCaseOf(r Result, strict bool) junitCase {
 		Name: r.ID, Class: "bridgecheck." + r.Area, Time: seconds(r.DurationMS),
 		Properties: []junitProperty{{"verdict", string(r.Verdict)}, {"level", string(r.Level)}},
 	}
-	outcome := &junitOutcome{Message: line(r.Message, 1000), Type: string(r.Verdict)}
+	outcome := &junitOutcome{Message: terminal.VisibleLine(r.Message, 1000), Type: string(r.Verdict)}
 	switch r.Verdict {
 	case Fail, Fixed:
 		c.Failure, outcome.Text = outcome, details(r)
@@ -153,10 +155,10 @@ func junitCaseOf(r Result, strict bool) junitCase {
 			c.Output = "warning: " + details(r)
 		}
 	case Known:
-		outcome.Message = line("known failure: "+r.KnownReason, 1000)
+		outcome.Message = terminal.VisibleLine("known failure: "+r.KnownReason, 1000)
 		c.Skipped, c.Output = outcome, details(r)
 	case NotApplicable, NotTestable:
-		outcome.Message = line(string(r.Verdict)+": "+r.Message, 1000)
+		outcome.Message = terminal.VisibleLine(string(r.Verdict)+": "+r.Message, 1000)
 		c.Skipped = outcome
 	}
 	return c
@@ -178,9 +180,9 @@ func details(r Result) string {
 		switch {
 		case part.text == "":
 		case part.name == "":
-			fmt.Fprintln(&b, visible(clip(part.text, 4<<10)))
+			fmt.Fprintln(&b, terminal.Visible(terminal.Clip(part.text, 4<<10)))
 		default:
-			fmt.Fprintf(&b, "%s: %s\n", part.name, visible(clip(part.text, 4<<10)))
+			fmt.Fprintf(&b, "%s: %s\n", part.name, terminal.Visible(terminal.Clip(part.text, 4<<10)))
 		}
 	}
 	return b.String()

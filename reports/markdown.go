@@ -1,10 +1,13 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"io"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Bounds of summary.md, in bytes where nothing else is said: GitHub shows no job summary above 1 MiB, and one step may share that with others.
@@ -31,10 +34,10 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	var b strings.Builder
 	state := map[State]string{Conformant: icons[Pass], Partial: icons[Warn], NotConformant: icons[Fail]}[r.State()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
-	about := []string{md(line(targetName(r.Target), 200))}
+	about := []string{md(terminal.VisibleLine(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
 		if maker != "" {
-			about = append(about, md(line(maker, 200)))
+			about = append(about, md(terminal.VisibleLine(maker, 200)))
 		}
 	}
 	fmt.Fprintf(&b, "%s · ledger %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
@@ -58,7 +61,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	if len(r.BaselineProblems) > 0 {
 		fmt.Fprint(&b, "### Baseline entries that do not hold\n\n")
 		for _, p := range r.BaselineProblems[:min(len(r.BaselineProblems), 50)] {
-			fmt.Fprintf(&b, "- `%s:%d` %s: %s\n", p.File, p.Line, md(p.Clause), md(line(p.Text, 500)))
+			fmt.Fprintf(&b, "- `%s:%d` %s: %s\n", p.File, p.Line, md(p.Clause), md(terminal.VisibleLine(p.Text, 500)))
 		}
 		b.WriteString("\n")
 	}
@@ -85,7 +88,7 @@ func markdownSince(b *strings.Builder, c *Comparison) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(b, "Since %s (ledger %s, %s):", md(line(c.Old.Started, 100)), md(line(c.Old.Ledger, 100)), md(line(c.Old.Headline, 500)))
+	fmt.Fprintf(b, "Since %s (ledger %s, %s):", md(terminal.VisibleLine(c.Old.Started, 100)), md(terminal.VisibleLine(c.Old.Ledger, 100)), md(terminal.VisibleLine(c.Old.Headline, 500)))
 	groups := c.Groups()
 	if len(groups) == 0 {
 		b.WriteString(" no difference.\n\n")
@@ -125,9 +128,9 @@ func markdownSection(b *strings.Builder, title string, results []Result, budget 
 
 func markdownResult(r Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, md(line(r.Message, 500)))
+	fmt.Fprintf(&b, "<details><summary>%s <b>%s</b> %s — %s</summary>\n\n", icons[r.Verdict], r.ID, r.Level, md(terminal.VisibleLine(r.Message, 500)))
 	if r.Text != "" {
-		fmt.Fprintf(&b, "%s\n\n", md(line(r.Text, 1000)))
+		fmt.Fprintf(&b, "%s\n\n", md(terminal.VisibleLine(r.Text, 1000)))
 	}
 	for _, part := range []struct{ name, text string }{
 		{"Expected", r.Expected}, {"Got", r.Actual}, {"Known because", r.KnownReason}, {"To do", r.Remedy}, {"Repeat it", r.Curl},
@@ -149,13 +152,13 @@ func markdownFindings(b *strings.Builder, found []Finding) {
 	}
 	b.WriteString("Each fault:\n\n")
 	for _, f := range found[:min(len(found), shown)] {
-		who := or(f.Tool, "all tools")
+		who := cmp.Or(f.Tool, "all tools")
 		if f.Identity != "" {
 			who += " as " + f.Identity
 		}
-		fmt.Fprintf(b, "- %s: %s", md(line(who, 200)), md(line(f.Message, 500)))
+		fmt.Fprintf(b, "- %s: %s", md(terminal.VisibleLine(who, 200)), md(terminal.VisibleLine(f.Message, 500)))
 		if f.KnownReason != "" {
-			fmt.Fprintf(b, " (known: %s)", md(line(f.KnownReason, 200)))
+			fmt.Fprintf(b, " (known: %s)", md(terminal.VisibleLine(f.KnownReason, 200)))
 		}
 		b.WriteString("\n")
 	}
@@ -176,7 +179,7 @@ func markdownVerdicts(b *strings.Builder, r *Report) {
 // md makes text of one line safe between Markdown and the HTML in it: shown as it is, never a link, tag or table cell.
 func md(s string) string {
 	var b strings.Builder
-	for _, c := range html.EscapeString(visible(s)) {
+	for _, c := range html.EscapeString(terminal.Visible(s)) {
 		if strings.ContainsRune("\\`*_{}[]()#+!|~@", c) {
 			fmt.Fprintf(&b, "&#%d;", c)
 			continue
@@ -188,18 +191,10 @@ func md(s string) string {
 
 // fenced is text as a code block whose fence is longer than any run of backquotes in it.
 func fenced(s string) string {
-	s = visible(clip(s, markdownValue))
+	s = terminal.Visible(terminal.Clip(s, markdownValue))
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
 	return fence + "\n" + s + "\n" + fence + "\n"
-}
-
-// targetName is how a report calls its bridge: name and version where given, else its address.
-func targetName(t Target) string {
-	if t.Name == "" {
-		return t.URL
-	}
-	return strings.TrimSpace(t.Name + " " + t.Version)
 }

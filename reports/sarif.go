@@ -2,10 +2,13 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // The part of SARIF 2.1.0 that a report needs.
@@ -111,18 +114,18 @@ func WriteSARIF(w io.Writer, r *Report) error {
 	}
 	summary := r.summarized()
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: visible(r.Tool.Version), Rules: []sarifRule{}}},
+		Tool:        sarifTool{sarifDriver{Name: "bridgecheck", Version: terminal.Visible(r.Tool.Version), Rules: []sarifRule{}}},
 		Automation:  sarifID{"bridgecheck/"},
 		Invocations: []sarifInvocation{{Successful: r.CutShort == "" && summary.Error == 0, Start: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}},
 		Results:     []sarifResult{},
 		Properties:  sarifProperties{State: r.State(), Summary: summary, Verdicts: map[string]Verdict{}},
 	}
 	if r.CutShort != "" {
-		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{Text: "the run was cut short: " + line(r.CutShort, 500)}}}
+		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{Text: "the run was cut short: " + terminal.VisibleLine(r.CutShort, 500)}}}
 	}
 	for _, p := range r.BaselineProblems {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications,
-			sarifNotification{"error", sarifText{Text: visible(fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, line(p.Text, 1000)))}})
+			sarifNotification{"error", sarifText{Text: terminal.Visible(fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Clause, terminal.VisibleLine(p.Text, 1000)))}})
 	}
 	for i, result := range r.Results {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(result))
@@ -144,12 +147,12 @@ func sarifRuleOf(r Result) sarifRule {
 			help = append(help, part.title+": "+part.text)
 		}
 	}
-	plain := visible(strings.Join(help, "\n\n"))
+	plain := terminal.Visible(strings.Join(help, "\n\n"))
 	return sarifRule{
 		ID:      r.ID,
 		Short:   sarifText{Text: fmt.Sprintf("%s %s", r.ID, r.Level)},
-		Full:    sarifText{Text: visible(or(r.Text, r.ID))},
-		Help:    sarifText{Text: or(plain, r.ID), Markdown: fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
+		Full:    sarifText{Text: terminal.Visible(cmp.Or(r.Text, r.ID))},
+		Help:    sarifText{Text: cmp.Or(plain, r.ID), Markdown: fmt.Sprintf("**%s** %s\n\n%s\n\n`bridgecheck checks explain %s`", r.ID, r.Level, md(plain), r.ID)},
 		Default: sarifDefault{level},
 		Extra:   map[string]any{"level": r.Level, "tags": []string{r.Area, string(r.Level)}},
 	}
@@ -166,7 +169,7 @@ func sarifResultOf(r Result, rule int, level string, at int) sarifResult {
 		Fingerprints: map[string]string{"clause/v1": r.ID},
 	}
 	if r.Verdict == Known {
-		s.Suppressions = []sarifSuppression{{"external", visible(or(r.KnownReason, "known by the baseline"))}}
+		s.Suppressions = []sarifSuppression{{"external", terminal.Visible(cmp.Or(r.KnownReason, "known by the baseline"))}}
 	}
 	return s
 }
@@ -188,11 +191,4 @@ func resultLines(r *Report) ([]int, error) {
 		return nil, fmt.Errorf("locate results in report.json: found %d of %d", len(lines), len(r.Results))
 	}
 	return lines, nil
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

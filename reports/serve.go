@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", or(o.Listen, "127.0.0.1:8082"))
+	listener, err := net.Listen("tcp", cmp.Or(o.Listen, "127.0.0.1:8082"))
 	if err != nil {
 		return fmt.Errorf("serve reports: %w", err)
 	}
@@ -116,7 +117,7 @@ func (s *site) index(w http.ResponseWriter, _ *http.Request) {
 func bridgesOf(read []archived, areas []string) []bridgeView {
 	var bridges []bridgeView
 	for _, f := range read {
-		name := or(f.Report.Target.Name, f.Report.Target.URL)
+		name := cmp.Or(f.Report.Target.Name, f.Report.Target.URL)
 		i := slices.IndexFunc(bridges, func(b bridgeView) bool { return b.Name == name })
 		if i < 0 {
 			i = len(bridges)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // State is what a run says of a bridge as a whole.
@@ -143,7 +145,7 @@ func (r *Report) unjudged() []string {
 		reasons = append(reasons, agree(n, "MUST could not be tested", "MUSTs could not be tested"))
 	}
 	if r.CutShort != "" {
-		reasons = append(reasons, "the run was cut short ("+line(r.CutShort, 200)+")")
+		reasons = append(reasons, "the run was cut short ("+terminal.Line(r.CutShort, 200)+")")
 	}
 	return reasons
 }

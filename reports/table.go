@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Table sets several bridges side by side: a column a report, a row a clause.
@@ -55,8 +57,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	b.WriteString("| bridge | outcome | passed | failed | warned | ledger |\n| --- | --- | ---: | ---: | ---: | --- |\n")
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		names[i] = md(line(targetName(c.Target), 200))
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s |\n", names[i], md(c.Headline), c.Summary.Pass, c.Summary.Fail, c.Summary.Warn, md(line(c.Ledger, 100)))
+		names[i] = md(terminal.VisibleLine(c.Target.Title(), 200))
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s |\n", names[i], md(c.Headline), c.Summary.Pass, c.Summary.Fail, c.Summary.Warn, md(terminal.VisibleLine(c.Ledger, 100)))
 	}
 	fmt.Fprintf(&b, "\n| clause | level | %s |\n| --- | --- |%s\n", strings.Join(names, " | "), strings.Repeat(" --- |", len(names)))
 	for _, row := range t.Rows {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Mismatch is a file of a report directory that does not agree with its report.json.
@@ -94,7 +96,7 @@ func wrongVerdict(r *Report, form string, data []byte) string {
 		delete(verdicts, result.ID)
 	}
 	for id := range verdicts {
-		return line(id, 200) + " is not in report.json"
+		return terminal.Line(id, 200) + " is not in report.json"
 	}
 	return ""
 }

@@ -73,27 +73,58 @@ func (b *Bridge) blamedNow() *Answer {
 	return b.blamed
 }
 
-// evidence writes down what the finished check has seen.
-func (b *Bridge) evidence(failed bool) (kept []reports.Exchange, curl string) {
+// evidence writes down what the finished check has seen, and gives where in it the exchange of an answer stands; nil:
+// nowhere.
+func (b *Bridge) evidence(failed bool) (kept []reports.Exchange, at func(*Answer) *int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all, limit, body := b.exchanges, keptPassing, keptPassingBody
 	if failed {
 		limit, body = keptExchanges, keptBody
 	}
-	blamed := b.blamedAnswers()
 	kept = []reports.Exchange{}
-	for _, r := range chosen(all, blamed, limit) {
+	where := map[*Answer]int{}
+	for _, r := range chosen(all, b.blamedAnswers(), limit) {
+		where[r.answer] = len(kept)
 		kept = append(kept, b.exchange(r, body))
 	}
-	switch {
-	case !failed || len(all) == 0:
-	case len(blamed) > 0:
-		curl = b.curl(blamed[0])
-	default:
-		curl = b.curl(all[len(all)-1].answer)
+	return kept, func(a *Answer) *int {
+		if i, ok := where[a]; ok {
+			return new(i)
+		}
+		return nil
 	}
-	return kept, curl
+}
+
+// credentialHeaders are those of an answer's request that hold secrets.
+func (b *Bridge) credentialHeaders(a *Answer) []reports.Credential {
+	var all []reports.Credential
+	for name, values := range a.Sent {
+		for _, value := range values {
+			if b.redact.Text(value) == value {
+				continue
+			}
+			c := reports.Credential{Header: http.CanonicalHeaderKey(name)}
+			if scheme, rest, _ := strings.Cut(value, " "); c.Header == "Authorization" {
+				c.Scheme = b.redact.Text(scheme)
+				if scheme == "Basic" {
+					c.User = b.redact.Text(basicUser(rest))
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// basicUser is the account's name in the base64 of Basic credentials; "" when there is none.
+func basicUser(encoded string) string {
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(plain), ":")
+	return name
 }
 
 // blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
@@ -147,7 +178,7 @@ func (b *Bridge) exchange(r *recorded, limit int) reports.Exchange {
 	a := r.answer
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
-		Request: reports.Message{Method: a.Method, URL: b.redact.Text(b.target(a)), Header: b.shown(a.Sent)},
+		Request: reports.Message{Method: a.Method, URL: b.redact.Text(b.target(a)), Header: b.shown(a.Sent)}, Credentials: b.credentialHeaders(a),
 	}
 	b.body(&e.Request, []byte(a.shown), limit)
 	if a.Err != nil {

@@ -18,7 +18,6 @@ const (
 	maxFindings   = 100
 	maxUnanswered = 3   // parts that got no answer in time
 	keptFinding   = 500 // bytes of a finding's message
-	keptNames     = 600 // bytes of the names of what else is wrong
 )
 
 // part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
@@ -156,51 +155,15 @@ func (b *Bridge) found(spec types.SpecReport) []finding {
 	return all
 }
 
-// reported are findings as a report has them.
-func (b *Bridge) reported(all []finding) []reports.Finding {
+// reported are findings as a report has them; at gives where the evidence has the exchange of an answer.
+func (b *Bridge) reported(all []finding, at func(*Answer) *int) []reports.Finding {
 	told := make([]reports.Finding, len(all))
 	for i, f := range all {
-		told[i] = reports.Finding{Tool: f.tool, Identity: f.identity, Message: f.message}
-		told[i].Expected, told[i].Actual = splitMismatch(f.message)
-		if f.answer != nil {
-			told[i].Curl = b.curl(f.answer)
+		told[i] = reports.Finding{Tool: f.tool, Identity: f.identity, Row: f.row, Message: f.message, Request: at(f.answer)}
+		if expected, got := splitMismatch(f.message); expected != "" {
+			told[i].Subject, _, _ = strings.Cut(f.message, ": expected ")
+			told[i].Expected, told[i].Actual = expected, got
 		}
 	}
 	return told
-}
-
-// whole is the message of a check with these findings: the first, and what and who else it is about.
-func whole(all []finding) string {
-	first := all[0]
-	if len(all) == 1 {
-		return first.message
-	}
-	var others []string
-	for room := keptNames; len(others) < len(all)-1; {
-		name := all[1+len(others)].beside(first)
-		if room -= len(name); room < 0 && len(others) > 0 {
-			others = append(others, "…")
-			break
-		}
-		others = append(others, name)
-	}
-	return fmt.Sprintf("%s (and %d more: %s)", first.message, len(all)-1, strings.Join(others, ", "))
-}
-
-// beside names what a finding is about, as far as another one before it does not tell.
-func (f finding) beside(first finding) string {
-	name := exact.Cut(f.row, 80)
-	if f.tool != "" && (name == "" || f.tool != first.tool) {
-		if name != "" {
-			name += " for "
-		}
-		name += fmt.Sprintf("%q", f.tool)
-	}
-	if f.identity != "" && (name == "" || f.identity != first.identity) {
-		name = strings.TrimSpace(name + " as " + f.identity)
-	}
-	if name == "" {
-		return exact.Cut(f.message, 160)
-	}
-	return name
 }

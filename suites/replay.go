@@ -18,7 +18,7 @@ import (
 // Replayed is a request of a report that was sent again.
 type Replayed struct {
 	Clause   string
-	Line     string           // the curl line that was obeyed
+	Line     string           // the curl line that was sent
 	Old, New reports.Exchange // without secrets
 	Same     bool             // whether the new answer has the old one's status and body
 }
@@ -36,55 +36,35 @@ func Replay(ctx context.Context, report *reports.Report, clause string, getenv f
 		return nil, usage("the report has no result for %q; the nearest is %s", clause, contract.Nearest(clause, ids))
 	}
 	result := report.Results[i]
-	if result.Curl == "" {
+	old, ok := result.Blamed()
+	if !ok {
 		return nil, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
 	}
+	if slices.ContainsFunc([]string{old.Request.URL, old.Request.Body}, func(s string) bool { return strings.Contains(s, redact.Mark) }) {
+		return nil, usage("%s: the request held a secret that the report does not: it cannot be sent again", clause)
+	}
 	secrets := &redact.Redactor{}
-	request, err := ParseCurl(result.Curl, func(name string) string {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	request, err := old.NewRequest(ctx, func(name string) string {
 		secrets.Add(getenv(name))
 		return getenv(name)
 	})
 	if err != nil {
 		return nil, usage("%s: %v", clause, err)
 	}
-	r := &Replayed{Clause: clause, Line: result.Curl}
-	if r.Old, err = blamed(result, request); err != nil {
-		return nil, err
+	if name, password, ok := request.BasicAuth(); ok {
+		secrets.Add(basic(name, password))
 	}
-	r.New = request.send(ctx, secrets, timeout)
+	r := &Replayed{Clause: clause, Line: old.Curl(), Old: old, New: send(request, secrets)}
 	r.Same = sameAnswer(r.Old, r.New)
 	return r, nil
 }
 
-// blamed finds the exchange of the curl line in the evidence.
-func blamed(result reports.Result, request Curl) (reports.Exchange, error) {
-	for _, e := range slices.Backward(result.Evidence) {
-		if e.Request.Method == request.Method && e.Request.URL == request.URL && strings.HasPrefix(request.Body, e.Request.Body) {
-			return e, nil
-		}
-	}
-	return reports.Exchange{}, usage("%s: the report does not hold the answer to the request of its curl line", result.ID)
-}
-
 // send sends the request. Why no answer came stands in the exchange.
-func (c Curl) send(ctx context.Context, secrets *redact.Redactor, timeout time.Duration) reports.Exchange {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
-	defer cancel()
-	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: c.Method, URL: c.URL}}
-	var body io.Reader
-	if c.Body != "" {
-		body = strings.NewReader(c.Body)
-	}
-	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
-	if err != nil {
-		e.Error = secrets.Text(err.Error())
-		return e
-	}
-	req.Header = c.Header.Clone()
-	if name, password, ok := strings.Cut(c.User, ":"); ok {
-		req.SetBasicAuth(name, password)
-		secrets.Add(basic(name, password))
-	}
+func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
+	ctx := req.Context()
+	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: req.Method, URL: req.URL.String()}}
 	transport := newTransport(Options{})
 	defer transport.CloseIdleConnections()
 	began := time.Now()

@@ -29,7 +29,7 @@ func TestReplayTellsWhetherTheAnswerIsTheSame(t *testing.T) {
 	}
 	password := func(name string) string { return map[string]string{"AGENT_PASSWORD": "agent-pass"}[name] }
 
-	if _, err := suites.Replay(t.Context(), report, "list/cursor-malformed", noVariables, time.Second); err == nil || !strings.Contains(err.Error(), "AGENT_PASSWORD is not set") {
+	if _, err := suites.Replay(t.Context(), report, "list/cursor-malformed", func(string) string { return "" }, time.Second); err == nil || !strings.Contains(err.Error(), "AGENT_PASSWORD is not set") {
 		t.Errorf("without the password Replay says %v", err)
 	}
 	if _, err := suites.Replay(t.Context(), report, "no/such", password, time.Second); err == nil {

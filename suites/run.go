@@ -160,18 +160,20 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.Message = c.bridge.redact.Text(sentence(r.Message))
 	found := c.bridge.found(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, r.Message, r.Findings = broken(clause), found[0].message, c.bridge.reported(found)
+		r.Verdict = broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	r.Evidence, r.Curl = c.bridge.evidence(wrong)
-	if wrong {
-		r.Expected, r.Actual = splitMismatch(r.Message)
+	var at func(*Answer) *int
+	r.Evidence, at = c.bridge.evidence(wrong)
+	switch {
+	case len(found) > 0:
+		r.Findings = c.bridge.reported(found, at)
+	case wrong:
+		r.Findings = c.bridge.reported([]finding{{message: r.Message, answer: c.bridge.blamedNow()}}, at)
 	}
-	if len(found) > 0 {
-		r.Message = whole(found)
-	}
+	r.Conclude()
 	for _, p := range c.bridge.findings.judged {
-		r.Judged = append(r.Judged, reports.Part{Tool: p.tool, Identity: p.identity})
+		r.Tested = append(r.Tested, reports.Part{Tool: p.tool, Identity: p.identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
@@ -100,16 +101,16 @@ func (l *bridgeLog) end(most int64) ([]byte, error) {
 	return data, nil
 }
 
-// tail shows the last lines, for a message about a bridge that failed.
+// tail shows the last lines, for a message about a bridge that failed. Of a stack trace it shows the error.
 func (l *bridgeLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	data, err := l.end(tailBytes)
-	if data = bytes.TrimSpace(data); err != nil || len(data) == 0 {
+	lines := terminal.Tail(string(data), tailLines)
+	if err != nil || len(lines) == 0 {
 		return "; it wrote nothing to its log"
 	}
-	lines := strings.Split(string(data), "\n")
-	return fmt.Sprintf("; the end of %s:\n  %s", l.path, strings.Join(lines[max(0, len(lines)-tailLines):], "\n  "))
+	return fmt.Sprintf("; the end of %s:\n  %s", l.path, strings.Join(lines, "\n  "))
 }
 
 // Close closes the file. What is written afterwards is lost.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
@@ -51,7 +52,7 @@ Exit codes: 0 the answer is the same as in the report · 1 it is another.`,
 
 // writeColumns writes the two answers side by side.
 func writeColumns(w io.Writer, r *suites.Replayed, width int) error {
-	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Clause, r.Line); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Clause, terminal.Escape(r.Line)); err != nil {
 		return err
 	}
 	left, right := columnOf("then, "+r.Old.At.Format(time.RFC3339), r.Old, width), columnOf("now", r.New, width)
@@ -86,22 +87,14 @@ func columnOf(title string, e reports.Exchange, width int) []string {
 	}
 	var lines []string
 	for _, part := range strings.Split(strings.Join(text, "\n"), "\n") {
-		letters := []rune(strings.Map(visible, part))
+		letters := []rune(terminal.Escape(part))
 		for len(letters) > width {
-			lines = append(lines, string(letters[:width]))
+			lines = append(lines, terminal.Escape(string(letters[:width]))) // a cut may have made a command of it
 			letters = letters[width:]
 		}
-		lines = append(lines, string(letters))
+		lines = append(lines, terminal.Escape(string(letters)))
 	}
 	return lines
-}
-
-// visible keeps what a bridge sends from steering the terminal.
-func visible(r rune) rune {
-	if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-		return '·'
-	}
-	return r
 }
 
 func padded(s string, width int) string {

@@ -108,7 +108,7 @@ func newMerge() *cobra.Command {
 				}
 				all = append(all, report)
 			}
-			merged, err := reports.Merge(all)
+			merged, err := reports.MergeShards(all)
 			if err != nil {
 				return usageError(err)
 			}

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // The exit codes that scripts rely on. A run that was judged ends with the code of its report: 0, 1 or 4.
@@ -46,7 +47,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	fmt.Fprintf(stderr, "bridgecheck: %s\n", err)
+	fmt.Fprintf(stderr, "bridgecheck: %s\n", terminal.Escape(err.Error()))
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
@@ -93,7 +94,7 @@ func strictArguments(cmd *cobra.Command) {
 			for _, sub := range cmd.Commands() {
 				names = append(names, sub.Name())
 			}
-			return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], contract.Nearest(args[0], names))
+			return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], suggest.Nearest(args[0], names))
 		}
 		if cmd.RunE == nil {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -153,5 +154,5 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	})
 	name := strings.TrimLeft(unknown.GetSpecifiedName(), "-")
-	return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(), name, contract.Nearest(name, names))
+	return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(), name, suggest.Nearest(name, names))
 }

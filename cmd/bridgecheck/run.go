@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -178,7 +179,10 @@ func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
-	whole := suites.Combine(passes...)
+	whole, err := reports.Merge(passes...)
+	if err != nil {
+		return nil, err
+	}
 	if whole.CutShort != "" && !p.filtered { // what a pass that never began would have judged is not left out by a filter
 		whole.Filtered = false
 		whole.Summarize()
@@ -213,10 +217,10 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 	case f.writeBaseline == "":
 		return nil
 	case report.NoBridge != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", report.NoBridge)
+		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", terminal.Escape(report.NoBridge))
 		return nil
 	case report.CutShort != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", report.CutShort)
+		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", terminal.Escape(report.CutShort))
 		return nil
 	}
 	var text bytes.Buffer

@@ -1,6 +1,35 @@
-// Package suggest tells how far two words are apart, for messages that name what was probably meant. Which candidates
-// count, and how far is too far, is the caller's to say.
+// Package suggest finds what a misspelt word was probably meant to be. It compares words only: which candidates there
+// are, and how a message puts it, is up to the caller.
 package suggest
+
+import "strings"
+
+// Nearest returns the candidate that is the fewest edits away from word, letter case aside, the first of several; "" when
+// there is none.
+func Nearest(word string, candidates []string) string {
+	best, _ := nearest(word, candidates)
+	return best
+}
+
+// Near is Nearest for a candidate that is near enough to be what was meant: at most every third letter differs, and one
+// more. Otherwise it returns "".
+func Near(word string, candidates []string) string {
+	best, distance := nearest(word, candidates)
+	if distance > len(word)/3+1 {
+		return ""
+	}
+	return best
+}
+
+func nearest(word string, candidates []string) (best string, distance int) {
+	word = strings.ToLower(word)
+	for i, c := range candidates {
+		if d := Distance(word, strings.ToLower(c)); i == 0 || d < distance {
+			best, distance = c, d
+		}
+	}
+	return best, distance
+}
 
 // Distance counts the insertions, deletions and replacements of bytes that turn a into b (Levenshtein).
 func Distance(a, b string) int {

@@ -91,6 +91,11 @@ type Secret struct {
 	File string `yaml:"file"`
 }
 
+// WrongKind says what to write in place of the secret itself.
+func (Secret) WrongKind() string {
+	return "a secret may not stand in this file: write {env: VARIABLE} or {file: PATH}"
+}
+
 // Settings are what the bridge was told; what is left out is unknown, and clauses that need it are not testable.
 type Settings struct {
 	PageSize        int         `yaml:"page_size"`        // tools on a full page; default 50

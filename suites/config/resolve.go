@@ -18,8 +18,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -51,7 +52,7 @@ func Parse(name string, data []byte) (*File, error) {
 	}
 	f := &File{path: name}
 	var err error
-	if f.lines, err = decode(name, data, f); err != nil {
+	if f.lines, err = yamlfile.Decode(name, data, f, "identities"); err != nil {
 		return nil, err
 	}
 	return f, f.check()
@@ -93,7 +94,7 @@ func (f *File) check() error {
 	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
 		identity := f.Identities[name]
 		if !slices.Contains(roles, name) {
-			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, contract.Nearest(name, roles), strings.Join(roles, ", "))
+			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, roles), strings.Join(roles, ", "))
 		}
 		if err := identity.check(); err != nil {
 			return f.fault("identities."+name, "identities.%s: %v", name, err)

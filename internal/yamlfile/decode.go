@@ -1,50 +1,56 @@
-package config
+package yamlfile
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
-	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 )
 
-// decode reads YAML into a struct and refuses what the struct does not know. Every mistake is told, each with file, line
-// and key. It returns the line of each key, by its path such as settings.page_size, and of each item, as invocations[0].
-func decode(name string, data []byte, into any) (lines map[string]int, err error) {
-	root, err := yamlfile.Root(name, data)
+// Explained is implemented by a type that says itself what to write instead of a value of the wrong kind.
+type Explained interface{ WrongKind() string }
+
+// Decode reads the one document of a file into a struct, whose fields have yaml tags, and refuses what the struct does
+// not know: other keys, keys that stand twice, merged keys (<<), values of another kind, empty values. The error joins
+// all mistakes, each with file, line and key; values below the keys in hidden are not shown in it. Decode returns the
+// line of each key by its path, such as settings.page_size, and of each item, such as invocations[0].
+func Decode(name string, data []byte, into any, hidden ...string) (lines map[string]int, err error) {
+	root, err := Root(name, data)
 	if err != nil {
 		return nil, err
 	}
 	if root == nil {
 		return nil, fmt.Errorf("%s: the file is empty", name)
 	}
-	w := &walker{name: name, lines: map[string]int{}}
+	w := &walker{name: name, hidden: hidden, lines: map[string]int{}}
 	w.check(root, reflect.TypeOf(into).Elem(), "")
 	if len(w.wrong) > 0 {
 		return nil, errors.Join(w.wrong...)
 	}
 	if err := root.Decode(into); err != nil {
-		return nil, yamlfile.Malformed(name, data, err)
+		return nil, Malformed(name, data, err)
 	}
 	return w.lines, nil
 }
 
-// walker holds a document against a struct: its keys and the kinds of its values.
+// walker compares a document with a struct: its keys and the kinds of its values.
 type walker struct {
-	name  string
-	wrong []error
-	lines map[string]int
+	name   string
+	hidden []string
+	wrong  []error
+	lines  map[string]int
 }
 
 var (
-	nodeType   = reflect.TypeFor[yaml.Node]()
-	secretType = reflect.TypeFor[Secret]()
-	leafType   = reflect.TypeFor[yaml.Unmarshaler]()
+	nodeType      = reflect.TypeFor[yaml.Node]()
+	explainedType = reflect.TypeFor[Explained]()
+	leafType      = reflect.TypeFor[yaml.Unmarshaler]()
 )
 
 func (w *walker) check(node *yaml.Node, t reflect.Type, at string) {
@@ -62,10 +68,10 @@ func (w *walker) check(node *yaml.Node, t reflect.Type, at string) {
 	case wants == 0:
 		w.leaf(node, t, at)
 	case node.Tag == "!!null": // nothing is given of it
-	case t == secretType && node.Kind != wants:
-		w.fault(node.Line, "%s: a secret may not stand in this file: write {env: VARIABLE} or {file: PATH}", at)
+	case node.Kind != wants && t.Implements(explainedType):
+		w.fault(node.Line, "%s: %s", at, reflect.Zero(t).Interface().(Explained).WrongKind())
 	case node.Kind != wants:
-		w.fault(node.Line, "%s should be %s, and is %s", cmp.Or(at, "the file"), inWords(t), described(node, at))
+		w.fault(node.Line, "%s should be %s, and is %s", cmp.Or(at, "the file"), inWords(t), w.described(node, at))
 	case t.Kind() == reflect.Struct:
 		w.members(node, t, at)
 	case t.Kind() == reflect.Map:
@@ -85,14 +91,14 @@ func (w *walker) leaf(node *yaml.Node, t reflect.Type, at string) {
 	case node.Tag == "!!null" || node.Kind == yaml.ScalarNode && strings.TrimSpace(node.Value) == "":
 		w.fault(node.Line, "%s is empty: give a value, or leave the key out", at)
 	case node.Kind != yaml.ScalarNode, t.Kind() == reflect.Int && node.Tag == "!!float": // which the decoder would cut
-		w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), described(node, at))
+		w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), w.described(node, at))
 	default:
 		err := node.Decode(into.Interface())
 		switch {
 		case err != nil && into.Type().Implements(leafType):
 			w.fault(node.Line, "%s: %v", at, err)
 		case err != nil:
-			w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), described(node, at))
+			w.fault(node.Line, "%s should be %s, and is %s", at, inWords(t), w.described(node, at))
 		}
 	}
 }
@@ -116,15 +122,15 @@ func inWords(t reflect.Type) string {
 	return "a text"
 }
 
-// described is what stands there; below identities without its text, for that may be a secret.
-func described(node *yaml.Node, at string) string {
+// described says what stands there: its kind, or its text unless that is hidden.
+func (w *walker) described(node *yaml.Node, at string) string {
 	switch node.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	if strings.HasPrefix(at, "identities") {
+	if slices.ContainsFunc(w.hidden, func(key string) bool { return strings.HasPrefix(at, key) }) {
 		return "a text"
 	}
 	return fmt.Sprintf("%q", node.Value)
@@ -140,10 +146,16 @@ func (w *walker) entries(node *yaml.Node, t reflect.Type, at string) {
 	}
 }
 
+// keyOf is the key of a field; "" where the file has none for it.
+func keyOf(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return key
+}
+
 func keysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
+		if key := keyOf(t.Field(i)); key != "" {
 			keys = append(keys, key)
 		}
 	}
@@ -158,13 +170,13 @@ func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
 		w.once(seen, key, at)
 		field, known := t.FieldByNameFunc(func(name string) bool {
 			f, _ := t.FieldByName(name)
-			return f.Tag.Get("yaml") == key.Value
+			return keyOf(f) == key.Value
 		})
 		switch {
 		case key.Value == "<<":
-			w.fault(key.Line, "%s: keys are not merged into a mapping (<<): write them out, or take all of it by an alias", cmp.Or(at, "the file"))
+			w.fault(key.Line, "%s: keys are not merged into a mapping (<<): write them out, or use an alias for the whole value", cmp.Or(at, "the file"))
 		case !known || key.Value == "":
-			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), contract.Nearest(key.Value, names), strings.Join(names, ", "))
+			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), suggest.Nearest(key.Value, names), strings.Join(names, ", "))
 		default:
 			w.check(node.Content[i+1], field.Type, join(at, key.Value))
 		}

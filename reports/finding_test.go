@@ -1,0 +1,182 @@
+package reports
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestConclude(t *testing.T) {
+	unknown := Finding{Subject: "GET /x as agent", Expected: "404", Actual: "200", Tool: "a.b", Identity: "agent", Request: new(1)}
+	evidence := []Exchange{{}, {Request: Message{Method: "GET", URL: "http://b/x"}}}
+	with := func(f Finding, edit func(*Finding)) Finding { edit(&f); return f }
+	for _, c := range []struct {
+		name                   string
+		findings               []Finding
+		message, subject, curl string
+	}{
+		{"nothing is wrong", nil, "as it was", "as it was", ""},
+		{"one", []Finding{unknown}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a row", []Finding{with(unknown, func(f *Finding) { f.Row = "a blank" })}, "GET /x as agent (a blank): expected 404, got 200", "GET /x as agent (a blank)", "curl -i http://b/x"},
+		{"a row that the subject names", []Finding{with(unknown, func(f *Finding) { f.Row = "/x" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"several tools", []Finding{unknown, with(unknown, func(f *Finding) { f.Tool = "c.d" })}, `GET /x as agent: expected 404, got 200 (and 1 more: "c.d")`, `GET /x as agent (and 1 more: "c.d")`, "curl -i http://b/x"},
+		{"two that are the same", []Finding{unknown, unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"the first is known", []Finding{with(unknown, func(f *Finding) { f.KnownReason, f.Actual = "issue 1", "500" }), unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"all are known", []Finding{with(unknown, func(f *Finding) { f.KnownReason = "issue 1" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a message alone", []Finding{{Message: "100 are wrong"}}, "100 are wrong", "100 are wrong", ""},
+		{"no such exchange", []Finding{with(unknown, func(f *Finding) { f.Request = new(7) })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", ""},
+		{"text that looks like a message", []Finding{{Subject: "x: expected y, got z", Expected: "a, got b", Actual: "c: expected d"}}, "x: expected y, got z: expected a, got b, got c: expected d", "x: expected y, got z", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Result{Message: "as it was", Verdict: Fail, Findings: c.findings, Evidence: evidence}
+			r.Conclude()
+			for range 2 { // concluding again changes nothing
+				if r.Message != c.message || r.Subject() != c.subject || r.Curl != c.curl {
+					t.Errorf("message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
+				}
+				r.Conclude()
+			}
+			if lead, ok := r.Lead(); ok && (r.Expected != lead.Expected || r.Actual != lead.Actual) {
+				t.Errorf("expected %q and got %q, want those of %+v", r.Expected, r.Actual, lead)
+			}
+		})
+	}
+}
+
+func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
+	r := kept()
+	result := &r.Results[0]
+	result.Verdict = Fail
+	for i := range 300 {
+		result.Evidence = append(result.Evidence, Exchange{Request: Message{Method: "GET", URL: fmt.Sprintf("http://b/%d", i)}})
+	}
+	result.Findings = []Finding{{Message: "a", Request: new(150)}, {Message: "b", Request: new(299)}, {Message: "c"}, {Message: "d", Request: new(1000)}}
+	result.Conclude()
+	read, err := canonical(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := read.Results[0]
+	if n := len(got.Evidence); n != 64 || got.EvidenceOmitted != 300-64 {
+		t.Errorf("%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
+	}
+	for i, want := range []string{"http://b/150", "http://b/299", "", ""} {
+		e, ok := got.exchange(got.Findings[i])
+		if ok != (want != "") || e.Request.URL != want {
+			t.Errorf("finding %d blames %q, want %q", i, e.Request.URL, want)
+		}
+	}
+	if *result.Findings[0].Request != 150 {
+		t.Error("writing changed the report")
+	}
+}
+
+// A report that an earlier bridgecheck wrote, before findings held more than a message.
+func TestEarlierReportsAreRead(t *testing.T) {
+	r, err := ReadFile("testdata/report-before-findings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := r.With(Fail)[0]
+	if len(failed.Findings) != 2 || failed.Findings[1].Tool != "content.list" || failed.Findings[0].Request != nil {
+		t.Errorf("the findings are %+v", failed.Findings)
+	}
+	if failed.Subject() != failed.Message || failed.Expected != "`{}`" || !strings.HasPrefix(failed.Curl, "curl -i ") {
+		t.Errorf("the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
+	}
+	if err := WriteAll(r, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.StringOf(rapid.RuneFrom([]rune("aZ09 '\"\\$`{}[]:;&|<>()*?!#~%\tä日🔑")))
+		user, header, body := "u"+letters.Draw(t, "user"), letters.Draw(t, "header"), "b"+letters.Draw(t, "body")
+		e := Exchange{
+			Identity: "agent 2",
+			Request:  Message{Method: "POST", URL: "http://h/?" + letters.Draw(t, "query"), Header: map[string]string{"Authorization": "Basic [redacted]", "X-Key": "[redacted]", "X-Plain": header}, Body: body},
+			Credentials: []Credential{
+				{Header: "Authorization", Scheme: "Basic", User: user}, {Header: "x-key"},
+			},
+		}
+		shell := exec.Command("sh", "-c", "set -- "+e.Curl()+`; for word; do printf '%s\n' "$word"; done`)
+		shell.Env = []string{`AGENT_2_PASSWORD=p"a$s'`, "AGENT_2_X_KEY=k-1"}
+		out, err := shell.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		words := []string{"curl", "-i", "-X", "POST"}
+		if strings.ContainsAny(e.Request.URL, "[]{}") {
+			words = append(words, "-g")
+		}
+		words = append(words, "-u", user+`:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: "+header, "-H", "Content-Type:", "--data-binary", body, e.Request.URL)
+		if want := strings.Join(words, "\n") + "\n"; string(out) != want {
+			t.Fatalf("%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
+		}
+	})
+}
+
+// TestCurlSendsTheSameAgain runs curl itself.
+func TestCurlSendsTheSameAgain(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("SKIPPED: curl is missing, so no line is run")
+	}
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := new(strings.Builder)
+		_ = r.Write(body)
+		_, text, _ := strings.Cut(body.String(), "\r\n\r\n")
+		_, typed := r.Header["Content-Type"]
+		got = fmt.Sprintf("%s %s %v %q %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), text)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		name    string
+		request Message
+		want    string
+	}{
+		{"a GET", Message{Method: "GET"}, `GET / false "" ""`},
+		{"a HEAD", Message{Method: "HEAD"}, `HEAD / false "" ""`},
+		{"a GET with a body", Message{Method: "GET", Header: map[string]string{"Content-Type": "application/json"}, Body: "{}"}, `GET / true "application/json" "{}"`},
+		{"a body without a type", Message{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
+		{"a body that looks like a file", Message{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
+		{"brackets", Message{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.request.URL = server.URL + "/" + c.request.URL
+			line := Exchange{Request: c.request}.Curl()
+			if out, err := exec.Command("sh", "-c", "exec "+curl+" -s"+strings.TrimPrefix(line, "curl")).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", line, err, out)
+			}
+			if got != c.want {
+				t.Errorf("%s\nsends %s\nwant  %s", line, got, c.want)
+			}
+		})
+	}
+}
+
+func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
+	e := Exchange{Identity: "agent", Request: Message{Method: "GET", URL: "http://b/x", Header: map[string]string{"Authorization": "Bearer [redacted]", "Accept": "a/b"}},
+		Credentials: []Credential{{Header: "Authorization", Scheme: "Bearer"}}}
+	if _, err := e.NewRequest(t.Context(), func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AGENT_TOKEN is not set") {
+		t.Errorf("without the token it says %v", err)
+	}
+	req, err := e.NewRequest(t.Context(), func(name string) string { return map[string]string{"AGENT_TOKEN": "t-1"}[name] })
+	if err != nil || req.Header.Get("Authorization") != "Bearer t-1" || req.Header.Get("Accept") != "a/b" {
+		t.Errorf("the request is %+v: %v", req, err)
+	}
+	for name, cut := range map[string]Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no text": {Method: "POST", URL: "http://b", Encoding: "base64"}, "no request": {}} {
+		e := Exchange{Request: cut}
+		if _, err := e.NewRequest(t.Context(), os.Getenv); err == nil || e.Curl() != "" {
+			t.Errorf("%s: the curl line is %q, and the error %v", name, e.Curl(), err)
+		}
+	}
+}
