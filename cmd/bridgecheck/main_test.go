@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
+// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks terminals
+// ($HOSTILE), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -54,7 +55,16 @@ var nulls = map[string]http.HandlerFunc{
 }
 
 // listings are servers that show the tools a and b and nothing else; properties [] are wrong.
-var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied}
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied, "HOSTILE": hostile}
+
+// hostile is a bridge that puts the commands of terminals and CI systems into its responses.
+func hostile(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/mcp/tools/list" {
+		listing("{}", "{}")(w, r)
+		return
+	}
+	answer(200, "application/json\t; ::error::header", "{\"text\": \"\x1b[2J\x1b]0;title\x07\r\n::error::body\u202e\"}\n::error::line\n##[error]line")(w, r)
+}
 
 // proxied is a proxy that takes a password and reaches a bridge where nobody else does, at bridge.invalid. It shows what
 // it was sent.
