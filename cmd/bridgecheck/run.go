@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -124,7 +122,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if f.list {
 		return listChecks(cmd.OutOrStdout(), p.checks(), f.json)
 	}
-	if err := prepare(p.reportDir); err != nil {
+	if err := prepare(p.reportDir, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
@@ -248,29 +246,6 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 		return err
 	}
 	return console(out).Summary(report, dir)
-}
-
-// prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this
-// one's when this one cannot be judged.
-func prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return unwritable(dir, err)
-	}
-	for _, form := range reports.Forms() {
-		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return unwritable(dir, err)
-		}
-	}
-	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
-	if err != nil {
-		return unwritable(dir, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
-}
-
-func unwritable(dir string, err error) error {
-	return usagef("the report directory %s cannot be written: %s; give another by --report-dir", dir, reason(err))
 }
 
 // checks lists what the passes of the plan judge, each clause once.
