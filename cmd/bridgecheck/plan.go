@@ -35,14 +35,14 @@ type plan struct {
 	file             *config.File // the configuration; empty where none was given
 }
 
-// leg is one pass over the checks. The reference bridge is judged in each of its setups, any other bridge once.
+// leg is one pass over the checks. The reference bridge is tested in each of its setups, any other bridge once.
 type leg struct {
 	setup   string // of the reference bridge; "" for another bridge
 	options suites.Options
-	checks  []contract.Clause // that the pass judges
+	checks  []contract.Clause // that the pass runs
 }
 
-// plan settles what the run does. Every mistake that can be told without touching the target is told here.
+// plan settles what the run does. Every mistake that can be found without a request to the target is reported here.
 func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	p.file = file
-	file.URL = p.target.URL // where identities log in unless told otherwise
+	file.URL = p.target.URL // where identities log in by default
 	p.warnAboutPlainHTTP(cmd)
 	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (p *plan) warnAboutPlainHTTP(cmd *cobra.Command) {
 	}
 }
 
-// name tells the report which bridge it is about. The reference bridge has its name.
+// name puts into the report which bridge it is about. The reference bridge has its name.
 func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 	for flag, value := range map[string]struct {
 		given string
@@ -150,7 +150,7 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 		"contact":                {given.Contact, &p.target.Contact},
 	} {
 		if cmd.Flags().Changed(flag) && p.target.URL == "" && p.exec == "" {
-			return usagef("--%s tells of the bridge of --url or --exec: give one of them", flag)
+			return usagef("--%s describes the bridge of --url or --exec: give one of them", flag)
 		}
 		*value.kept = pick(cmd, flag, value.given, *value.kept)
 	}
@@ -164,7 +164,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Set
 		setup.Settings(&o)
 	}
 	o, err := file.Options(cmd.Context(), o)
-	if err != nil && cmd.Context().Err() == nil { // else the run that follows tells that it was interrupted
+	if err != nil && cmd.Context().Err() == nil { // else the run that follows reports that it was interrupted
 		return leg{}, usageError(errors.Join(err, undo(cmd.Context(), file, f.reportDir, file.Sessions())))
 	}
 	if f.mcpStdio != "" {
@@ -196,7 +196,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, setup selftest.Set
 func (f *runFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	empty := ""
-	cmd.Flags().Visit(func(flag *pflag.Flag) { // a variable of a script that is not set must not judge another bridge
+	cmd.Flags().Visit(func(flag *pflag.Flag) { // a variable of a script that is not set must not test another bridge
 		if flag.Value.Type() == "string" && flag.Value.String() == "" {
 			empty = flag.Name
 		}
@@ -225,14 +225,14 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// fits refuses a configuration that tells of a bridge and names none: the run would judge the reference bridge in its
+// fits refuses a configuration that describes a bridge and names none: the run would test the reference bridge in its
 // place.
 func (f *runFlags) fits(file *config.File) error {
 	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}
 	if key := file.TellsOfABridge(); key != "" {
-		return usagef("%s tells of a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
+		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func pick[T comparable](cmd *cobra.Command, flag string, given, configured T) T 
 	return cmp.Or(configured, given)
 }
 
-// readBaseline reads a baseline and holds it against the ledger.
+// readBaseline reads a baseline and checks it against the contract.
 func readBaseline(path string) (*baseline.File, error) {
 	file, err := baseline.Read(path)
 	if err != nil {
@@ -262,7 +262,7 @@ func readBaseline(path string) (*baseline.File, error) {
 	return file, file.Check(ids)
 }
 
-// usageError makes an error in what a command was told one that ends it with the exit code for that.
+// usageError makes an error in the arguments or the configuration one that ends the command with the exit code for that.
 func usageError(err error) error {
 	var usage *suites.UsageError
 	if errors.As(err, &usage) {

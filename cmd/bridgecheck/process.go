@@ -15,13 +15,13 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// What a bridge of --exec is told to keep, unless flags or configuration say otherwise.
+// The settings of a bridge of --exec, unless flags or the configuration give others.
 const (
 	execDiscoveryTTL    = time.Second
 	execUpstreamTimeout = 2 * time.Second
 )
 
-// How a bridge of --exec is awaited and ended.
+// How the run waits for a bridge of --exec, and ends it.
 const (
 	readyPoll      = 20 * time.Millisecond
 	readyRequest   = 5 * time.Second        // one request while it gets ready
@@ -113,7 +113,7 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 		return nil, usagef("--exec %q cannot be split into words: %v", command, err)
 	}
 	if len(words) == 0 {
-		return nil, usagef("--exec %q holds no command", command)
+		return nil, usagef("--exec %q has no command", command)
 	}
 	out := log.writer()
 	cmd := exec.Command(words[0], words[1:]...)
@@ -132,8 +132,8 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	return p, nil
 }
 
-// awaitReady waits until the bridge answers a list request, whatever its status. It ends early, without an error, when
-// ctx does: the run that follows tells that it was cut short.
+// awaitReady waits until the bridge responds to a list request, with whatever status. It ends early, without an error,
+// when ctx does: the run that follows reports that it was cut short.
 func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration) error {
 	client := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
@@ -142,7 +142,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
-		if answers(limit, client, url+suites.ListPath) {
+		if responds(limit, client, url+suites.ListPath) {
 			return nil
 		}
 		select {
@@ -153,12 +153,12 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{fmt.Sprintf("the bridge %q did not answer GET %s at %s within %s (--ready-timeout)%s", p.command, suites.ListPath, url, patience, p.log.tail())}
+			return &notReadyError{fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, suites.ListPath, url, patience, p.log.tail())}
 		}
 	}
 }
 
-func answers(ctx context.Context, client *http.Client, url string) bool {
+func responds(ctx context.Context, client *http.Client, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false
@@ -171,7 +171,7 @@ func answers(ctx context.Context, client *http.Client, url string) bool {
 	return true
 }
 
-// ended tells how the process ended by itself; "" while it runs.
+// ended says how the process ended by itself; "" while it runs.
 func (p *process) ended() string {
 	select {
 	case <-p.exited:
@@ -181,7 +181,7 @@ func (p *process) ended() string {
 	}
 }
 
-// notReadyError tells that the bridge of --exec never answered.
+// notReadyError says that the bridge of --exec never responded.
 type notReadyError struct{ reason string }
 
 func (e *notReadyError) Error() string { return e.reason }

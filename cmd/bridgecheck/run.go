@@ -20,7 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// runFlags is all that `run` can be told by flags. What a configuration says stands in for the flags that are not given.
+// runFlags are the flags of `run`. A configuration stands in for those that are not given.
 type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
@@ -47,8 +47,8 @@ func newRun() *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Judge a bridge and write the report",
-		Long: `run judges a bridge and writes the report. Which bridge:
+		Short: "Test a bridge and write the report",
+		Long: `run tests a bridge and writes the report. Which bridge:
 
   bridgecheck run                               the reference bridge, in this process, over the mock Drupal
   bridgecheck run --url URL --mock-listen ADDR  a bridge that is up already, with the mock Drupal at ADDR behind it
@@ -56,7 +56,7 @@ func newRun() *cobra.Command {
   bridgecheck run --url URL                     a bridge, with nothing known of the site behind it; invokes no tool
   bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
                                                 a bridge before your own Drupal, with a recording proxy at ADDR between
-  bridgecheck run --config FILE                 any of these, and who signs in how, as a YAML file says
+  bridgecheck run --config FILE                 any of these, with the credentials of each identity, from a YAML file
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
@@ -73,18 +73,18 @@ and the variables that --env names, nothing else.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` that says what flags say, and more; flags go first")
-	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it signs the agent in")
+	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it are the credentials of the agent")
 	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to answer")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take to respond")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and takes c away")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
 	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show a changed site's old state; 0: unknown (1s with --exec)")
-	flags.StringArrayVar(&f.only, "only", nil, "judge only the clauses that this `glob` matches; repeatable")
+	flags.StringArrayVar(&f.only, "only", nil, "test only the clauses that this `glob` matches; repeatable")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave out the clauses that this `glob` matches; repeatable")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
@@ -94,14 +94,14 @@ and the variables that --env names, nothing else.`,
 	flags.IntVar(&f.cases, "cases", 400, "generated cases, and tools to describe, that one check tries at most")
 	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
-	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report tells the differences to it")
+	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists the differences from it")
 	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of who makes the bridge, for the report")
 	flags.StringVar(&f.implementation.Contact, "contact", "", "`address` at which its makers are reached, for the report")
 	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
 	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
-	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a run which crashed has left open, and judge nothing")
+	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a run which crashed has left open, and test nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }
@@ -128,7 +128,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
-	report, err := f.judge(cmd, p)
+	report, err := f.test(cmd, p)
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// judge runs every pass of the plan and makes one report of them.
-func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
+// test runs every pass of the plan and makes one report of them.
+func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	console := reports.NewConsole(os.Stderr, os.Getenv)
 	done, total := 0, 0
 	for _, l := range p.legs {
@@ -181,7 +181,7 @@ func (f *runFlags) judge(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole.CutShort != "" && !p.filtered { // what a pass that never began would have judged is not left out by a filter
+	if whole.CutShort != "" && !p.filtered { // no filter left out what a pass that never began would have tested
 		whole.Filtered = false
 		whole.Summarize()
 	}
@@ -248,7 +248,7 @@ func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) 
 	return console(out).Summary(report, dir)
 }
 
-// checks lists what the passes of the plan judge, each clause once.
+// checks lists what the passes of the plan test, each clause once.
 func (p *plan) checks() []contract.Clause {
 	var all []contract.Clause
 	for _, l := range p.legs {

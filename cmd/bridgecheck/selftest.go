@@ -40,7 +40,7 @@ at least 95 of 100 mutants fell by the meant clauses alone, and all fell as the 
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mutant, "mutant", "", "judge this mutant or correct variant alone")
+	flags.StringVar(&f.mutant, "mutant", "", "test this mutant or correct variant alone")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is run")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory in place of comparing with them")
 	flags.BoolVar(&f.judge, "judge", false, "judge the mutants whose names come on stdin, one a line, and write a line of JSON on each: what selftest runs several of")

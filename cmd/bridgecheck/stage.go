@@ -23,7 +23,7 @@ type stage struct {
 	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
 	stops    []func()                                          // in the order in which things were started
 
-	discoveryTTL, upstreamTimeout time.Duration // that the bridge was told to keep; 0: it was not told
+	discoveryTTL, upstreamTimeout time.Duration // that the bridge is configured with; 0: unknown
 }
 
 // close takes down what was set up, the last first.
@@ -62,7 +62,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 		return "", err
 	}
 	site.Extensions = !slices.Contains(o.Capabilities, "exposure-patterns")
-	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc takes none, unless it is told to
+	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc takes none, unless it is configured to
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
 	drupal, err := mockdrupal.New(site, mockdrupal.Options{})

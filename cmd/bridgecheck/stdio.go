@@ -18,7 +18,7 @@ import (
 func speak(command string, group *processtree.Group, log *bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
 	words, err := shlex.Split(command)
 	if err != nil || len(words) == 0 {
-		return nil, usagef("--mcp-stdio %q holds no command that can be split into words", command)
+		return nil, usagef("--mcp-stdio %q has no command that can be split into words", command)
 	}
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		cmd := exec.Command(words[0], words[1:]...)
