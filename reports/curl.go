@@ -2,13 +2,15 @@ package reports
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/curl"
 )
 
 // Variable is the environment variable that stands for the secret of a credential of e: the identity, and PASSWORD for
@@ -21,17 +23,7 @@ func (e Exchange) Variable(c Credential) string {
 	case http.CanonicalHeaderKey(c.Header) == "Authorization":
 		kind = "token"
 	}
-	return strings.ToUpper(shellName(e.Identity + "_" + kind))
-}
-
-// shellName replaces what may not stand in the name of a shell variable.
-func shellName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, s)
+	return curl.Name(e.Identity + "_" + kind)
 }
 
 // credential returns the one that a header holds.
@@ -48,69 +40,56 @@ func (e Exchange) credential(header string) (Credential, bool) {
 // Curl is a command line for a POSIX shell that sends e's request again. Only the variables of its credentials are
 // expanded in it; all else is quoted data. It is "" where the report does not hold the whole request.
 func (e Exchange) Curl() string {
-	m := e.Request
-	if e.repeatable() != nil {
+	body, err := e.repeatable()
+	if err != nil {
 		return ""
 	}
-	words := []string{"curl", "-i"}
-	switch {
-	case m.Method == http.MethodGet && m.Body == "":
-	case m.Method == http.MethodHead && m.Body == "":
-		words = append(words, "-I")
-	default: // with a body curl would send a POST
-		words = append(words, "-X", quote(m.Method))
-	}
-	if strings.ContainsAny(m.URL, "[]{}") { // of which curl would make several requests
-		words = append(words, "-g")
-	}
-	typed := false
-	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
-		typed = typed || http.CanonicalHeaderKey(name) == "Content-Type"
-		switch c, secret := e.credential(name); {
+	c := curl.Command{Method: e.Request.Method, Body: body, URL: e.Request.URL}
+	for name, text := range e.Request.Header {
+		switch credential, secret := e.credential(name); {
 		case !secret:
-			words = append(words, "-H", quote(name+": "+m.Header[name]))
-		case c.User != "":
-			words = append(words, "-u", withVariable(c.User+":", e.Variable(c)))
-		case c.Scheme != "":
-			words = append(words, "-H", withVariable(name+": "+c.Scheme+" ", e.Variable(c)))
+			c.Header = append(c.Header, curl.Field{Name: name, Value: curl.Value{Text: text}})
+		case credential.User != "":
+			c.User = curl.Value{Text: credential.User + ":", Variable: e.Variable(credential)}
+		case credential.Scheme != "":
+			c.Header = append(c.Header, curl.Field{Name: name, Value: curl.Value{Text: credential.Scheme + " ", Variable: e.Variable(credential)}})
 		default:
-			words = append(words, "-H", withVariable(name+": ", e.Variable(c)))
+			c.Header = append(c.Header, curl.Field{Name: name, Value: curl.Value{Variable: e.Variable(credential)}})
 		}
 	}
-	if m.Body != "" && !typed { // else curl says that it is a form
-		words = append(words, "-H", "Content-Type:")
-	}
-	switch {
-	case strings.HasPrefix(m.Body, "@"): // else curl reads a file
-		words = append(words, "--data-raw", quote(m.Body))
-	case m.Body != "":
-		words = append(words, "--data-binary", quote(m.Body))
-	}
-	return strings.Join(append(words, quote(m.URL)), " ")
+	return c.String()
 }
 
-// repeatable says why e's request cannot be sent again; nil: it can.
-func (e Exchange) repeatable() error {
+// repeatable is the body of e's request; the error says why the request cannot be sent again.
+func (e Exchange) repeatable() (body string, err error) {
 	switch m := e.Request; {
 	case m.Method == "" || m.URL == "":
-		return errors.New("the report does not hold the request")
+		return "", errors.New("the report does not hold the request")
 	case m.Truncated > 0:
-		return fmt.Errorf("the report holds the request without the last %d bytes of its body", m.Truncated)
+		return "", fmt.Errorf("the report holds the request without the last %d bytes of its body", m.Truncated)
+	case m.Encoding == "base64":
+		decoded, err := base64.StdEncoding.DecodeString(m.Body)
+		if err != nil {
+			return "", errors.New("the body of the request is not the base64 that the report calls it")
+		}
+		return string(decoded), nil
 	case m.Encoding != "":
-		return errors.New("the body of the request is no text")
+		return "", fmt.Errorf("the body of the request has the unknown encoding %q", m.Encoding)
+	default:
+		return m.Body, nil
 	}
-	return nil
 }
 
 // NewRequest builds e's request to send it again, with getenv (os.Getenv or a stand-in) for the variables of its
 // credentials. The error says which variable is not set, or what of the request is missing.
 func (e Exchange) NewRequest(ctx context.Context, getenv func(string) string) (*http.Request, error) {
-	if err := e.repeatable(); err != nil {
+	text, err := e.repeatable()
+	if err != nil {
 		return nil, err
 	}
 	var body io.Reader
-	if e.Request.Body != "" {
-		body = strings.NewReader(e.Request.Body)
+	if text != "" {
+		body = strings.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, e.Request.Method, e.Request.URL, body)
 	if err != nil {
@@ -133,25 +112,4 @@ func (e Exchange) NewRequest(ctx context.Context, getenv func(string) string) (*
 		}
 	}
 	return req, nil
-}
-
-// withVariable makes text and the value of a variable behind it one word of a POSIX shell.
-func withVariable(text, variable string) string {
-	if plain := strings.ReplaceAll(text, " ", ""); quote(plain) == plain {
-		return `"` + text + `$` + variable + `"`
-	}
-	return quote(text) + `"$` + variable + `"`
-}
-
-// quote makes s one word of a POSIX shell.
-func quote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, special) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// special holds for what a shell may take for more than a letter of a word.
-func special(r rune) bool {
-	return !strings.ContainsRune("_-./:,=@", r) && shellName(string(r)) != string(r)
 }
