@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 )
 
 // clock is the site's time: a base that a test may own, moved by an offset, and the calls that sleep on it.
@@ -82,7 +84,7 @@ func (c *clock) sleep(ctx context.Context, method string, pause time.Duration) e
 	}
 }
 
-func (c *clock) holds(s *sleeper) bool { return c.frozen != "" && matches(c.frozen, s.method) }
+func (c *clock) holds(s *sleeper) bool { return c.frozen != "" && journal.Matches(c.frozen, s.method) }
 
 // isFrozen tells whether calls of the method wait for a step.
 func (c *clock) isFrozen(method string) bool {

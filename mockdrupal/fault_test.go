@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"os"
 	"strings"
 	"sync"
@@ -17,6 +18,10 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
@@ -104,75 +109,78 @@ var faultCases = []struct {
 	ran   int64  // how often the method runs
 	check func(*testing.T, wire)
 }{
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Delay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w wire) {
 		contains("200", `"id":7`)(t, w)
 		if w.first < 40*time.Millisecond {
 			t.Errorf("the first byte came after %v", w.first)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDrip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHang}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.DelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: fault.Drip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: fault.Hang}, "", 0, func(t *testing.T, w wire) {
 		if len(w.raw) > 0 || !errors.Is(w.err, os.ErrDeadlineExceeded) {
 			t.Errorf("want silence, saw (%v) %s", w.err, w.raw)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHangBody}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.HangBody}, "", 1, func(t *testing.T, w wire) {
 		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
 			t.Errorf("want half a body and silence, saw (%v) %s", w.err, w.raw)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultResetEarly}, "", 0, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultReset}, "", 0, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultReset, Run: true}, "", 1, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultClose}, "", 0, isClosed},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultClose, Run: true}, "", 1, isClosed},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultCut}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}, "", 1, func(t *testing.T, w wire) { declares(t, w, -1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHTML}, "", 0, contains("200", "<title>Error | Small</title>")},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.ResetEarly}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: fault.Reset}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: fault.Reset, Run: true}, "", 1, isReset},
+	{mockdrupal.Fault{Kind: fault.Close}, "", 0, isClosed},
+	{mockdrupal.Fault{Kind: fault.Close, Run: true}, "", 1, isClosed},
+	{mockdrupal.Fault{Kind: fault.Cut}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: fault.LengthLong}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: fault.LengthShort}, "", 1, func(t *testing.T, w wire) { declares(t, w, -1) }},
+	{mockdrupal.Fault{Kind: fault.Status, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},
+	{mockdrupal.Fault{Kind: fault.HTML}, "", 0, contains("200", "<title>Error | Small</title>")},
+	{mockdrupal.Fault{Kind: fault.Empty}, "", 0, func(t *testing.T, w wire) {
 		contains("200", "")(t, w)
 		if w.body() != "" {
 			t.Errorf("want no body, saw %s", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultContentType}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.ContentType}, "", 1, func(t *testing.T, w wire) {
 		if !strings.Contains(w.head(), "Content-Type: text/plain") {
 			t.Errorf("want text/plain, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Garbage}, "", 1, func(t *testing.T, w wire) {
 		contains("200", "{")(t, w)
 		if json.Valid([]byte(w.body())) {
 			t.Errorf("want no JSON, saw %s", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Trailing}, "", 1, func(t *testing.T, w wire) {
 		contains("200", "}\n<br />")(t, w)
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.InvalidUTF8}, "", 1, func(t *testing.T, w wire) {
 		if utf8.ValidString(w.body()) {
 			t.Errorf("want invalid UTF-8, saw %q", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}, "", 1, contains("200", `"id":8`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNullID}, "", 1, contains("200", `"id":null,"result"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultIDType}, "", 1, contains("200", `"id":"7"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBoth}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNeither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBatch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHuge, Size: 1 << 20}, "", 0, func(t *testing.T, w wire) {
-		contains("200", `"id":7,"result":"xxx`)(t, w)
-		if len(w.raw) < 1<<20 {
-			t.Errorf("want 1 MiB, saw %d bytes", len(w.raw))
+	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
+	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: fault.WrongID}, "", 1, contains("200", `"id":8`)},
+	{mockdrupal.Fault{Kind: fault.MissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
+	{mockdrupal.Fault{Kind: fault.NullID}, "", 1, contains("200", `"id":null,"result"`)},
+	{mockdrupal.Fault{Kind: fault.IDType}, "", 1, contains("200", `"id":"7"`)},
+	{mockdrupal.Fault{Kind: fault.Both}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
+	{mockdrupal.Fault{Kind: fault.Neither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
+	{mockdrupal.Fault{Kind: fault.Batch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: fault.Huge, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)},
+	{mockdrupal.Fault{Kind: fault.HugeMembers, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":{"m0":0,"m1":1,`)},
+	{mockdrupal.Fault{Kind: fault.HugeGzip, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)}, // the request accepts no gzip
+	{mockdrupal.Fault{Kind: fault.SetCookie, Cookie: "marker=one; Path=/"}, "", 1, func(t *testing.T, w wire) {
+		contains("200", `"name":"agent"`)(t, w)
+		if !strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/") {
+			t.Errorf("want the marker's cookie, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultGzip}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Gzip}, "", 1, func(t *testing.T, w wire) {
 		r, err := gzip.NewReader(strings.NewReader(w.body()))
 		if err == nil {
 			_, err = io.ReadAll(r)
@@ -181,25 +189,37 @@ var faultCases = []struct {
 			t.Errorf("want a broken gzip stream, saw\n%s", shorten(w.raw))
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultRedirect}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Redirect}, "", 0, func(t *testing.T, w wire) {
 		if !strings.HasPrefix(w.head(), "HTTP/1.1 302") || !strings.Contains(w.head(), "Location: http://elsewhere.invalid/") {
 			t.Errorf("want a redirect elsewhere, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultCyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.NullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
+	{mockdrupal.Fault{Kind: fault.ListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
+	{mockdrupal.Fault{Kind: fault.CyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
+	{mockdrupal.Fault{Kind: fault.RemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
+	{mockdrupal.Fault{Kind: fault.DeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
 		if n := strings.Count(w.body(), `{"type":"array","items":`); n < 5000 {
 			t.Errorf("want a schema 5,000 deep, saw %d levels", n)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.DuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
 		if n := strings.Count(w.body(), `"id":"test.echo"`); n != 2 {
 			t.Errorf("want test.echo twice, saw it %d times", n)
 		}
 	}},
+}
+
+// isHuge is a check that the body is valid JSON of at least 1 MiB, sent in chunks.
+func isHuge(text string) func(*testing.T, wire) {
+	return func(t *testing.T, w wire) {
+		t.Helper()
+		contains("200", text)(t, wire{raw: []byte(w.head() + "\r\n\r\n" + w.body())})
+		body, err := io.ReadAll(httputil.NewChunkedReader(strings.NewReader(w.body())))
+		if err != nil || len(body) < 1<<20 || !json.Valid(body) {
+			t.Errorf("want valid JSON of 1 MiB, saw %d bytes (%v): %s … %s", len(body), err, shorten(body), body[max(0, len(body)-100):])
+		}
+	}
 }
 
 func isReset(t *testing.T, w wire) {
@@ -249,25 +269,25 @@ func TestFaultsOnTheWire(t *testing.T) {
 }
 
 func TestEveryKindOfFaultHasItsTest(t *testing.T) {
-	elsewhere := map[string]bool{mockdrupal.FaultStale: true, mockdrupal.FaultRefuse: true, mockdrupal.FaultDeaf: true} // tests of their own below
-	for _, kind := range mockdrupal.FaultNames() {
-		seen := elsewhere[kind]
+	elsewhere := map[string]bool{fault.Stale: true, fault.Refuse: true, fault.Deaf: true} // tests of their own below
+	for _, kind := range fault.Kinds() {
+		seen := elsewhere[kind.Name]
 		for _, c := range faultCases {
-			seen = seen || c.fault.Kind == kind
+			seen = seen || c.fault.Kind == kind.Name
 		}
 		if !seen {
-			t.Errorf("no test sees the fault %s on the wire", kind)
+			t.Errorf("no test sees the fault %s on the connection", kind.Name)
 		}
 	}
 }
 
 func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	disarm, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStale, Route: mockdrupal.RouteMethods})
+	disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Patch(mockdrupal.Patch{Disable: mockdrupal.Selection{Methods: []string{"test.echo"}}}); err != nil {
+	if err := s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}); err != nil {
 		t.Fatal(err)
 	}
 	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
@@ -279,7 +299,7 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 
 func TestRefusedConnectionsForAWhile(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: 100 * time.Millisecond}); err != nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: 100 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if w := send(t, s, "POST", "/jsonrpc", whoami); !errors.Is(w.err, syscall.ECONNREFUSED) {
@@ -327,7 +347,7 @@ func TestWhoConnectsHearsNothingForAWhile(t *testing.T) {
 	defer spare.Close()
 	time.Sleep(20 * time.Millisecond) // until the server has taken it
 	for range 2 {
-		hear, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: time.Minute})
+		hear, err := s.Arm(mockdrupal.Fault{Kind: fault.Deaf, Delay: time.Minute})
 		if err != nil {
 			t.Skipf("NOT TESTED HERE: %v", err)
 		}
@@ -360,7 +380,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	arm := func(f mockdrupal.Fault) {
 		t.Helper()
-		f.Kind, f.Status = mockdrupal.FaultStatus, 503
+		f.Kind, f.Status = fault.Status, 503
 		if _, err := s.Arm(f); err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +399,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		user, method string
 		want         int // of 40
 	}{
-		{"another route", mockdrupal.Fault{Route: mockdrupal.RouteMethods}, "agent", "test.echo", 0},
+		{"another route", mockdrupal.Fault{Route: route.Methods}, "agent", "test.echo", 0},
 		{"the method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.echo", 40},
 		{"another method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.count", 0},
 		{"the user", mockdrupal.Fault{User: "agent"}, "agent", "test.echo", 40},
@@ -392,7 +412,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		}
 		s.DisarmAll()
 	}
-	arm(mockdrupal.Fault{Route: mockdrupal.RouteMethod, Method: "test.echo"})
+	arm(mockdrupal.Fault{Route: route.Method, Method: "test.echo"})
 	for id, status := range map[string]int{"test.echo": 503, "test.count": 200} {
 		if res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic); res.StatusCode != status {
 			t.Errorf("the fault of test.echo: %s answers %d, want %d", id, res.StatusCode, status)
@@ -411,12 +431,12 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 
 func TestFaultsOfOneRouteSpareTheOthers(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Count: 1}); err != nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Route: mockdrupal.RouteJSONRPC}); err == nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC}); err == nil {
 		t.Error("a poisoned discovery of /jsonrpc is armed: it can match nothing")
 	}
 }
@@ -437,7 +457,7 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 		})
 	}
 	for i := range 40 {
-		kind := []string{mockdrupal.FaultStatus, mockdrupal.FaultReset, mockdrupal.FaultWrongID, mockdrupal.FaultCut}[i%4]
+		kind := []string{fault.Status, fault.Reset, fault.WrongID, fault.Cut}[i%4]
 		if _, err := s.Arm(mockdrupal.Fault{Kind: kind, Count: 2, Probability: 0.5, Seed: uint64(i)}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -59,18 +61,18 @@ type tokenClaims struct {
 	Scopes []string `json:"scope"` // roles
 }
 
-// oauthRoutes exist on sites that take bearer tokens.
-func oauthRoutes() []route {
-	return []route{
-		{name: RouteToken, path: "/oauth/token", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).issueToken)},
-		{name: RouteToken, path: "/oauth/revoke", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).revokeToken)},
-		{name: RouteJWKS, path: "/oauth/jwks", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).jwks)},
-		{name: RouteOAuth, path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).authorizationServer)},
+// oauthAddresses exist on sites that take bearer tokens.
+func oauthAddresses() []address {
+	return []address{
+		{path: "/oauth/token", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*request).issueToken)},
+		{path: "/oauth/revoke", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*request).revokeToken)},
+		{path: "/oauth/jwks", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*request).jwks)},
+		{path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*request).authorizationServer)},
 	}
 }
 
-func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
-	return func(x *exchange, _ map[string]string) *Answer {
+func ifOAuth(handle func(*request) *Response) func(*request, map[string]string) *Response {
+	return func(x *request, _ map[string]string) *Response {
 		if !x.takesBearer() {
 			return x.noRoute()
 		}
@@ -78,20 +80,9 @@ func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) 
 	}
 }
 
-// bearerToken reads a bearer token: simple_oauth looks for the word Bearer in this case and no other, the resource server
-// takes it off where it comes first.
-func bearerToken(r *http.Request) (string, bool) {
-	header := strings.TrimSpace(r.Header.Get("Authorization"))
-	token := header
-	if rest := strings.TrimPrefix(header, "Bearer"); strings.TrimSpace(rest) != rest {
-		token = strings.TrimSpace(rest)
-	}
-	return token, header == "Bearer" || strings.Contains(header, "Bearer ")
-}
-
 // takesBearer tells whether the site has OAuth at all: without it a bearer token is no credential.
-func (x *exchange) takesBearer() bool {
-	return slices.Contains(x.state.site.Auth.JSONRPC, schemeBearer) || slices.Contains(x.state.site.Auth.MCP, schemeBearer)
+func (x *request) takesBearer() bool {
+	return slices.Contains(x.state.site.Auth.JSONRPC, credentials.Bearer) || slices.Contains(x.state.site.Auth.MCP, credentials.Bearer)
 }
 
 // What the resource server says of a token that it does not take.
@@ -105,7 +96,7 @@ const (
 
 // checkToken returns who a bearer token stands for, or what is wrong with it: first the tokens of the site file, then
 // those that the endpoint signed.
-func (x *exchange) checkToken(token string) (who caller, problem string) {
+func (x *request) checkToken(token string) (who caller, problem string) {
 	fixed, known := x.state.tokens[token]
 	switch {
 	case !known:
@@ -118,7 +109,7 @@ func (x *exchange) checkToken(token string) (who caller, problem string) {
 	return caller{user: fixed.user, scopes: fixed.token.Scopes}, ""
 }
 
-func (x *exchange) checkSigned(token string) (who caller, problem string) {
+func (x *request) checkSigned(token string) (who caller, problem string) {
 	if problem := malformed(token); problem != "" {
 		return caller{}, problem
 	}
@@ -135,7 +126,7 @@ func (x *exchange) checkSigned(token string) (who caller, problem string) {
 	return caller{user: u, scopes: claims.Scopes}, ""
 }
 
-func (x *exchange) accountByID(uid string) *fixtures.User {
+func (x *request) accountByID(uid string) *fixtures.User {
 	for i := range x.state.site.Users {
 		if u := &x.state.site.Users[i]; strconv.Itoa(u.UID) == uid {
 			return u
@@ -175,21 +166,21 @@ func malformed(token string) string {
 }
 
 // badToken refuses a bearer token.
-func (x *exchange) badToken(problem string) *Answer {
+func (x *request) badToken(problem string) *Response {
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "The resource owner or authorization server denied the request."})
-	a.header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
+	a.Header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
 	return a
 }
 
 // oauthError is an error answer of the token endpoint.
-func oauthError(status int, code, description string, more ...php.Pair) *Answer {
+func oauthError(status int, code, description string, more ...php.Pair) *Response {
 	members := append([]php.Pair{{Name: "error", Value: code}, {Name: "error_description", Value: description}}, more...)
-	return jsonAnswer(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
+	return exchange.JSON(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
 }
 
 // issueToken is POST /oauth/token with client_credentials: every account is a client, its password the secret.
-func (x *exchange) issueToken() *Answer {
-	form, err := url.ParseQuery(string(x.body))
+func (x *request) issueToken() *Response {
+	form, err := url.ParseQuery(string(x.Body))
 	if err != nil {
 		form = url.Values{}
 	}
@@ -197,7 +188,7 @@ func (x *exchange) issueToken() *Answer {
 		return oauthError(http.StatusBadRequest, "unsupported_grant_type", "The authorization grant type is not supported by the authorization server.",
 			php.Pair{Name: "hint", Value: "Check that all required parameters have been provided"})
 	}
-	id, secret, basic := basicCredentials(x.r)
+	id, secret, basic := credentials.ReadBasic(x.Request.Header)
 	if !basic {
 		id, secret = form.Get("client_id"), form.Get("client_secret")
 	}
@@ -223,7 +214,7 @@ func (x *exchange) issueToken() *Answer {
 	if err != nil {
 		return x.unexpected()
 	}
-	return jsonAnswer(http.StatusOK, php.Map(
+	return exchange.JSON(http.StatusOK, php.Map(
 		php.Pair{Name: "token_type", Value: "Bearer"},
 		php.Pair{Name: "expires_in", Value: int64(tokenLifetime / time.Second)},
 		php.Pair{Name: "access_token", Value: signed},
@@ -231,8 +222,8 @@ func (x *exchange) issueToken() *Answer {
 }
 
 // revokeToken is POST /oauth/revoke (RFC 7009) for the tokens that the endpoint issued: 200, known or not.
-func (x *exchange) revokeToken() *Answer {
-	form, err := url.ParseQuery(string(x.body))
+func (x *request) revokeToken() *Response {
+	form, err := url.ParseQuery(string(x.Body))
 	if err != nil {
 		return oauthError(http.StatusBadRequest, "invalid_request", "The body is no form")
 	}
@@ -245,13 +236,13 @@ func (x *exchange) revokeToken() *Answer {
 		}
 		x.d.oauth.revoked[claims.ID] = true
 	}
-	return newAnswer(http.StatusOK, typeJSON, nil)
+	return exchange.NewResponse(http.StatusOK, exchange.JSONType, nil)
 }
 
-func (x *exchange) jwks() *Answer {
+func (x *request) jwks() *Response {
 	public := x.d.oauth.signingKey().PublicKey
 	encode := base64.RawURLEncoding.EncodeToString
-	return jsonAnswer(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
+	return exchange.JSON(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
 		php.Pair{Name: "kty", Value: "RSA"},
 		php.Pair{Name: "use", Value: "sig"},
 		php.Pair{Name: "alg", Value: "RS256"},
@@ -262,13 +253,13 @@ func (x *exchange) jwks() *Answer {
 }
 
 // authorizationServer is the metadata document of RFC 8414.
-func (x *exchange) authorizationServer() *Answer {
+func (x *request) authorizationServer() *Response {
 	scopes := &php.Array{}
 	for _, r := range x.state.site.Roles {
 		scopes.Append(rolePrefix + r.ID)
 	}
 	base := x.base()
-	a := jsonAnswer(http.StatusOK, php.Map(
+	a := exchange.JSON(http.StatusOK, php.Map(
 		php.Pair{Name: "issuer", Value: base + "/"},
 		php.Pair{Name: "token_endpoint", Value: base + "/oauth/token"},
 		php.Pair{Name: "jwks_uri", Value: base + "/oauth/jwks"},
@@ -281,7 +272,7 @@ func (x *exchange) authorizationServer() *Answer {
 		php.Pair{Name: "token_endpoint_auth_signing_alg_values_supported", Value: php.List("RS256")},
 		php.Pair{Name: "service_documentation", Value: "https://www.drupal.org/project/simple_oauth"},
 	))
-	a.header.Set("Access-Control-Allow-Origin", "*")
-	a.header.Set("Access-Control-Allow-Methods", "GET")
+	a.Header.Set("Access-Control-Allow-Origin", "*")
+	a.Header.Set("Access-Control-Allow-Methods", "GET")
 	return a
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -36,7 +37,7 @@ func (c *counters) get(id string) int64 {
 func (d *Drupal) Runs(id string) int64 { return d.counts.get(id) }
 
 // run executes one call; nil for a notification that went well.
-func (x *exchange) run(c *rpcCall) *rpcResponse {
+func (x *request) run(c *rpcCall) *rpcResponse {
 	r := x.execute(c)
 	if c.id == nil && r.err == nil {
 		return nil
@@ -46,7 +47,7 @@ func (x *exchange) run(c *rpcCall) *rpcResponse {
 
 // execute is the module's Handler: access, then the method. A denial and a JsonRpcException lose the id, any other
 // exception keeps it.
-func (x *exchange) execute(c *rpcCall) rpcResponse {
+func (x *request) execute(c *rpcCall) rpcResponse {
 	if permission := x.state.lacks(x.caller, c.method); permission != "" {
 		return failure(nil, invalidRequest("Access Denied: "+permissionRequired(permission)))
 	}
@@ -64,13 +65,13 @@ func (x *exchange) execute(c *rpcCall) rpcResponse {
 }
 
 // perform runs the method's behaviour on the call's arguments.
-func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
+func (x *request) perform(c *rpcCall) (php.Value, *rpcError) {
 	m := c.method
 	runs := x.d.counts.add(m.ID)
-	x.note(func(e *Entry) { e.Calls[c.journal].Ran = true })
+	x.Note(func(e *journal.Entry) { e.Calls[c.journal].Ran = true })
 	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
-		if err := x.d.clock.sleep(x.r.Context(), m.ID, m.Behaviour.Sleep); err != nil {
-			x.aborted = true
+		if err := x.d.clock.sleep(x.Request.Context(), m.ID, m.Behaviour.Sleep); err != nil {
+			x.Done = true
 			return nil, nil
 		}
 	}
@@ -107,7 +108,7 @@ func literal(raw fixtures.Raw) php.Value {
 }
 
 // compute is for the behaviours that look at their arguments.
-func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
+func (x *request) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
 	arguments := c.arguments
 	switch b.Kind {
 	case fixtures.Lookup:

@@ -16,7 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Versions that Face knows.
+// Versions that New knows.
 const (
 	V13 = "v1.3"
 	V14 = "v1.4"
@@ -32,18 +32,18 @@ const (
 
 var bothVerbs = []string{"GET", "POST"}
 
-// Face returns the module's face in a version. It fails when there is no such version.
-func Face(version string) (mockdrupal.Face, error) {
-	face := mockdrupal.Face{Before: scopeMiddleware, Routes: []mockdrupal.FaceRoute{
+// New returns a version of the module. It fails when there is no such version.
+func New(version string) (mockdrupal.Extension, error) {
+	face := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
 		{Name: RouteList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
 		{Name: RouteDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
 	}}
 	switch version {
 	case V13:
-		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
+		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
 	case V14:
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
-		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
+		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
 		return face, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
 	}
@@ -52,7 +52,7 @@ func Face(version string) (mockdrupal.Face, error) {
 
 // scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and dies when
 // that name is a list or an object, which PHP takes for no array key.
-func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Answer {
+func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Response {
 	if v.PathInfo() != "/mcp/tools/invoke" {
 		return nil
 	}
@@ -68,17 +68,17 @@ func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Answer {
 	return nil
 }
 
-func failure(v *mockdrupal.Visit, status int, code, message string) *mockdrupal.Answer {
+func failure(v *mockdrupal.Visit, status int, code, message string) *mockdrupal.Response {
 	return v.JSON(status, php.Map(php.Pair{Name: "error", Value: php.Map(
 		php.Pair{Name: "code", Value: code}, php.Pair{Name: "message", Value: message})}))
 }
 
-func notFound(v *mockdrupal.Visit, name string) *mockdrupal.Answer {
+func notFound(v *mockdrupal.Visit, name string) *mockdrupal.Response {
 	return failure(v, http.StatusNotFound, "tool_not_found", "Tool '"+name+"' not found or access denied")
 }
 
 // notScalar is what Symfony says of an argument that was sent as a list.
-func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Answer {
+func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Response {
 	return v.BadRequest(`Input value "` + argument + `" contains a non-scalar value.`)
 }
 
@@ -86,7 +86,7 @@ func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Answer {
 const pageSize = 50
 
 // list is GET or POST /mcp/tools/list.
-func list(v *mockdrupal.Visit) *mockdrupal.Answer {
+func list(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.DiscoverTools); a != nil {
 		return a
 	}
@@ -115,11 +115,11 @@ func list(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // describe is GET or POST /mcp/tools/describe?name=.
-func describe(v *mockdrupal.Visit) *mockdrupal.Answer {
+func describe(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.DiscoverTools); a != nil {
 		return a
 	}
-	return v.Sticky(func() *mockdrupal.Answer {
+	return v.Sticky(func() *mockdrupal.Response {
 		name, isList := v.Query("name")
 		switch {
 		case isList:
@@ -142,7 +142,7 @@ func describe(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // invoke is GET or POST /mcp/tools/invoke of v1.3: it reads a body whatever the verb, and checks no argument.
-func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
+func invoke(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -151,7 +151,7 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
 	if err != nil || !ok {
 		return failure(v, http.StatusBadRequest, "invalid_json", "Request body must be valid JSON")
 	}
-	missing := func(parameter string) *mockdrupal.Answer {
+	missing := func(parameter string) *mockdrupal.Response {
 		return failure(v, http.StatusBadRequest, "missing_parameter", `Required parameter "`+parameter+`" is missing or invalid`)
 	}
 	name, ok := members.Member("name").(string)

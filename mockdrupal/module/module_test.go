@@ -12,7 +12,7 @@ import (
 // face runs a version of the module on a site of two tools, one of them guarded, and answers one request of the agent.
 func face(t *testing.T, version, verb, path, body string) (int, string) {
 	t.Helper()
-	f, err := Face(version)
+	f, err := New(version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func face(t *testing.T, version, verb, path, body string) (int, string) {
 			{ID: "a.guarded", Usage: "Guarded", Access: []string{"administer site configuration"}, MCP: &fixtures.Tool{}, Behaviour: value},
 			{ID: "a.hidden", Usage: "Hidden", Behaviour: value},
 		}}
-	d, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Face{f}})
+	d, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Extension{f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Face("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
+	if _, err := New("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
 		t.Errorf("an unknown version: %v", err)
 	}
 }

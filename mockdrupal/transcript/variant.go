@@ -136,7 +136,7 @@ func (v variant) options(quirks []string) (mockdrupal.Options, error) {
 	if v.Module == "" {
 		return o, nil
 	}
-	face, err := module.Face(v.Module)
-	o.Faces = []mockdrupal.Face{face}
+	face, err := module.New(v.Module)
+	o.Faces = []mockdrupal.Extension{face}
 	return o, err
 }

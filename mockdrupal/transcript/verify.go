@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
@@ -226,7 +228,7 @@ func sequence(records []Record) []Record {
 
 // explain tries every quirk on a sequence and returns the one with which its last record agrees, "" when there is none.
 func (o VerifyOptions) explain(ctx context.Context, v variant, add string, steps []Record) (string, error) {
-	for _, q := range mockdrupal.Quirks() {
+	for _, q := range quirk.All() {
 		agrees, err := o.agreesWith(ctx, v, add, q.Name, steps)
 		if err != nil || agrees {
 			return q.Name, err

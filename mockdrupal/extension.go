@@ -6,40 +6,42 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Face is a further part of the site on the same address, as a Drupal module adds one: it has the site's signing in,
+// Extension is a further part of the site on the same address, as a Drupal module adds one: it has the site's signing in,
 // permissions, journal and faults.
-type Face struct {
-	Routes []FaceRoute
+type Extension struct {
+	Routes []ExtensionRoute
 	// Before looks at every request before Drupal does, as a middleware; a non-nil answer ends it. May be nil.
-	Before func(*Visit) *Answer
+	Before func(*Visit) *Response
 }
 
-// FaceRoute is one address of a face.
-type FaceRoute struct {
+// ExtensionRoute is one address of a face.
+type ExtensionRoute struct {
 	Name   string            // for faults and the journal
 	Path   string            // a mux template, matched whatever the case
 	Verbs  []string          // as Drupal declares them
 	Exists func(*Visit) bool // whether the site has this address for the path's variables; nil: always
-	Handle func(*Visit) *Answer
+	Handle func(*Visit) *Response
 }
 
 // Visit is a request to a face.
 type Visit struct {
-	x    *exchange
+	x    *request
 	vars map[string]string
 }
 
-// faceRoutes are the routes of the faces that the options ask for. They take the schemes of auth.mcp.
-func (d *Drupal) faceRoutes() []route {
-	var table []route
+// extensionAddresses are the routes of the faces that the options ask for. They take the schemes of auth.mcp.
+func (d *Drupal) extensionAddresses() []address {
+	var table []address
 	for _, face := range d.options.Faces {
 		for _, r := range face.Routes {
-			table = append(table, route{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: mcpSchemes,
-				exists: func(x *exchange, vars map[string]string) bool { return r.Exists == nil || r.Exists(&Visit{x, vars}) },
-				handle: func(x *exchange, vars map[string]string) *Answer {
+			table = append(table, address{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: mcpSchemes,
+				exists: func(x *request, vars map[string]string) bool { return r.Exists == nil || r.Exists(&Visit{x, vars}) },
+				handle: func(x *request, vars map[string]string) *Response {
 					if x.rejected != nil {
 						return x.rejected
 					}
@@ -53,7 +55,7 @@ func (d *Drupal) faceRoutes() []route {
 func mcpSchemes(s *fixtures.Site) []string { return s.Auth.MCP }
 
 // before lets the faces' middleware look at the request.
-func (x *exchange) before() *Answer {
+func (x *request) before() *Response {
 	for _, face := range x.d.options.Faces {
 		if face.Before == nil {
 			continue
@@ -72,17 +74,17 @@ func (v *Visit) Site() *fixtures.Site { return v.x.state.site }
 func (v *Visit) Var(name string) string { return v.vars[name] }
 
 // PathInfo returns the path as it was sent, without the front controller.
-func (v *Visit) PathInfo() string { return v.x.sent }
+func (v *Visit) PathInfo() string { return v.x.PathInfo }
 
 // Header returns a header of the request.
-func (v *Visit) Header(name string) string { return v.x.r.Header.Get(name) }
+func (v *Visit) Header(name string) string { return v.x.Request.Header.Get(name) }
 
 // Body returns the request's body.
-func (v *Visit) Body() []byte { return v.x.body }
+func (v *Visit) Body() []byte { return v.x.Body }
 
 // Query returns an argument as PHP's $_GET has it; isList when it was sent as name[].
 func (v *Visit) Query(name string) (value string, isList bool) {
-	value, isList, _ = v.x.query(name)
+	value, isList, _ = v.x.Query(name)
 	return value, isList
 }
 
@@ -93,7 +95,7 @@ func (v *Visit) Scheme() string { return v.x.caller.scheme }
 func (v *Visit) HasScope(scope string) bool { return slices.Contains(v.x.caller.scopes, scope) }
 
 // Require ends a request of a caller who lacks the permission; nil lets it pass.
-func (v *Visit) Require(permission string) *Answer {
+func (v *Visit) Require(permission string) *Response {
 	if v.x.state.holds(v.x.caller, permission) {
 		return nil
 	}
@@ -143,7 +145,7 @@ func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message 
 	if err != nil {
 		raw = nil
 	}
-	v.x.note(func(e *Entry) { e.Calls = []Call{{Method: id, Params: raw}} })
+	v.x.NoteCalls([]journal.Call{{Method: id, Params: raw}})
 	r := v.x.execute(&rpcCall{method: m, id: "module", arguments: arguments, raw: raw, unchecked: true})
 	if r.err != nil {
 		return nil, r.err.message, false
@@ -152,31 +154,31 @@ func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message 
 }
 
 // JSONRPC hands the request to the jsonrpc module's controller, past its route's permission.
-func (v *Visit) JSONRPC() *Answer { return v.x.rpc() }
+func (v *Visit) JSONRPC() *Response { return v.x.rpc() }
 
 // Sticky gives the site's page cache, where the quirk sticky-get-cache is on, a chance to answer a GET; otherwise the
 // answer is made, and kept when it is no 200.
-func (v *Visit) Sticky(make func() *Answer) *Answer {
+func (v *Visit) Sticky(make func() *Response) *Response {
 	if a, ok := v.x.d.cache.get(v.x); ok {
 		return a
 	}
 	a := make()
-	if a.status != http.StatusOK {
+	if a.Status != http.StatusOK {
 		v.x.d.cache.put(v.x, a)
 	}
 	return a
 }
 
 // JSON answers with a PHP value. One that json_encode refuses is an exception that nobody catches.
-func (v *Visit) JSON(status int, value php.Value) *Answer {
+func (v *Visit) JSON(status int, value php.Value) *Response {
 	if _, err := php.Encode(value); err != nil {
 		return v.x.unexpected()
 	}
-	return jsonAnswer(status, value)
+	return exchange.JSON(status, value)
 }
 
 // BadRequest answers as Drupal does to an argument that Symfony refuses: it has no page for that, but the other formats.
-func (v *Visit) BadRequest(message string) *Answer {
+func (v *Visit) BadRequest(message string) *Response {
 	if format, _ := v.x.format(); format == formatHTML {
 		return v.x.plain(http.StatusBadRequest, message)
 	}
@@ -184,10 +186,12 @@ func (v *Visit) BadRequest(message string) *Answer {
 }
 
 // Unexpected answers as Drupal does to an exception that nobody caught.
-func (v *Visit) Unexpected() *Answer { return v.x.unexpected() }
+func (v *Visit) Unexpected() *Response { return v.x.unexpected() }
 
 // Crashed answers as PHP does when Drupal is not yet up.
-func (v *Visit) Crashed() *Answer { return crashed() }
+func (v *Visit) Crashed() *Response { return crashed() }
 
 // Empty answers with a status, HTML's content type and no body.
-func (v *Visit) Empty(status int) *Answer { return newAnswer(status, typeHTML, nil) }
+func (v *Visit) Empty(status int) *Response {
+	return exchange.NewResponse(status, exchange.HTMLType, nil)
+}

@@ -1,0 +1,4 @@
+package module
+
+// Face is New, until its users follow.
+var Face = New
