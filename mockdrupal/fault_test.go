@@ -48,10 +48,11 @@ func send(t *testing.T, s *mockdrupal.Server, verb, path, body string) wire {
 		return wire{err: err}
 	}
 	defer conn.Close()
+	start := time.Now()
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nContent-Length: %d\r\n\r\n%s",
 		verb, path, len(body), body)
 	var w wire
-	start, buffer := time.Now(), make([]byte, 64<<10)
+	buffer := make([]byte, 64<<10)
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(patience))
 		n, err := conn.Read(buffer)

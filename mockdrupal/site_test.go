@@ -1,6 +1,7 @@
 package mockdrupal_test
 
 import (
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -174,6 +175,23 @@ func TestPatchIsWholeOrNothing(t *testing.T) {
 	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
 		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
 			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
+		}
+	}
+}
+
+// TestDroppedEntriesAreVisible: what a reader of numbers misses, it can see.
+func TestDroppedEntriesAreVisible(t *testing.T) {
+	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := d.Journal().Last()
+	for i := range 25 {
+		r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(whoami))
+		r.SetBasicAuth("agent", "agent-pass")
+		d.ServeHTTP(httptest.NewRecorder(), r)
+		if lost, want := d.Journal().Lost(since), int64(max(0, i+1-10)); lost != want {
+			t.Errorf("after %d requests %d are lost, want %d", i+1, lost, want)
 		}
 	}
 }

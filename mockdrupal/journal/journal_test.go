@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
+var post = httptest.NewRequest(http.MethodPost, "/jsonrpc", nil)
+
 // arrive records one request with a body and ends it.
 func arrive(j *Journal, c *Conn, body []byte) *Record {
-	r := httptest.NewRequest(http.MethodPost, "/jsonrpc", nil)
-	r.Header.Set("Authorization", "Bearer abc")
-	rec := j.Begin(r, c)
+	rec := j.Begin(post, c)
 	j.Body(rec, body, false)
 	j.Calls(rec, []Call{{Method: "m", Params: body}})
 	j.End(rec)
