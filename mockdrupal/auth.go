@@ -42,7 +42,7 @@ func (x *request) identify() *Response {
 	return nil
 }
 
-// filter refuses credentials of a kind that the route does not take, right or wrong: their sender stays anonymous.
+// filter refuses credentials of a kind that the route does not accept, valid or not: their sender stays anonymous.
 func (x *request) filter(schemes []string) *Response {
 	if x.caller.sent == "" || slices.Contains(schemes, x.caller.sent) {
 		return nil
@@ -60,7 +60,7 @@ func (x *request) active(name string) *fixtures.User {
 	return nil
 }
 
-// checkPassword returns the account that these credentials open, nil when there is none.
+// checkPassword returns the account that these credentials authenticate, nil when there is none.
 func (x *request) checkPassword(name, password string) *fixtures.User {
 	u := x.active(name)
 	switch {
@@ -80,7 +80,7 @@ func samePassword(u *fixtures.User, password string) bool {
 }
 
 // unauthorized ends a request that a route's permission refused: with a Basic challenge for those who sent no
-// credentials at all where Basic is taken, with 403 for all others.
+// credentials at all where Basic is accepted, with 403 for all others.
 func (x *request) unauthorized(schemes []string, permission string) *Response {
 	if x.caller.sent != "" || !slices.Contains(schemes, credentials.Basic) {
 		return x.denied(permissionRequired(permission))
@@ -90,10 +90,10 @@ func (x *request) unauthorized(schemes []string, permission string) *Response {
 	return a
 }
 
-// escaped is what Drupal's markup makes of a text.
+// escaped escapes a text as Drupal's markup does.
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#039;")
 
-// guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil lets it pass.
+// guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil when it may go on.
 func (x *request) guard(schemes []string, permission string) *Response {
 	if x.rejected != nil {
 		return x.rejected

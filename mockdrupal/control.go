@@ -23,7 +23,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 )
 
-// controlError is an answer of 4xx: what was wrong, and where.
+// controlError is a response of 4xx: what was wrong, and where.
 type controlError struct {
 	status int
 	err    error
@@ -73,12 +73,12 @@ func (d *Drupal) ControlHandler(token string) http.Handler {
 	})
 }
 
-// ListenControl serves the control plane on an address of its own, until the server is closed. Without a token it takes
-// an address of this machine only. It fails when the address cannot be had.
+// ListenControl serves the control plane on an address of its own, until the server is closed. Without a token it accepts
+// an address of this machine only. It fails when the address is taken.
 func (d *Drupal) ListenControl(address, token string) (*http.Server, net.Addr, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it wants HOST:PORT", address)
+		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it needs HOST:PORT", address)
 	}
 	if ip, err := netip.ParseAddr(host); token == "" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return nil, nil, fmt.Errorf("the control plane on %s needs a token: without one it listens on 127.0.0.1 only", address)
@@ -128,7 +128,7 @@ func respond(w http.ResponseWriter, result any, err error) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(text.body) // a caller who went away is no one's fault
+	_, _ = w.Write(text.body) // a client that went away is no error of the site
 }
 
 // controlRoute is one address of the control plane.
@@ -216,7 +216,7 @@ func (d *Drupal) controls() []controlRoute {
 	}
 }
 
-// decode reads a JSON body strictly; what is wrong is said with the member or the byte where it stands.
+// decode reads a JSON body strictly; an error names the member or the byte.
 func decode[T any](r *http.Request) (v T, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -228,7 +228,7 @@ func decode[T any](r *http.Request) (v T, err error) {
 		return v, badControl(fmt.Errorf("the body, up to byte %d: %s", dec.InputOffset(), strings.TrimPrefix(err.Error(), "json: ")))
 	}
 	if dec.More() {
-		return v, badControl(fmt.Errorf("the body: there is more behind the JSON value, at byte %d", dec.InputOffset()))
+		return v, badControl(fmt.Errorf("the body: more follows the JSON value, at byte %d", dec.InputOffset()))
 	}
 	return v, nil
 }

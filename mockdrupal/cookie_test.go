@@ -26,7 +26,7 @@ func TestSiteSetsCookiesPerAccountAndResponse(t *testing.T) {
 			for _, user := range []string{"agent", "admin", "agent", "admin", "outsider"} {
 				of := user
 				if shared {
-					of = "everybody"
+					of = "all"
 				}
 				if jars[of] == nil {
 					jars[of], _ = cookiejar.New(nil) // never fails

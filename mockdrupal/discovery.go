@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// discoveryCache keeps the encoded method collections of one snapshot: one a set of visible methods and address.
+// discoveryCache keeps the encoded method collections of one snapshot, one for each set of visible methods and address.
 type discoveryCache struct {
 	mu   sync.Mutex
 	docs map[discoveryKey]*discoveryDoc
@@ -27,7 +27,7 @@ type discoveryDoc struct {
 	data []byte // {"data":[…],"links":{…} without the closing brace
 }
 
-// maxDiscoveryDocs bounds the cache: addresses are the callers' to choose.
+// maxDiscoveryDocs bounds the cache, because callers choose the address.
 const maxDiscoveryDocs = 64
 
 func (c *discoveryCache) get(key discoveryKey, encode func() []byte) []byte {
@@ -75,7 +75,7 @@ func (x *request) collection() *Response {
 	return exchange.NewResponse(http.StatusOK, exchange.JSONType, append(append(body, doc...), tail...))
 }
 
-// unlinkable tells whether a visible method has a slash in its id: Drupal cannot make a link to it and gives up.
+// unlinkable reports whether a visible method has a slash in its id: Drupal cannot make a link to it and fails.
 func (s *snapshot) unlinkable(visible string) bool {
 	return slices.ContainsFunc(s.slashed, func(m *method) bool { return visible[m.class] == '1' })
 }
@@ -194,7 +194,7 @@ func (m *method) toolAttribute() php.Value {
 	return tool
 }
 
-// schemaValue is a schema as PHP has it, where {} is []. One that PHP cannot read is shown as it stands.
+// schemaValue is a schema as PHP has it, where {} is []. One that PHP cannot read is shown unchanged.
 func schemaValue(raw fixtures.Raw) php.Value {
 	if raw == nil {
 		return nil

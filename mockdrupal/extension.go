@@ -11,30 +11,30 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Extension is a further part of the site on the same address, as a Drupal module adds one: it has the site's signing in,
-// permissions, journal and faults.
+// Extension is a further part of the site on the same address, as a Drupal module adds one: it shares the site's
+// authentication, permissions, journal and faults.
 type Extension struct {
 	Routes []ExtensionRoute
-	// Before looks at every request before Drupal does, as a middleware; a non-nil answer ends it. May be nil.
+	// Before sees every request before Drupal does, as a middleware; a non-nil response ends it. May be nil.
 	Before func(*Visit) *Response
 }
 
-// ExtensionRoute is one address of a face.
+// ExtensionRoute is one address of an extension.
 type ExtensionRoute struct {
 	Name   string            // for faults and the journal
-	Path   string            // a mux template, matched whatever the case
+	Path   string            // a mux template, matched in any letter case
 	Verbs  []string          // as Drupal declares them
 	Exists func(*Visit) bool // whether the site has this address for the path's variables; nil: always
 	Handle func(*Visit) *Response
 }
 
-// Visit is a request to a face.
+// Visit is a request to an extension.
 type Visit struct {
 	x    *request
 	vars map[string]string
 }
 
-// extensionAddresses are the routes of the faces that the options ask for. They take the schemes of auth.mcp.
+// extensionAddresses are the routes of the extensions in the options. They accept the schemes of auth.mcp.
 func (d *Drupal) extensionAddresses() []address {
 	var table []address
 	for _, face := range d.options.Faces {
@@ -54,7 +54,7 @@ func (d *Drupal) extensionAddresses() []address {
 
 func mcpSchemes(s *fixtures.Site) []string { return s.Auth.MCP }
 
-// before lets the faces' middleware look at the request.
+// before lets the extensions' middleware see the request.
 func (x *request) before() *Response {
 	for _, face := range x.d.options.Faces {
 		if face.Before == nil {
@@ -67,7 +67,7 @@ func (x *request) before() *Response {
 	return nil
 }
 
-// Site returns the site that answers this request: read only.
+// Site returns the site that responds to this request: read only.
 func (v *Visit) Site() *fixtures.Site { return v.x.state.site }
 
 // Var returns a variable of the route's path.
@@ -88,13 +88,13 @@ func (v *Visit) Query(name string) (value string, isList bool) {
 	return value, isList
 }
 
-// Scheme returns how the caller signed in: basic, bearer, cookie, or "" for the anonymous one.
+// Scheme returns how the caller authenticated: basic, bearer, cookie, or "" for the anonymous one.
 func (v *Visit) Scheme() string { return v.x.caller.scheme }
 
-// HasScope tells whether the caller's bearer token names this scope.
+// HasScope reports whether the caller's bearer token names this scope.
 func (v *Visit) HasScope(scope string) bool { return slices.Contains(v.x.caller.scopes, scope) }
 
-// Require ends a request of a caller who lacks the permission; nil lets it pass.
+// Require ends a request of a caller who lacks the permission; nil when it may go on.
 func (v *Visit) Require(permission string) *Response {
 	if v.x.state.holds(v.x.caller, permission) {
 		return nil
@@ -114,8 +114,8 @@ func (v *Visit) Tools() []*fixtures.Method {
 	return tools
 }
 
-// Exposed returns the id of the method with the McpTool attribute that an address names: this very one, or else the first
-// that differs in case only. ok is false when there is none.
+// Exposed returns the id of the method with the McpTool attribute that an address names: the same name, or else the first
+// that differs in letter case only. ok is false when there is none.
 func (v *Visit) Exposed(name string) (id string, ok bool) {
 	if m, has := v.x.state.methods[name]; has && m.MCP != nil {
 		return name, true
@@ -137,7 +137,7 @@ func (v *Visit) Tool(id string) (*fixtures.Method, bool) {
 	return m.Method, true
 }
 
-// Run runs a method with arguments that nobody checked, as the module's v1.3 does. When the method fails, ok is false and
+// Run runs a method with unchecked arguments, as the module's v1.3 does. When the method fails, ok is false and
 // message is the JSON-RPC error's.
 func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message string, ok bool) {
 	m := v.x.state.methods[id]
@@ -156,20 +156,20 @@ func (v *Visit) Run(id string, arguments *php.Array) (result php.Value, message 
 // JSONRPC hands the request to the jsonrpc module's controller, past its route's permission.
 func (v *Visit) JSONRPC() *Response { return v.x.rpc() }
 
-// Sticky gives the site's page cache, where the quirk sticky-get-cache is on, a chance to answer a GET; otherwise the
-// answer is made, and kept when it is no 200.
-func (v *Visit) Sticky(make func() *Response) *Response {
+// Sticky responds to a GET from the site's page cache where the quirk sticky-get-cache is on and the cache has a response;
+// otherwise it calls create, and caches what is not a 200.
+func (v *Visit) Sticky(create func() *Response) *Response {
 	if a, ok := v.x.d.cache.get(v.x); ok {
 		return a
 	}
-	a := make()
+	a := create()
 	if a.Status != http.StatusOK {
 		v.x.d.cache.put(v.x, a)
 	}
 	return a
 }
 
-// JSON answers with a PHP value. One that json_encode refuses is an exception that nobody catches.
+// JSON responds with a PHP value. One that json_encode refuses is an uncaught exception.
 func (v *Visit) JSON(status int, value php.Value) *Response {
 	if _, err := php.Encode(value); err != nil {
 		return v.x.unexpected()
@@ -177,7 +177,7 @@ func (v *Visit) JSON(status int, value php.Value) *Response {
 	return exchange.JSON(status, value)
 }
 
-// BadRequest answers as Drupal does to an argument that Symfony refuses: it has no page for that, but the other formats.
+// BadRequest responds as Drupal does to an argument that Symfony refuses: there is no page for that, only the other formats.
 func (v *Visit) BadRequest(message string) *Response {
 	if format, _ := v.x.format(); format == formatHTML {
 		return v.x.plain(http.StatusBadRequest, message)
@@ -185,13 +185,13 @@ func (v *Visit) BadRequest(message string) *Response {
 	return v.x.bad(message)
 }
 
-// Unexpected answers as Drupal does to an exception that nobody caught.
+// Unexpected responds as Drupal does to an uncaught exception.
 func (v *Visit) Unexpected() *Response { return v.x.unexpected() }
 
-// Crashed answers as PHP does when Drupal is not yet up.
+// Crashed responds as PHP does when Drupal has not started.
 func (v *Visit) Crashed() *Response { return crashed() }
 
-// Empty answers with a status, HTML's content type and no body.
+// Empty responds with a status, HTML's content type and no body.
 func (v *Visit) Empty(status int) *Response {
 	return exchange.NewResponse(status, exchange.HTMLType, nil)
 }

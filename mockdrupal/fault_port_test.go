@@ -14,7 +14,7 @@ import (
 // TestFaultsOnThePortAreListedAndEnd: they are faults as all others, by number and all at once.
 func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	answers := func() bool {
+	accepts := func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err == nil {
 			conn.Close()
@@ -24,7 +24,7 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 	for name, end := range map[string]func(int64){
 		"by its number": func(id int64) { s.Disarm(id) },
 		"with all":      func(int64) { s.DisarmAll() },
-		"by its time":   func(int64) { waitUntil(t, answers, "the port opens") },
+		"by its time":   func(int64) { waitUntil(t, accepts, "the port opens") },
 	} {
 		during := time.Hour
 		if name == "by its time" {
@@ -34,11 +34,11 @@ func TestFaultsOnThePortAreListedAndEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list := s.Faults(); during == time.Hour && (len(list) != 1 || list[0].ID != id || answers()) {
-			t.Errorf("%s: armed are %+v, and the port answers: %v", name, list, answers())
+		if list := s.Faults(); during == time.Hour && (len(list) != 1 || list[0].ID != id || accepts()) {
+			t.Errorf("%s: armed are %+v, and the port accepts connections: %v", name, list, accepts())
 		}
 		end(id)
-		waitUntil(t, func() bool { return len(s.Faults()) == 0 && answers() }, "the fault ends "+name)
+		waitUntil(t, func() bool { return len(s.Faults()) == 0 && accepts() }, "the fault ends "+name)
 	}
 	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Second, Route: route.JSONRPC}); err == nil {
 		t.Error("a fault on the port was armed for one route: it would act on all")

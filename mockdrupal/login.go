@@ -9,7 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// loginAddresses are Drupal's own routes for signing in and out by cookie.
+// loginAddresses are Drupal's own routes for logging in and out by cookie.
 func loginAddresses() []address {
 	return []address{
 		{path: "/user/login", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*request).login)},
@@ -19,7 +19,7 @@ func loginAddresses() []address {
 	}
 }
 
-// ifAllowed refuses callers whose kind of credentials the route does not take.
+// ifAllowed refuses callers whose kind of credentials the route does not accept.
 func ifAllowed(handle func(*request) *Response) func(*request, map[string]string) *Response {
 	return func(x *request, _ map[string]string) *Response {
 		if x.rejected != nil {
@@ -101,7 +101,7 @@ func (x *request) loggedIn(u *fixtures.User) *Response {
 	return a
 }
 
-// logout is POST /user/logout?_format=json&token=…; by GET it is a person's link, which needs no token.
+// logout is POST /user/logout?_format=json&token=…; by GET it is a link on a page, which needs no token.
 func (x *request) logout() *Response {
 	open := x.d.session.find(x.Request)
 	if x.caller.scheme == "" {
@@ -121,7 +121,7 @@ func (x *request) logout() *Response {
 	return exchange.NewResponse(http.StatusNoContent, "", nil)
 }
 
-// sessionToken is the CSRF token of the session; an anonymous caller gets one that opens nothing.
+// sessionToken is the CSRF token of the session; an anonymous caller gets one that belongs to no session.
 func (x *request) sessionToken() *Response {
 	token := randomToken()
 	if open := x.d.session.find(x.Request); open != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is made when it
-// is first needed, for that takes a while.
+// oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is generated
+// when it is first needed, because that takes a while.
 type oauth struct {
 	once    sync.Once
 	key     *rsa.PrivateKey
@@ -35,14 +35,14 @@ const (
 	keyBits       = 2048
 	keyID         = "mock"
 	tokenLifetime = 5 * time.Minute
-	rolePrefix    = "role_" // the scope role_agent cuts a token down to the role agent
+	rolePrefix    = "role_" // the scope role_agent limits a token to the role agent
 )
 
 func (o *oauth) signingKey() *rsa.PrivateKey {
 	o.once.Do(func() {
 		key, err := rsa.GenerateKey(rand.Reader, keyBits)
 		if err != nil {
-			panic("mockdrupal: making the signing key: " + err.Error()) // the machine has no randomness
+			panic("mockdrupal: generating the signing key: " + err.Error()) // the machine has no randomness
 		}
 		o.key = key
 	})
@@ -80,12 +80,12 @@ func ifOAuth(handle func(*request) *Response) func(*request, map[string]string) 
 	}
 }
 
-// takesBearer tells whether the site has OAuth at all: without it a bearer token is no credential.
+// takesBearer reports whether the site has OAuth at all: without it a bearer token is no credential.
 func (x *request) takesBearer() bool {
 	return slices.Contains(x.state.site.Auth.JSONRPC, credentials.Bearer) || slices.Contains(x.state.site.Auth.MCP, credentials.Bearer)
 }
 
-// What the resource server says of a token that it does not take.
+// What the resource server says of a token that it does not accept.
 const (
 	notThreeParts = "The JWT string must have two dots"
 	notBase64     = "Error while decoding from Base64Url, invalid base64 characters detected"
@@ -94,8 +94,8 @@ const (
 	wasRevoked    = "Access token has been revoked"
 )
 
-// checkToken returns who a bearer token stands for, or what is wrong with it: first the tokens of the site file, then
-// those that the endpoint signed.
+// checkToken returns whom a bearer token authenticates, or what is wrong with it: first it looks among the tokens of
+// the site file, then at those that the endpoint signed.
 func (x *request) checkToken(token string) (who caller, problem string) {
 	fixed, known := x.state.tokens[token]
 	switch {
@@ -172,7 +172,7 @@ func (x *request) badToken(problem string) *Response {
 	return a
 }
 
-// oauthError is an error answer of the token endpoint.
+// oauthError is an error response of the token endpoint.
 func oauthError(status int, code, description string, more ...php.Pair) *Response {
 	members := append([]php.Pair{{Name: "error", Value: code}, {Name: "error_description", Value: description}}, more...)
 	return exchange.JSON(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))

@@ -15,8 +15,8 @@ type refusal struct {
 	message string // of the JSON and XML forms
 }
 
-// refuse answers in the format that ?_format asks for: a page, or {"message": …} in a format that the serialization
-// module knows, or else as to an exception that nobody caught.
+// refuse responds in the format that ?_format asks for: a page, or {"message": …} in a format that the serialization
+// module knows, or else as to an uncaught exception.
 func (x *request) refuse(r refusal) *Response {
 	switch format, _ := x.format(); format {
 	case formatHTML:
@@ -41,12 +41,12 @@ func (x *request) denied(message string) *Response {
 	return x.refuse(refusal{http.StatusForbidden, "Access denied", message})
 }
 
-// permissionRequired is what Drupal says of a missing permission.
+// permissionRequired is Drupal's message about a missing permission.
 func permissionRequired(permission string) string {
 	return "The '" + permission + "' permission is required."
 }
 
-// unexpectedError is all that a visitor is told of an exception that nobody caught.
+// unexpectedError is all that Drupal shows of an uncaught exception.
 const unexpectedError = "The website encountered an unexpected error. Try again later."
 
 func (x *request) unexpected() *Response {

@@ -37,11 +37,11 @@ func (d *Drupal) begin(e *exchange.Exchange) (respond func()) {
 	}
 	x.User, x.Title = x.caller.user.Name, x.state.site.Title
 	x.NoteCaller(x.caller.name(), x.caller.scheme)
-	return func() { x.answer(at, vars) }
+	return func() { x.makeResponse(at, vars) }
 }
 
-// answer makes the response, from a former state of the site where a fault wants that.
-func (x *request) answer(at *address, vars map[string]string) {
+// makeResponse makes the response, from a former state of the site where a fault wants that.
+func (x *request) makeResponse(at *address, vars map[string]string) {
 	if past, ok := x.Past.(*snapshot); ok {
 		x.state = past
 	}

@@ -99,7 +99,7 @@ func (x *request) dispatch(rt *address, vars map[string]string) *Response {
 	return rt.handle(x, vars)
 }
 
-// noRoute is what Symfony's RouterListener says of an address that the site does not have.
+// noRoute is the response of Symfony's RouterListener to an address that the site does not have.
 func (x *request) noRoute() *Response {
 	message := fmt.Sprintf(`No route found for "%s %s"`, x.Verb, x.base()+x.PathInfo)
 	if referer := x.Request.Header.Get("Referer"); referer != "" {
@@ -120,7 +120,7 @@ func (x *request) wrongVerb(rt *address) *Response {
 	return a
 }
 
-// notImplemented is the word of the web server before Drupal.
+// notImplemented is the response of the web server before Drupal.
 func notImplemented() *Response {
 	a := exchange.Page(http.StatusNotImplemented, "501 Not Implemented")
 	a.Header = http.Header{"Content-Type": {exchange.HTMLType}}

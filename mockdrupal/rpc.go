@@ -69,7 +69,7 @@ func (r rpcResponse) value() *php.Array {
 	)})...)
 }
 
-// failure is the response to a call that failed: an id that PHP takes for false is lost.
+// failure is the response to a call that failed: an id that is false to PHP is lost.
 func failure(id php.Value, e *rpcError) rpcResponse {
 	if !php.Truthy(id) {
 		id = nil
@@ -88,7 +88,7 @@ var requestSchema = func() php.Value {
 	return v
 }()
 
-// violations is what breaks the request schema. The usual single request is seen through at a glance.
+// violations is what breaks the request schema. The usual single request is recognised without the validator.
 func violations(doc php.Value) []phpschema.Error {
 	if request, ok := doc.(*php.Array); ok && request.Member("jsonrpc") == version {
 		_, hasMethod := request.Member("method").(string)
@@ -103,7 +103,7 @@ func violations(doc php.Value) []phpschema.Error {
 	return phpschema.Validate(doc, requestSchema)
 }
 
-// jsonrpc is the module's HttpController: read the calls, run them, put the responses together.
+// jsonrpc is the module's HttpController: read the calls, run them, combine the responses.
 func (x *request) jsonrpc(map[string]string) *Response {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
@@ -143,7 +143,7 @@ func (x *request) rpc() *Response {
 	return x.respond(responses, batch)
 }
 
-// failed answers a request that could not be read: 400 with one response object, whatever was asked.
+// failed responds to a request that could not be read: 400 with one response object, whatever the request.
 func (x *request) failed(r rpcResponse) *Response {
 	return exchange.JSON(http.StatusBadRequest, r.value())
 }
@@ -174,7 +174,7 @@ func sharedHeaders(responses []rpcResponse) map[string]string {
 	return shared
 }
 
-// preflight answers OPTIONS: the calls are read and not run.
+// preflight responds to OPTIONS: the calls are read and not run.
 func preflight(calls []*rpcCall) *Response {
 	a := exchange.NewResponse(http.StatusNoContent, "", nil)
 	var responses []rpcResponse
@@ -233,7 +233,7 @@ func (x *request) readCalls() (calls []*rpcCall, batch bool, failed *rpcResponse
 	return calls, batch, nil
 }
 
-// rawCalls returns params and ids as they were sent, and enters the calls into the journal.
+// rawCalls returns params and ids as they were sent, and records the calls in the journal.
 func (x *request) rawCalls(batch bool) []journal.Call {
 	message := x.Message()
 	docs := [][]byte{message}
@@ -251,8 +251,8 @@ func (x *request) rawCalls(batch bool) []journal.Call {
 	return calls
 }
 
-// isOtherVersion finds what the schema's loose comparison lets pass, as "2": a single request may say so, one of a batch
-// may not.
+// isOtherVersion finds versions that the schema's loose comparison accepts, such as "2": a single request may have them,
+// one of a batch may not.
 func isOtherVersion(request php.Value) bool { return request.(*php.Array).Member("jsonrpc") != version }
 
 func adaptor(class string, errs []phpschema.Error) string {

@@ -36,7 +36,7 @@ func (c *counters) get(id string) int64 {
 // Runs returns how often the method with this id ran on this mock.
 func (d *Drupal) Runs(id string) int64 { return d.counts.get(id) }
 
-// run executes one call; nil for a notification that went well.
+// run executes one call; nil for a notification that succeeded.
 func (x *request) run(c *rpcCall) *rpcResponse {
 	r := x.execute(c)
 	if c.id == nil && r.err == nil {
@@ -99,7 +99,7 @@ func (x *request) perform(c *rpcCall) (php.Value, *rpcError) {
 	}
 }
 
-// literal is a result that the fixture spells out; null is PHP's NULL.
+// literal is a result that the fixture contains; null is PHP's NULL.
 func literal(raw fixtures.Raw) php.Value {
 	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
 		return nil
@@ -121,16 +121,16 @@ func (x *request) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcErr
 		}
 		return arguments.Member(b.By), nil // the parameter factory loaded it
 	case fixtures.Pick:
-		picked := &php.Array{}
+		result := &php.Array{}
 		if more, err := php.Decode(b.Value); err == nil {
 			if members, ok := more.(*php.Array); ok {
-				picked = members
+				result = members
 			}
 		}
 		for _, name := range b.Fields {
-			picked.Set(php.KeyOf(name), arguments.Member(name))
+			result.Set(php.KeyOf(name), arguments.Member(name))
 		}
-		return picked, nil
+		return result, nil
 	case fixtures.Types:
 		types := &php.Array{}
 		for _, p := range c.method.parameters() {
@@ -179,7 +179,7 @@ func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) (php.Valu
 	return found, nil
 }
 
-// paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit all that is left is
+// paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit the rest is
 // taken.
 func paged(items []*php.Array, page *php.Array) []*php.Array {
 	items = items[min(max(php.ToInt(page.Member("offset")), 0), int64(len(items))):]
@@ -233,7 +233,7 @@ var contentEntities = map[string]string{"node": "node", "user": "users", "block_
 	"menu_link_content": "menu_link_content", "taxonomy_term": "taxonomy_term_data", "media": "media", "path_alias": "path_alias",
 	"consumer": "consumer", "oauth2_token": "oauth2_token"}
 
-// configEntities are those that live in configuration, which may be asked for anything.
+// configEntities are those that are stored in configuration, where every query is possible.
 var configEntities = []string{"node_type", "user_role", "block", "menu", "taxonomy_vocabulary", "media_type", "view", "date_format", "filter_format",
 	"entity_view_mode", "entity_form_mode", "field_config", "field_storage_config", "action", "image_style"}
 

@@ -34,7 +34,7 @@ func sessionCookie(host string) string {
 	return "SESS" + hex.EncodeToString(sum[:])[:32]
 }
 
-// find returns the session that the request's cookie opens, nil when there is none.
+// find returns the session of the request's cookie, nil when there is none.
 func (s *sessions) find(r *http.Request) *session {
 	values := credentials.ReadSessions(r)
 	if len(values) == 0 {
@@ -78,7 +78,7 @@ func randomToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// OpenSession signs an account in without its password and gives the session's cookie, `NAME=VALUE`.
+// OpenSession logs an account in without its password and returns the session's cookie, `NAME=VALUE`.
 func (d *Drupal) OpenSession(user string) string {
 	value, _ := d.session.start(user)
 	return sessionCookie(user) + "=" + value

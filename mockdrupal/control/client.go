@@ -190,7 +190,7 @@ func (c *Client) SetQuirk(ctx context.Context, name string, on bool) error {
 	return c.do(ctx, onOff(on), "quirks/"+url.PathEscape(name), nil, nil)
 }
 
-// SetFlood switches flood control on or off; either way it forgets all failures.
+// SetFlood switches flood control on or off; either way all failures are forgotten.
 func (c *Client) SetFlood(ctx context.Context, on bool) error {
 	return c.do(ctx, onOff(on), "flood", nil, nil)
 }
@@ -224,7 +224,7 @@ func (c *Client) Waiting(ctx context.Context) (int, error) {
 	return w.Waiting, err
 }
 
-// Step lets the n calls go on that have slept longest, and returns how many there were.
+// Step lets the n calls continue that have slept longest, and returns how many there were.
 func (c *Client) Step(ctx context.Context, n int) (int, error) {
 	var s struct{ Stepped int }
 	err := c.do(ctx, http.MethodPost, "step", Step{n}, &s)

@@ -62,7 +62,7 @@ func TestSiteIsReadReplacedAndPatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := ask(t, s, id); !strings.Contains(body, "-32601") {
-		t.Errorf("the disabled method answers %s", body)
+		t.Errorf("the disabled method gives %s", body)
 	}
 	if err := c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}); err != nil {
 		t.Fatal(err)
@@ -150,14 +150,14 @@ func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 	}
 	ask(t, s, "no.such")
 	if list, err := c.Faults(ctx); err != nil || len(list) != 1 || list[0].Left != 1 || list[0].ID != id {
-		t.Errorf("faults: %+v, %v; want one that spoils one request more", list, err)
+		t.Errorf("faults: %+v, %v; want one that acts on one more request", list, err)
 	}
 	if err := c.DisarmAll(ctx); err != nil {
 		t.Error(err)
 	}
 	page, err := c.Journal(ctx, journal.Filter{Fault: fault.Status})
 	if err != nil || len(page.Entries) != 1 || page.Entries[0].Status != 503 || page.Entries[0].User != "agent" {
-		t.Errorf("journal: %+v, %v; want the one spoilt request", page, err)
+		t.Errorf("journal: %+v, %v; want the one affected request", page, err)
 	}
 	before := s.Now()
 	if now, err := c.Advance(ctx, time.Hour); err != nil || now.Sub(before) < time.Hour {

@@ -29,7 +29,7 @@ type Fault struct {
 	Status      int           `json:"status,omitempty"`       // for the kinds that send one; 0: the kind's own
 	Delay       time.Duration `json:"-"`                      // delay, delay-body: the pause; drip: between two bytes; refuse, deaf: how long. "delay": "1.5s" in JSON
 	Body        string        `json:"body,omitempty"`         // status, html: what to send
-	ContentType string        `json:"content_type,omitempty"` // status, content-type: what to call it
+	ContentType string        `json:"content_type,omitempty"` // status, content-type: the Content-Type
 	Location    string        `json:"location,omitempty"`     // redirect: the target; poison-remote-ref: the reference
 	Size        int64         `json:"size,omitempty"`         // huge, huge-members, huge-gzip: bytes of the body, uncompressed; 0: 256 MiB
 	Cookie      string        `json:"cookie,omitempty"`       // set-cookie: the header's value; {seq} stands for the number of the journal's entry

@@ -146,7 +146,7 @@ var kinds = map[string]kind{
 	DeepSchema:    {text: "adds a method whose schema is nested 5,000 deep", runs: true, only: route.Methods, act: poison(poisonedParam(strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat(`}`, 5000)))},
 	DuplicateTool: {text: "repeats the first method of the collection at its end", runs: true, only: route.Methods, act: rewrite(duplicateFirst)},
 	Refuse:        {text: "refuses connections for a while (delay); the mock must listen by itself", acts: onPort, needs: aDelay, arm: refuse},
-	Deaf:          {text: "leaves connecting clients without an answer for a while (delay); the mock must listen by itself, on a system that allows it", acts: onPort, needs: aDelay, arm: ignore},
+	Deaf:          {text: "lets connecting clients time out for a while (delay); the mock must listen by itself, on a system that allows it", acts: onPort, needs: aDelay, arm: ignore},
 }
 
 func aDelay(f Fault) error {

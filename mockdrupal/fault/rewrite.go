@@ -58,7 +58,7 @@ func withID(change func([]byte) []byte) func([]php.Member) []php.Member {
 	}
 }
 
-// wrongID is an id of the same type that no one sent.
+// wrongID is another id of the same type.
 func wrongID(id []byte) []byte {
 	if len(id) > 0 && id[0] == '"' {
 		return []byte(`"not-` + string(id[1:]))

@@ -1,6 +1,9 @@
-// Package module is the Drupal module that is itself a bridge, as a face of the mock: /mcp/tools/* as its releases
-// answer, faults included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint a tool in place of
-// invoke. It is no reference of how a bridge should be: it is what clients of the real one meet.
+// Package module is the Drupal module that is itself a bridge, as an extension of the mock: /mcp/tools/* as its releases
+// respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint a tool in place of
+// invoke. It is no reference of how a bridge should be: it is what clients of the real one receive.
+//
+// Its invariant: it responds as the recordings of the real module do. Its handlers get a mockdrupal.Visit, with the site's
+// authentication and permissions, and return a response.
 package module
 
 import (
@@ -50,8 +53,8 @@ func New(version string) (mockdrupal.Extension, error) {
 	return face, nil
 }
 
-// scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and dies when
-// that name is a list or an object, which PHP takes for no array key.
+// scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and fails when
+// that name is a list or an object, which PHP accepts as no array key.
 func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Response {
 	if v.PathInfo() != "/mcp/tools/invoke" {
 		return nil
@@ -169,11 +172,11 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Response {
 	if !ok {
 		return failure(v, http.StatusInternalServerError, "execution_error", message)
 	}
-	answer := php.Map(php.Pair{Name: "result", Value: result})
-	if _, err := php.Encode(answer); err != nil {
+	response := php.Map(php.Pair{Name: "result", Value: result})
+	if _, err := php.Encode(response); err != nil {
 		return failure(v, http.StatusInternalServerError, "execution_error", "Tool execution failed: "+err.Error())
 	}
-	return v.JSON(http.StatusOK, answer)
+	return v.JSON(http.StatusOK, response)
 }
 
 // normalize is the tool as the module shows it: empty properties are [], and so is all else that PHP cannot tell from a

@@ -1,6 +1,6 @@
 // Package phpschema validates PHP values as justinrainbow/json-schema 6 does for Drupal's jsonrpc module (Draft 4,
-// CHECK_MODE_TYPE_CAST), and words the errors as that library does: the site puts them into its answers. It is no
-// validator to judge anything by: what that library ignores (contains, if, propertyNames) is ignored here.
+// CHECK_MODE_TYPE_CAST), and words the errors as that library does, because the site shows them in its responses. It is no
+// validator to check anything else with: what that library ignores (contains, if, propertyNames) is ignored here.
 package phpschema
 
 import (

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hold keeps a TCP port that nobody listens on: connections are refused, and no one else can take it.
+// hold keeps a TCP port that nothing listens on: connections are refused, and no other process can take it.
 type hold struct{ fd int }
 
 // holdPort binds the address without listening. It fails when the port is no longer free.
@@ -56,8 +56,8 @@ const (
 	fillerTime = 150 * time.Millisecond
 )
 
-// fill lets the port listen with a short queue that nobody accepts connections from, and fills it: later clients get no
-// answer. It returns the connections that fill it, and fails where connections are accepted without end.
+// fill lets the port listen with a short queue that nothing accepts connections from, and fills it: later clients
+// time out. It returns the connections that fill it, and fails where connections are accepted without end.
 func (h *hold) fill(address string) (filling []net.Conn, err error) {
 	if err := syscall.Listen(h.fd, 1); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (h *hold) fill(address string) (filling []net.Conn, err error) {
 			return filling, nil
 		}
 	}
-	return filling, fmt.Errorf("the system accepted %d connections that nobody waits for", len(filling))
+	return filling, fmt.Errorf("the system accepted %d connections that nothing waits for", len(filling))
 }
 
 // release gives the port up.

@@ -2,7 +2,7 @@
 // refused, or time out. It is for faults that a site's responses cannot show. It knows nothing of HTTP beyond the states
 // that an http.Server reports to Watch.
 //
-// Its invariant: while the port is shut nobody else can take it (where the system allows that), and every shutting ends:
+// Its invariant: while the port is shut no other process can take it (where the system allows that), and every shutting ends:
 // by its time, by Open or by Close.
 package port
 
@@ -56,7 +56,7 @@ func (p *Port) Watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// Accept waits until somebody connects, through the times when the port is shut.
+// Accept waits until a client connects, through the times when the port is shut.
 func (p *Port) Accept() (net.Conn, error) {
 	for {
 		p.mu.Lock()
@@ -108,8 +108,8 @@ func (p *Port) Refuse(d time.Duration, reopened func()) error {
 	return nil
 }
 
-// Ignore leaves connecting clients without an answer for the time given: nobody accepts connections, and the queue of
-// those that wait for it is full. Then the port opens again and calls reopened. It fails where the system does not allow
+// Ignore lets connecting clients time out for the time given: nothing accepts connections, and the queue of those that
+// wait is full. Then the port opens again and calls reopened. It fails where the system does not allow
 // it.
 func (p *Port) Ignore(d time.Duration, reopened func()) error {
 	if err := p.shut(reopened); err != nil {

@@ -62,11 +62,11 @@ func post(t *testing.T, base, authorization, body string) (int, string) {
 		return 0, err.Error()
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return 0, err.Error()
 	}
-	return resp.StatusCode, string(answer)
+	return resp.StatusCode, string(text)
 }
 
 const asAgent = "Basic YWdlbnQ6YWdlbnQtcGFzcw==" // agent:agent-pass
@@ -80,7 +80,7 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 		"a call":                 {asAgent, `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{true}},
 		"an unknown method":      {asAgent, `{"jsonrpc":"2.0","method":"no.such","id":"x"}`, []bool{false}},
 		"a parameter missing":    {asAgent, `{"jsonrpc":"2.0","method":"content.search","params":{},"id":2}`, []bool{false}},
-		"nobody":                 {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
+		"an anonymous caller":    {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
 		"a batch":                {asAgent, `[{"jsonrpc":"2.0","method":"content.list","id":1},{"jsonrpc":"2.0","method":"content.list","id":2}]`, []bool{true, true}},
 		"a notification":         {asAgent, `{"jsonrpc":"2.0","method":"content.list"}`, []bool{true}},
 		"words in place of JSON": {asAgent, `hello`, nil},
@@ -102,7 +102,7 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 				user = ""
 			}
 			if e.User != user || e.Status != status {
-				t.Errorf("the entry tells of %q and %d, want %q and %d", e.User, e.Status, user, status)
+				t.Errorf("the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
 			}
 			if len(e.Calls) != len(c.ran) {
 				t.Fatalf("the entry has the calls %+v, want %d", e.Calls, len(c.ran))
@@ -162,7 +162,7 @@ func TestProxyBeforeASiteThatIsDown(t *testing.T) {
 	}
 	site.Close()
 	if status, _ := post(t, before.URL, asAgent, `{}`); status != http.StatusBadGateway {
-		t.Errorf("before a dead site the proxy answers %d, want 502", status)
+		t.Errorf("before a dead site the proxy responds with %d, want 502", status)
 	}
 	if err := p.Reachable(context.Background()); err == nil {
 		t.Error("the site is down, and Reachable says nothing")

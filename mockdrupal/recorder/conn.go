@@ -17,7 +17,7 @@ type countingListener struct {
 	peers *peers
 }
 
-// Accept waits until somebody connects.
+// Accept waits until a client connects.
 func (l *countingListener) Accept() (net.Conn, error) {
 	conn, err := l.Port.Accept()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// VerifyOptions say what to hold against what.
+// VerifyOptions say what to compare with what.
 type VerifyOptions struct {
 	Transcripts string         // directory of recordings
 	Areas       []string       // names of the areas to compare; none: all that are there
-	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory tells
+	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
 	URL         string         // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf  // nil: those of Site
 }
@@ -49,7 +49,7 @@ type QuirkUse struct {
 	Quirk  string `json:"quirk"`
 }
 
-// Agrees tells whether every record agrees.
+// Agrees reports whether every record agrees.
 func (r *Report) Agrees() bool { return r.Summary.Differ == 0 }
 
 // Write prints the report for people: agreement by area, the quirks that it took, and every difference.
@@ -69,7 +69,7 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// Verify replays recordings against the mock, or against the site at URL, and reports where the answers differ. Where a
+// Verify replays recordings against the mock, or against the site at URL, and reports where the responses differ. Where a
 // record disagrees with the mock its sequence is tried again with each quirk. It fails when the recordings cannot be
 // read or the site cannot be reached.
 func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
