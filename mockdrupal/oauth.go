@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -27,7 +28,7 @@ type oauth struct {
 	once    sync.Once
 	key     *rsa.PrivateKey
 	mu      sync.Mutex
-	revoked map[string]bool // by jti
+	revoked map[string]time.Time // when a revoked token expires, by jti
 }
 
 // Settings of the OAuth 2 server.
@@ -52,7 +53,23 @@ func (o *oauth) signingKey() *rsa.PrivateKey {
 func (o *oauth) isRevoked(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.revoked[id]
+	_, revoked := o.revoked[id]
+	return revoked
+}
+
+// maxRevoked is how many revoked tokens are kept before those that have expired are dropped.
+const maxRevoked = 1000
+
+func (o *oauth) revoke(id string, expires, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.revoked) >= maxRevoked {
+		maps.DeleteFunc(o.revoked, func(_ string, expires time.Time) bool { return !now.Before(expires) })
+	}
+	if o.revoked == nil {
+		o.revoked = map[string]time.Time{}
+	}
+	o.revoked[id] = expires
 }
 
 // tokenClaims are those of the tokens that the endpoint issues.
@@ -113,9 +130,7 @@ func (x *request) checkSigned(token string) (who caller, problem string) {
 	if problem := malformed(token); problem != "" {
 		return caller{}, problem
 	}
-	var claims tokenClaims
-	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &x.d.oauth.signingKey().PublicKey, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithTimeFunc(x.d.Now), jwt.WithExpirationRequired())
+	claims, err := x.readSigned(token)
 	if err != nil {
 		return caller{}, notVerified
 	}
@@ -124,6 +139,13 @@ func (x *request) checkSigned(token string) (who caller, problem string) {
 		return caller{}, wasRevoked
 	}
 	return caller{user: u, scopes: claims.Scopes}, ""
+}
+
+// readSigned returns the claims of a token that the endpoint signed and that has not expired.
+func (x *request) readSigned(token string) (claims tokenClaims, err error) {
+	_, err = jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &x.d.oauth.signingKey().PublicKey, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithTimeFunc(x.d.Now), jwt.WithExpirationRequired())
+	return claims, err
 }
 
 func (x *request) accountByID(uid string) *fixtures.User {
@@ -227,14 +249,8 @@ func (x *request) revokeToken() *Response {
 	if err != nil {
 		return oauthError(http.StatusBadRequest, "invalid_request", "The body is no form")
 	}
-	var claims tokenClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(form.Get("token"), &claims); err == nil {
-		x.d.oauth.mu.Lock()
-		defer x.d.oauth.mu.Unlock()
-		if x.d.oauth.revoked == nil {
-			x.d.oauth.revoked = map[string]bool{}
-		}
-		x.d.oauth.revoked[claims.ID] = true
+	if claims, err := x.readSigned(form.Get("token")); err == nil {
+		x.d.oauth.revoke(claims.ID, claims.ExpiresAt.Time, x.d.Now())
 	}
 	return exchange.NewResponse(http.StatusOK, exchange.JSONType, nil)
 }

@@ -114,9 +114,9 @@ func TestRingAgreesWithAList(t *testing.T) {
 func TestCredentialsAreShownOnlyAsHashes(t *testing.T) {
 	for name, value := range map[string]string{
 		"Authorization": "Basic s3cret", "Proxy-Authorization": "Bearer s3cret", "Cookie": "SESSx=s3cret; other=s3cret",
-		"X-Csrf-Token": "s3cret", "X-Forwarded-Authorization": "s3cret", "X-Api-Key": "s3cret", "Authentication-Token": "Basic: s3cret",
+		"X-Csrf-Token": "s3cret", "X-Forwarded-Authorization": "s3cret", "X-Api-Key": "s3cret", "Authentication-Token": "Basic: s3cret", "X-Auth": "s3cret",
 	} {
-		r := httptest.NewRequest(http.MethodPost, "/user/login?_format=json&token=s3cret&access_token=s3cret", nil)
+		r := httptest.NewRequest(http.MethodPost, "/user/login?_format=json&token=s3cret&access_token=s3cret&%74oken=s3cret", nil)
 		r.Header.Set(name, value)
 		r.Header.Set("Accept-Language", "de") // positive control: what is no credential stays
 		j := New(0)

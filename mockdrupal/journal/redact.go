@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
 // Hash is what the journal shows in place of a credential: equal credentials have equal hashes.
@@ -15,7 +17,7 @@ func Hash(credential string) string {
 }
 
 // secretWords mark the names of headers and arguments whose values are credentials.
-var secretWords = []string{"authorization", "cookie", "token", "secret", "password", "passwd", "api-key", "apikey"}
+var secretWords = []string{"auth", "cookie", "session", "token", "secret", "credential", "password", "passwd", "api-key", "apikey"}
 
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
@@ -67,7 +69,7 @@ func redactQuery(raw string) string {
 	}
 	pairs := strings.Split(raw, "&")
 	for i, pair := range pairs {
-		if name, value, ok := strings.Cut(pair, "="); ok && isSecret(name) {
+		if name, value, ok := strings.Cut(pair, "="); ok && isSecret(php.URLDecode(name)) {
 			pairs[i] = name + "=" + Hash(value)
 		}
 	}
