@@ -49,7 +49,7 @@ type Options struct {
 	JournalLimit int              // entries that the journal keeps; 0: journal.DefaultLimit
 	Quirks       []string         // peculiarities of the recorded site to have from the start: see package quirk
 	Flood        bool             // flood control: five failed logins of an account in six hours lock it
-	Faces        []Extension      // further parts of the site on the same address: see package module
+	Extensions   []Extension      // further parts of the site on the same address: see package module
 	ControlToken string           // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
 	Logger       *slog.Logger     // one line a request, at debug level; nil: none
 }

@@ -37,8 +37,8 @@ type Visit struct {
 // extensionAddresses are the routes of the extensions in the options. They accept the schemes of auth.mcp.
 func (d *Drupal) extensionAddresses() []address {
 	var table []address
-	for _, face := range d.options.Faces {
-		for _, r := range face.Routes {
+	for _, e := range d.options.Extensions {
+		for _, r := range e.Routes {
 			table = append(table, address{name: r.Name, path: r.Path, verbs: r.Verbs, schemes: mcpSchemes,
 				exists: func(x *request, vars map[string]string) bool { return r.Exists == nil || r.Exists(&Visit{x, vars}) },
 				handle: func(x *request, vars map[string]string) *Response {
@@ -56,11 +56,11 @@ func mcpSchemes(s *fixtures.Site) []string { return s.Auth.MCP }
 
 // before lets the extensions' middleware see the request.
 func (x *request) before() *Response {
-	for _, face := range x.d.options.Faces {
-		if face.Before == nil {
+	for _, e := range x.d.options.Extensions {
+		if e.Before == nil {
 			continue
 		}
-		if a := face.Before(&Visit{x: x}); a != nil {
+		if a := e.Before(&Visit{x: x}); a != nil {
 			return a
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
@@ -70,8 +72,8 @@ var _ = Area("access", func(b *Bridge) {
 		b.As(Agent).Describe(ctx, me.Name).MustSucceed()
 		b.As(Agent).Invoke(ctx, special, Args{}).MustSucceed()
 		var disarm []func()
-		for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
-			disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+		for _, route := range []string{route.Methods, route.JSONRPC} { // so that many are under way at a time
+			disarm = append(disarm, b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route, Delay: 20 * time.Millisecond}))
 		}
 		const atATime = 64
 		talks := make([]talk, atATime)
@@ -195,7 +197,7 @@ var _ = Area("access", func(b *Bridge) {
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
 		creds, _ := b.credentialsOf(stranger)
 		b.each(b.refusedByMCP(ctx), func(a *Answer) { Expect(a).NotTo(HoldSecret(secrets)) })
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
 		for _, a := range []*Answer{b.As(Agent).Invoke(ctx, known, Args{}), b.As(stranger).List(ctx)} {
 			b.Row(a.Who, "", "while the site resets connections", func() { Expect(a).NotTo(HoldSecret(append(secrets, creds.secrets()...))) })
 		}

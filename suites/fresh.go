@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
@@ -98,7 +99,7 @@ var _ = Area("fresh", func(b *Bridge) {
 		for range 3 {
 			who := b.Drupal.NewUser(b.Permissions(Agent)...)
 			caller := b.As(who)
-			b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+			b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
 			b.Drupal.Mark()
 			began := time.Now()
 			atOnce(100, func(int) { caller.List(ctx) })
@@ -121,7 +122,7 @@ var _ = Area("fresh", func(b *Bridge) {
 		good := b.As(Agent).List(ctx).MustSucceed()
 		b.As(Agent).List(ctx).MustMeet(EqualAnswer(good))
 		stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+		b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError})
 		var stale *Answer
 		b.Await(ctx, func() bool {
 			stale = b.As(Agent).List(ctx)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // How often a method runs.
@@ -23,7 +25,7 @@ var _ = Area("invoke", func(b *Bridge) {
 			})
 		}
 		meet := func(tool sample, f siteFailure) {
-			f.fault.Route, f.fault.Method, f.fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
+			f.fault.Route, f.fault.Method, f.fault.Run = route.JSONRPC, tool.ID, true
 			b.Row(Agent, tool.Name, "the site gives "+f.name, func() {
 				defer b.Drupal.Arm(f.fault)()
 				b.Drupal.Mark()
@@ -42,7 +44,7 @@ var _ = Area("invoke", func(b *Bridge) {
 		if b.UpstreamTimeout == 0 {
 			return // nobody knows how long a bridge waits for a site that hangs
 		}
-		meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
+		meet(tool, siteFailure{"no answer within the upstream time-out", mockdrupal.Fault{Kind: fault.Hang}})
 	})
 
 	b.Check("invoke/not-cached", func(ctx SpecContext) {
@@ -68,16 +70,16 @@ var _ = Area("invoke", func(b *Bridge) {
 
 // afterTheRun are failures of the site after the method has run: who sends the request again runs it twice.
 var afterTheRun = []siteFailure{
-	{"a connection reset after the request was read", mockdrupal.Fault{Kind: mockdrupal.FaultReset}},
-	{"a connection closed without an answer", mockdrupal.Fault{Kind: mockdrupal.FaultClose}},
-	{"a connection closed in the middle of the answer", mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
-	{"500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
-	{"502", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: http.StatusBadGateway}},
-	{"503", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusServiceUnavailable}},
-	{"504", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusGatewayTimeout}},
-	{"429", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusTooManyRequests}},
-	{"invalid JSON", mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
-	{"an answer to another request", mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
+	{"a connection reset after the request was read", mockdrupal.Fault{Kind: fault.Reset}},
+	{"a connection closed without an answer", mockdrupal.Fault{Kind: fault.Close}},
+	{"a connection closed in the middle of the answer", mockdrupal.Fault{Kind: fault.Cut}},
+	{"500", mockdrupal.Fault{Kind: fault.Status, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
+	{"502", mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
+	{"503", mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
+	{"504", mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusGatewayTimeout}},
+	{"429", mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusTooManyRequests}},
+	{"invalid JSON", mockdrupal.Fault{Kind: fault.Garbage}},
+	{"an answer to another request", mockdrupal.Fault{Kind: fault.WrongID}},
 }
 
 // readOnlyFirst is one tool of each sort that a bridge might be tempted to treat apart: one that says it only reads, one

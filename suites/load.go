@@ -13,6 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
@@ -71,7 +73,7 @@ var _ = Area("load", func(b *Bridge) {
 		}
 
 		const equal = 16
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteJSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
+		b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
 		b.Drupal.Mark()
 		answers := make([]*Answer, equal)
 		atOnce(equal, func(i int) {
@@ -90,7 +92,7 @@ var _ = Area("load", func(b *Bridge) {
 		b.As(Agent).Invoke(ctx, known, Args{}).MustSucceed()
 		b.As(Agent).Invoke(ctx, b.ToolName(echo.ID), echo.arguments("twin")).MustSucceed()
 		const hold = 1200 * time.Millisecond
-		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
+		disarm := b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
 		b.Drupal.Mark()
 		slow := make(chan struct{})
 		began := time.Now()
@@ -125,7 +127,7 @@ var _ = Area("load", func(b *Bridge) {
 	b.Check("load/discovery-budget", func(ctx SpecContext) {
 		const discovery = 200 * time.Millisecond
 		who := b.Drupal.NewUser(b.Permissions(Agent)...)
-		b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: discovery})
+		b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: discovery})
 		b.As(who).List(ctx).MustSucceed()
 		warm := b.fastest(20, discovery/10, func() *Answer { return b.As(who).List(ctx) })
 		Expect(warm).To(BeNumerically("<=", discovery/10), "list on a warm cache: expected at most a tenth of the site's discovery time (%v), got %v", discovery, warm.Round(time.Microsecond))

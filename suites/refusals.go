@@ -8,6 +8,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // cause is what is wrong with a request; the same cause has the same code on every endpoint.
@@ -109,9 +111,9 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", brokenRule, Agent, "POST", InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", failedMethod, Agent, "POST", InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", failedMethod, Agent, "POST", InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
-	{"invoke while the site sends a page", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultHTML, Status: 503}},
-	{"invoke while the site resets connections", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultReset}},
-	{"invoke while the site sends garbage", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
+	{"invoke while the site sends a page", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
+	{"invoke while the site resets connections", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
+	{"invoke while the site sends garbage", other, Agent, "POST", InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
 }
 
 // asked is an answer to one of the refusals.

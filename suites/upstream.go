@@ -17,6 +17,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
@@ -31,28 +32,28 @@ type siteFailure struct {
 
 // failedAnswers are answers to a call that are no JSON-RPC answer to it.
 var failedAnswers = []siteFailure{
-	{"a 500 with JSON that is no JSON-RPC", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
-	{"a 503 page", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
-	{"a 502 without a body", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 502}},
-	{"a 500 with a result", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Run: true}},
-	{"an HTML page under 200", mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
-	{"a redirect", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Location: "/user/login"}},
-	{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-	{"a body cut off", mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
-	{"a Content-Length that is too long", mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}},
-	{"a Content-Length that is too short", mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}},
-	{"invalid JSON", mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
-	{"JSON and more behind it", mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}},
-	{"invalid UTF-8", mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}},
+	{"a 500 with JSON that is no JSON-RPC", mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{"a 503 page", mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{"a 502 without a body", mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
+	{"a 500 with a result", mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
+	{"an HTML page under 200", mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
+	{"a redirect", mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{"an empty 200", mockdrupal.Fault{Kind: fault.Empty}},
+	{"a body cut off", mockdrupal.Fault{Kind: fault.Cut}},
+	{"a Content-Length that is too long", mockdrupal.Fault{Kind: fault.LengthLong}},
+	{"a Content-Length that is too short", mockdrupal.Fault{Kind: fault.LengthShort}},
+	{"invalid JSON", mockdrupal.Fault{Kind: fault.Garbage}},
+	{"JSON and more behind it", mockdrupal.Fault{Kind: fault.Trailing}},
+	{"invalid UTF-8", mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 }
 
 // falseAnswers are JSON-RPC answers with a result that do not answer the request.
 var falseAnswers = []siteFailure{
-	{"a result with another id", mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
-	{"a result without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
-	{"a result with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-	{"result and error at once", mockdrupal.Fault{Kind: mockdrupal.FaultBoth}},
-	{"neither result nor error", mockdrupal.Fault{Kind: mockdrupal.FaultNeither}},
+	{"a result with another id", mockdrupal.Fault{Kind: fault.WrongID}},
+	{"a result without an id", mockdrupal.Fault{Kind: fault.MissingID}},
+	{"a result with id null", mockdrupal.Fault{Kind: fault.NullID}},
+	{"result and error at once", mockdrupal.Fault{Kind: fault.Both}},
+	{"neither result nor error", mockdrupal.Fault{Kind: fault.Neither}},
 }
 
 var _ = Area("upstream", func(b *Bridge) {
@@ -114,8 +115,8 @@ var _ = Area("upstream", func(b *Bridge) {
 		failing := b.failingTool()
 		right := b.As(Agent).Invoke(ctx, b.ToolName(failing.ID), Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
 		for _, f := range []siteFailure{
-			{"an error with id null", mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-			{"an error without an id", mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+			{"an error with id null", mockdrupal.Fault{Kind: fault.NullID}},
+			{"an error without an id", mockdrupal.Fault{Kind: fault.MissingID}},
 		} {
 			b.eachFailure(ctx, []siteFailure{f}, asAgent(b.ToolName(failing.ID)), Meet("that error: "+right.Outcome(), func(a *Answer) string {
 				if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
@@ -135,7 +136,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.make(ctx, call).MustSucceed()
 
 		b.Row(call.Identity, "", "the site's 401", func() {
-			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
+			defer b.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
 			refused := b.make(ctx, call)
 			Expect(refused).To(BeRefusedWith(401))
 			Expect(refused).To(Meet("the site's challenge in WWW-Authenticate", func(a *Answer) string {
@@ -146,7 +147,7 @@ var _ = Area("upstream", func(b *Bridge) {
 			}))
 		})
 		b.Row(call.Identity, "", "the site's 403", func() {
-			defer b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
+			defer b.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
 			Expect(b.make(ctx, call)).To(BeRefusedWith(403))
 		})
 	})
@@ -159,9 +160,9 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.make(ctx, call).MustSucceed()
 		limit := b.UpstreamTimeout + 1500*time.Millisecond
 		hangs := []siteFailure{
-			{"no headers", mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
-			{"half a body", mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
-			{"no connection", mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + b.timeout}},
+			{"no headers", mockdrupal.Fault{Kind: fault.Hang, Route: "jsonrpc"}},
+			{"half a body", mockdrupal.Fault{Kind: fault.HangBody, Route: "jsonrpc"}},
+			{"no connection", mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + b.timeout}},
 		}
 		if b.outlastsAll(ctx, hangs, call, limit) {
 			return
@@ -169,7 +170,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		b.listOutlasts(ctx, limit)
 		for _, f := range hangs { // one after the other, to tell which it is
 			disarm, err := b.Upstream.TryArm(f.fault)
-			if err != nil && f.fault.Kind != mockdrupal.FaultDeaf {
+			if err != nil && f.fault.Kind != fault.Deaf {
 				panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 			}
 			if err != nil { // not every system can show it, nor a mock that does not listen by itself
@@ -190,7 +191,7 @@ var _ = Area("upstream", func(b *Bridge) {
 		stranger := b.As(b.Drupal.NewUser(b.Permissions(Agent)...))
 		const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 		began := time.Now()
-		reopen, err := b.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+		reopen, err := b.Drupal.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
 		if err != nil {
 			NotTestable("a site that is down cannot be shown: " + err.Error())
 		}
@@ -217,7 +218,7 @@ var _ = Area("upstream", func(b *Bridge) {
 	b.Check("upstream/cancel", func(ctx SpecContext) {
 		call := b.mustRun(ctx)
 		b.make(ctx, call).MustSucceed()
-		b.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+		b.Upstream.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: "jsonrpc"})
 		b.Upstream.Mark()
 		leaving, leave := context.WithCancel(ctx)
 		gone := make(chan struct{})
@@ -240,7 +241,7 @@ var _ = Area("upstream", func(b *Bridge) {
 	b.Check("upstream/huge-answer", func(ctx SpecContext) {
 		call := b.mustRun(ctx)
 		b.make(ctx, call).MustSucceed()
-		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
+		b.eachFailure(ctx, []siteFailure{{"an answer of 256 MiB", mockdrupal.Fault{Kind: fault.Huge}}}, call, BeUpstreamError())
 	})
 
 	b.Check("upstream/no-ssrf", func(ctx SpecContext) {
@@ -272,10 +273,10 @@ var _ = Area("upstream", func(b *Bridge) {
 			})
 		}
 		for _, f := range []siteFailure{
-			{"a redirect of a call", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
-			{"a redirect of a call that keeps the verb", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
-			{"a redirect of discovery", mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
-			{"a $ref in a schema", mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
+			{"a redirect of a call", mockdrupal.Fault{Kind: fault.Redirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
+			{"a redirect of a call that keeps the verb", mockdrupal.Fault{Kind: fault.Redirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
+			{"a redirect of discovery", mockdrupal.Fault{Kind: fault.Redirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
+			{"a $ref in a schema", mockdrupal.Fault{Kind: fault.RemoteRef, Route: "methods", Location: there + "/schema.json"}},
 		} {
 			lures(f.name, func() {
 				stranger := b.Drupal.NewUser(b.Permissions(Agent)...) // for whom nothing is cached
@@ -312,15 +313,15 @@ var _ = Area("upstream", func(b *Bridge) {
 			return ""
 		})
 		for _, status := range []int{200, 400, 500} {
-			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
+			b.eachFailure(ctx, []siteFailure{{fmt.Sprintf("a JSON-RPC error under HTTP %d", status), mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}}}, asAgent(b.ToolName(failing.ID)), same)
 		}
 		b.eachFailure(ctx, []siteFailure{
-			{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
-			{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+			{"a JSON-RPC error without id under HTTP 400", mockdrupal.Fault{Kind: fault.Status, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+			{"a JSON-RPC error with id null under HTTP 500", mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
 		}, asAgent(b.ToolName(failing.ID)), same)
 		b.eachFailure(ctx, []siteFailure{
-			{"204", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
-			{"an empty 200", mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+			{"204", mockdrupal.Fault{Kind: fault.Empty, Status: 204}},
+			{"an empty 200", mockdrupal.Fault{Kind: fault.Empty}},
 		}, b.mustRun(ctx), BeUpstreamError())
 	})
 })

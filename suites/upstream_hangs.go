@@ -11,6 +11,8 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
 // hangingList asks for the list of a caller never seen while discovery hangs for it; nil where there is none to ask for:
@@ -20,7 +22,7 @@ func (b *Bridge) hangingList(ctx context.Context) *Answer {
 		return nil
 	}
 	stranger := b.Drupal.NewUser(b.Permissions(Agent)...)
-	defer b.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
+	defer b.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})()
 	return b.As(stranger).List(ctx)
 }
 
@@ -67,7 +69,7 @@ func (b *Bridge) reachesSite(n int) bool {
 func (b *Bridge) callsAtSite() int {
 	calls := 0
 	for _, entry := range b.Upstream.Journal() {
-		if entry.Route == mockdrupal.RouteJSONRPC {
+		if entry.Route == route.JSONRPC {
 			calls++
 		}
 	}
@@ -97,7 +99,7 @@ func (b *Bridge) outlastsAll(ctx context.Context, hangs []siteFailure, call Invo
 			defer GinkgoRecover()
 			answers[i] = b.make(ctx, call)
 		})
-		if f.fault.Kind != mockdrupal.FaultDeaf && !b.reachesSite(i+1) { // a deaf one is not reached
+		if f.fault.Kind != fault.Deaf && !b.reachesSite(i+1) { // a deaf one is not reached
 			break
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
@@ -147,7 +149,7 @@ func (b *Bridge) runsAllowedOnce(ctx SpecContext) {
 	for _, call := range b.allowed() {
 		b.mustReach(ctx, call)
 		for _, f := range afterTheRun {
-			f.fault.Route, f.fault.Run = mockdrupal.RouteJSONRPC, true
+			f.fault.Route, f.fault.Run = route.JSONRPC, true
 			b.Row(call.Identity, call.Tool, "the site gives "+f.name, func() {
 				defer b.Upstream.Arm(f.fault)()
 				b.Upstream.Mark()
@@ -197,7 +199,7 @@ func (b *Bridge) callsAsTheCaller(ctx SpecContext) {
 			header := http.Header{}
 			creds, _ := b.credentialsOf(call.Identity)
 			creds.apply(header)
-			who := mockdrupal.CredentialName(header)
+			who := proxy.CallerName(header)
 			for _, entry := range b.Upstream.Journal() {
 				if len(entry.Calls) == 0 {
 					continue

@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/selftest"
 )
@@ -17,8 +18,8 @@ import (
 type stage struct {
 	target   suites.Target
 	drupal   *mockdrupal.Drupal
-	recorder *mockdrupal.Proxy // before the real site; nil: none
-	bridge   *process          // the bridge of --exec; nil otherwise
+	recorder *proxy.Proxy // before the real site; nil: none
+	bridge   *process     // the bridge of --exec; nil otherwise
 	advance  func(time.Duration)
 	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: it does not speak MCP on stdio
 	stops    []func()                                          // in the order in which things were started

@@ -26,7 +26,7 @@ func send(t *testing.T, version, verb, path, body string) (int, string) {
 			{ID: "a.guarded", Usage: "Guarded", Access: []string{"administer site configuration"}, MCP: &fixtures.Tool{}, Behaviour: value},
 			{ID: "a.hidden", Usage: "Hidden", Behaviour: value},
 		}}
-	d, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Extension{f}})
+	d, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{f}})
 	if err != nil {
 		t.Fatal(err)
 	}

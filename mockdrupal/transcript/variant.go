@@ -137,6 +137,6 @@ func (v variant) options(quirks []string) (mockdrupal.Options, error) {
 		return o, nil
 	}
 	extension, err := module.New(v.Module)
-	o.Faces = []mockdrupal.Extension{extension}
+	o.Extensions = []mockdrupal.Extension{extension}
 	return o, err
 }

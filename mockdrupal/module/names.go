@@ -1,4 +1,0 @@
-package module
-
-// Face is New, until its users follow.
-var Face = New
