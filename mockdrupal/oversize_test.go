@@ -77,7 +77,7 @@ func TestOversizedResponsesAreValid(t *testing.T) {
 
 // TestBytesTakenShowWhoReadsForEver: the count tells a client that stops at a limit from one that reads all.
 func TestBytesTakenShowWhoReadsForEver(t *testing.T) {
-	const size, limit, buffers = 256 << 20, 1 << 20, 2 << 20
+	const size, limit, buffers = 64 << 20, 1 << 20, 2 << 20
 	s := start(t, smallSite(), mockdrupal.Options{})
 	for _, kind := range []string{fault.Huge, fault.HugeMembers, fault.HugeGzip} {
 		for _, reads := range []int64{limit, size} {

@@ -1,7 +1,10 @@
 // Package php speaks JSON as PHP 8 does: json_decode into PHP's values, json_encode with the flags that Drupal sets,
 // floats printed as serialize_precision -1 prints them. The mock site needs it because what surprises clients of a
-// Drupal site (1.0 that is returned as 1, {} as [], `\/` and `\u003C` in every string) comes from these two functions.
-// Its invariant: whatever Encode writes, Decode reads back as the same value.
+// Drupal site (1.0 that is returned as 1, {} as [], `\/` and `\u003C` in every string) comes from these two functions. It
+// reads a request's query as PHP does, too, and is no more of PHP than that.
+//
+// Its invariant: whatever Encode writes, Decode reads back as the same value. A request's bytes are decoded into a Value,
+// the site computes with Values, and a response's Value is encoded.
 package php
 
 import (
