@@ -20,6 +20,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
@@ -45,7 +46,7 @@ type Target struct {
 type Options struct {
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
-	Recorder        *mockdrupal.Proxy                                 // the recording proxy before the real site behind the bridge; nil: none is there
+	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit

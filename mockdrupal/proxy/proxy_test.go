@@ -1,4 +1,4 @@
-package mockdrupal_test
+package proxy_test
 
 import (
 	"context"
@@ -8,12 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/recorder"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
 // proxied is a site as the mock serves it and a proxy before it.
-func proxied(t *testing.T) (site, proxy *mockdrupal.Server, recorder *mockdrupal.Proxy) {
+func proxied(t *testing.T) (site *mockdrupal.Server, before *recorder.Server, p *proxy.Proxy) {
 	t.Helper()
 	data, err := fixtures.Builtin("default")
 	if err != nil {
@@ -31,14 +36,14 @@ func proxied(t *testing.T) (site, proxy *mockdrupal.Server, recorder *mockdrupal
 	if err != nil {
 		t.Fatal(err)
 	}
-	if recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{}); err != nil {
+	if p, err = proxy.New(address, proxy.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if proxy, err = recorder.Listen("127.0.0.1:0"); err != nil {
+	if before, err = p.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { proxy.Close() })
-	return site, proxy, recorder
+	t.Cleanup(func() { before.Close() })
+	return site, before, p
 }
 
 // post sends a JSON-RPC request with an Authorization header ("" for none) and returns status and body.
@@ -57,17 +62,17 @@ func post(t *testing.T, base, authorization, body string) (int, string) {
 		return 0, err.Error()
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return 0, err.Error()
 	}
-	return resp.StatusCode, string(answer)
+	return resp.StatusCode, string(text)
 }
 
 const asAgent = "Basic YWdlbnQ6YWdlbnQtcGFzcw==" // agent:agent-pass
 
 func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
-	site, proxy, recorder := proxied(t)
+	site, before, p := proxied(t)
 	for what, c := range map[string]struct {
 		authorization, body string
 		ran                 []bool
@@ -75,19 +80,19 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 		"a call":                 {asAgent, `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{true}},
 		"an unknown method":      {asAgent, `{"jsonrpc":"2.0","method":"no.such","id":"x"}`, []bool{false}},
 		"a parameter missing":    {asAgent, `{"jsonrpc":"2.0","method":"content.search","params":{},"id":2}`, []bool{false}},
-		"nobody":                 {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
+		"an anonymous caller":    {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
 		"a batch":                {asAgent, `[{"jsonrpc":"2.0","method":"content.list","id":1},{"jsonrpc":"2.0","method":"content.list","id":2}]`, []bool{true, true}},
 		"a notification":         {asAgent, `{"jsonrpc":"2.0","method":"content.list"}`, []bool{true}},
 		"words in place of JSON": {asAgent, `hello`, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			status, body := post(t, site.URL, c.authorization, c.body)
-			recorder.Journal().Clear()
-			through, same := post(t, proxy.URL, c.authorization, c.body)
+			p.Journal().Clear()
+			through, same := post(t, before.URL, c.authorization, c.body)
 			if through != status || same != body {
 				t.Errorf("through the proxy came %d %s, want %d %s", through, same, status, body)
 			}
-			entries := recorder.Journal().Entries(0)
+			entries := p.Journal().Entries(0)
 			if len(entries) != 1 {
 				t.Fatalf("the journal has %d entries, want 1", len(entries))
 			}
@@ -97,7 +102,7 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 				user = ""
 			}
 			if e.User != user || e.Status != status {
-				t.Errorf("the entry tells of %q and %d, want %q and %d", e.User, e.Status, user, status)
+				t.Errorf("the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
 			}
 			if len(e.Calls) != len(c.ran) {
 				t.Fatalf("the entry has the calls %+v, want %d", e.Calls, len(c.ran))
@@ -112,54 +117,54 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 }
 
 func TestProxyHidesTokensInItsJournal(t *testing.T) {
-	_, proxy, recorder := proxied(t)
-	post(t, proxy.URL, "Bearer agent-token", `{"jsonrpc":"2.0","method":"content.list","id":1}`)
-	e := recorder.Journal().Entries(0)[0]
-	if e.Scheme != "bearer" || strings.Contains(e.User, "agent-token") || e.User != mockdrupal.CredentialName(http.Header{"Authorization": {"Bearer agent-token"}}) {
+	_, before, p := proxied(t)
+	post(t, before.URL, "Bearer agent-token", `{"jsonrpc":"2.0","method":"content.list","id":1}`)
+	e := p.Journal().Entries(0)[0]
+	if e.Scheme != "bearer" || strings.Contains(e.User, "agent-token") || e.User != proxy.CallerName(http.Header{"Authorization": {"Bearer agent-token"}}) {
 		t.Errorf("the entry names the caller %q by %s", e.User, e.Scheme)
 	}
 }
 
 func TestProxyFaults(t *testing.T) {
-	_, proxy, recorder := proxied(t)
+	_, before, p := proxied(t)
 	const call = `{"jsonrpc":"2.0","method":"content.list","id":1}`
 	for _, f := range []struct {
 		fault mockdrupal.Fault
 		want  func(status int, body string) bool
 	}{
-		{mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, Route: mockdrupal.RouteJSONRPC}, func(s int, _ string) bool { return s == 503 }},
-		{mockdrupal.Fault{Kind: mockdrupal.FaultWrongID, Method: "content.list"}, func(s int, b string) bool { return s == 200 && strings.Contains(b, `"id":2`) }},
-		{mockdrupal.Fault{Kind: mockdrupal.FaultReset, User: "agent"}, func(s int, _ string) bool { return s == 0 }},
-		{mockdrupal.Fault{Kind: mockdrupal.FaultCut}, func(s int, _ string) bool { return s == 0 }},
-		{mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, User: "somebody.else"}, func(s int, _ string) bool { return s == 200 }},
+		{mockdrupal.Fault{Kind: fault.Status, Status: 503, Route: route.JSONRPC}, func(s int, _ string) bool { return s == 503 }},
+		{mockdrupal.Fault{Kind: fault.WrongID, Method: "content.list"}, func(s int, b string) bool { return s == 200 && strings.Contains(b, `"id":2`) }},
+		{mockdrupal.Fault{Kind: fault.Reset, User: "agent"}, func(s int, _ string) bool { return s == 0 }},
+		{mockdrupal.Fault{Kind: fault.Cut}, func(s int, _ string) bool { return s == 0 }},
+		{mockdrupal.Fault{Kind: fault.Status, Status: 500, User: "somebody.else"}, func(s int, _ string) bool { return s == 200 }},
 	} {
-		disarm, err := recorder.Arm(f.fault)
+		disarm, err := p.Arm(f.fault)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, body := post(t, proxy.URL, asAgent, call); !f.want(status, body) {
+		if status, body := post(t, before.URL, asAgent, call); !f.want(status, body) {
 			t.Errorf("under %+v came %d %s", f.fault, status, body)
 		}
 		disarm()
 	}
-	if status, body := post(t, proxy.URL, asAgent, call); status != 200 {
+	if status, body := post(t, before.URL, asAgent, call); status != 200 {
 		t.Errorf("after all faults came %d %s", status, body)
 	}
-	if _, err := recorder.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStale}); err == nil {
+	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil {
 		t.Error("a fault that needs the site's data was armed")
 	}
 }
 
 func TestProxyBeforeASiteThatIsDown(t *testing.T) {
-	site, proxy, recorder := proxied(t)
-	if err := recorder.Reachable(context.Background()); err != nil {
+	site, before, p := proxied(t)
+	if err := p.Reachable(context.Background()); err != nil {
 		t.Errorf("the site is up, and Reachable says %v", err)
 	}
 	site.Close()
-	if status, _ := post(t, proxy.URL, asAgent, `{}`); status != http.StatusBadGateway {
-		t.Errorf("before a dead site the proxy answers %d, want 502", status)
+	if status, _ := post(t, before.URL, asAgent, `{}`); status != http.StatusBadGateway {
+		t.Errorf("before a dead site the proxy responds with %d, want 502", status)
 	}
-	if err := recorder.Reachable(context.Background()); err == nil {
+	if err := p.Reachable(context.Background()); err == nil {
 		t.Error("the site is down, and Reachable says nothing")
 	}
 }
@@ -170,7 +175,7 @@ func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := mockdrupal.NewProxy(u, mockdrupal.ProxyOptions{}); err == nil {
+		if _, err := proxy.New(u, proxy.Options{}); err == nil {
 			t.Errorf("%q was taken for a site", address)
 		}
 	}

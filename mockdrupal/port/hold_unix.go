@@ -1,6 +1,6 @@
 //go:build unix
 
-package mockdrupal
+package port
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hold keeps a TCP port that nobody listens on: connections are refused, and no one else can take it.
+// hold keeps a TCP port that nothing listens on: connections are refused, and no other process can take it.
 type hold struct{ fd int }
 
 // holdPort binds the address without listening. It fails when the port is no longer free.
@@ -27,7 +27,7 @@ func holdPort(addr *net.TCPAddr) (*hold, error) {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return nil, fmt.Errorf("making a socket: %w", err)
+		return nil, fmt.Errorf("opening a socket: %w", err)
 	}
 	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err == nil {
 		err = syscall.Bind(fd, sockaddr)
@@ -56,8 +56,8 @@ const (
 	fillerTime = 150 * time.Millisecond
 )
 
-// fill lets the port listen with a short queue that nobody takes connections from, and fills it: who connects after that
-// hears nothing. It gives the connections that fill it. Where connections go on being taken it fails.
+// fill lets the port listen with a short queue that nothing accepts connections from, and fills it: later clients
+// time out. It returns the connections that fill it, and fails where connections are accepted without end.
 func (h *hold) fill(address string) (filling []net.Conn, err error) {
 	if err := syscall.Listen(h.fd, 1); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (h *hold) fill(address string) (filling []net.Conn, err error) {
 			return filling, nil
 		}
 	}
-	return filling, fmt.Errorf("the system took %d connections that nobody waits for", len(filling))
+	return filling, fmt.Errorf("the system accepted %d connections that nothing waits for", len(filling))
 }
 
-// release lets the port go.
+// release gives the port up.
 func (h *hold) release() { syscall.Close(h.fd) }

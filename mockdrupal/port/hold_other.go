@@ -1,13 +1,13 @@
 //go:build !unix
 
-package mockdrupal
+package port
 
 import (
 	"errors"
 	"net"
 )
 
-// hold stands for a held port where the system has no way to hold one: the port is merely free for a while.
+// hold is a held port where the system has no way to hold one: the port is merely free for a while.
 type hold struct{}
 
 func holdPort(*net.TCPAddr) (*hold, error) { return nil, errors.ErrUnsupported }

@@ -1,4 +1,4 @@
-package mockdrupal
+package fault
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 )
 
 // members changes the members of every response object in the body.
-func members(change func([]php.Member) []php.Member) func(*delivery) {
-	return bend(func(body []byte) []byte {
+func members(change func([]php.Member) []php.Member) func(*action) {
+	return rewrite(func(body []byte) []byte {
 		if elements := php.Elements(body); elements != nil {
 			for i, e := range elements {
 				elements[i] = object(change(php.Members(e)))
@@ -58,7 +58,7 @@ func withID(change func([]byte) []byte) func([]php.Member) []php.Member {
 	}
 }
 
-// wrongID is an id of the same type that no one sent.
+// wrongID is another id of the same type.
 func wrongID(id []byte) []byte {
 	if len(id) > 0 && id[0] == '"' {
 		return []byte(`"not-` + string(id[1:]))
@@ -109,7 +109,7 @@ func invalidUTF8(body []byte) []byte {
 const poisonID = "poison.method"
 
 // poison adds a method to the collection, in the middle, so that both its neighbours show what becomes of them.
-func poison(attributes string) func(*delivery) {
+func poison(attributes string) func(*action) {
 	method := `{"type":"JsonRpcMethod","id":"` + poisonID + `",` + attributes + `,"links":{}}`
 	return collection(func(methods [][]byte) [][]byte {
 		return slices.Insert(methods, len(methods)/2, []byte(method))
@@ -121,7 +121,7 @@ func poisonedParam(schema string) string {
 		schema + `},"schema":` + schema + `}},"mcpTool":{"title":"Poisoned"}}`
 }
 
-func remoteRef(v *delivery) {
+func remoteRef(v *action) {
 	ref, _ := json.Marshal(map[string]string{"$ref": cmp.Or(v.fault.Location, elsewhere)}) // strings only
 	poison(poisonedParam(string(ref)))(v)
 }
@@ -135,9 +135,9 @@ func duplicateFirst(body []byte) []byte {
 	})
 }
 
-// collection changes the list of methods in GET /jsonrpc/methods, and leaves any other answer alone.
-func collection(change func([][]byte) [][]byte) func(*delivery) {
-	return bend(func(body []byte) []byte { return changeCollection(body, change) })
+// collection changes the list of methods in GET /jsonrpc/methods, and leaves any other response alone.
+func collection(change func([][]byte) [][]byte) func(*action) {
+	return rewrite(func(body []byte) []byte { return changeCollection(body, change) })
 }
 
 func changeCollection(body []byte, change func([][]byte) [][]byte) []byte {

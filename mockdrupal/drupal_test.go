@@ -62,7 +62,7 @@ func call(t testing.TB, s *mockdrupal.Server, user, body string) (int, string) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatalf("reading the answer: %v", err)
+		t.Fatalf("reading the response: %v", err)
 	}
 	return res.StatusCode, string(b)
 }

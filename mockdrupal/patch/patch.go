@@ -1,4 +1,8 @@
-package mockdrupal
+// Package patch changes parts of a site as one step: methods are disabled and come back in their old place, schemas, roles
+// and accounts change. It is data that the control plane takes as JSON; it serves no site.
+//
+// Its invariant: a patch is applied as a whole or not at all, and what it yields is a valid site.
+package patch
 
 import (
 	"fmt"
@@ -7,30 +11,31 @@ import (
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 )
 
 // Patch is a change of the site, made as a whole or not at all. A zero field changes nothing.
 type Patch struct {
-	Disable    Selection              `json:"disable,omitzero"` // methods to take away; they can be enabled again
-	Enable     Selection              `json:"enable,omitzero"`  // methods to bring back, in their old place
-	Methods    map[string]MethodPatch `json:"methods,omitempty"`
-	Roles      map[string]RolePatch   `json:"roles,omitempty"`
-	Users      map[string]UserPatch   `json:"users,omitempty"`
-	Extensions *bool                  `json:"extensions,omitempty"`
+	Disable    Selection         `json:"disable,omitzero"` // methods to take away; they can be enabled again
+	Enable     Selection         `json:"enable,omitzero"`  // methods to bring back, in their old place
+	Methods    map[string]Method `json:"methods,omitempty"`
+	Roles      map[string]Role   `json:"roles,omitempty"`
+	Users      map[string]User   `json:"users,omitempty"`
+	Extensions *bool             `json:"extensions,omitempty"`
 }
 
-// Selection picks methods by path.Match patterns of their ids, or by their modules' names.
+// Selection selects methods by path.Match patterns of their ids, or by their modules' names.
 type Selection struct {
 	Methods []string `json:"methods,omitempty"`
 	Modules []string `json:"modules,omitempty"`
 }
 
-func (s Selection) picks(m fixtures.Method) bool {
-	return slices.Contains(s.Modules, m.Module) || slices.ContainsFunc(s.Methods, func(p string) bool { return matches(p, m.ID) })
+func (s Selection) selects(m fixtures.Method) bool {
+	return slices.Contains(s.Modules, m.Module) || slices.ContainsFunc(s.Methods, func(p string) bool { return journal.Matches(p, m.ID) })
 }
 
-// MethodPatch changes a method. A nil field changes nothing.
-type MethodPatch struct {
+// Method changes a method. A nil field changes nothing.
+type Method struct {
 	Usage   *string                 `json:"usage,omitempty"`
 	Access  *[]string               `json:"access,omitempty"`
 	Schemas map[string]fixtures.Raw `json:"schemas,omitempty"` // JSON Schemas, by parameter
@@ -39,34 +44,30 @@ type MethodPatch struct {
 	Exposed *bool                   `json:"exposed,omitempty"`
 }
 
-// RolePatch gives a role permissions and takes them away.
-type RolePatch struct {
+// Role grants a role permissions and revokes them.
+type Role struct {
 	Grant  []string `json:"grant,omitempty"`
 	Revoke []string `json:"revoke,omitempty"`
 }
 
-// UserPatch changes an account. A nil field changes nothing.
-type UserPatch struct {
+// User changes an account. A nil field changes nothing.
+type User struct {
 	Password *string   `json:"password,omitempty"`
 	Roles    *[]string `json:"roles,omitempty"`
 	Blocked  *bool     `json:"blocked,omitempty"`
 }
 
-// Patch changes the site as one step. It fails, and changes nothing, when the patch names what the site does not have.
-func (d *Drupal) Patch(p Patch) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	site := d.Site().Clone()
-	park := d.parked.clone()
-	if err := p.apply(site, park); err != nil {
-		return fmt.Errorf("patching the site: %w", err)
+// Apply returns a changed clone of the site and the methods that are disabled on it. It fails when the patch names what
+// the site does not have or would make it invalid.
+func (p Patch) Apply(site *fixtures.Site, parked Parking) (*fixtures.Site, Parking, error) {
+	site, parked = site.Clone(), parked.clone()
+	if err := p.apply(site, &parked); err != nil {
+		return nil, Parking{}, err
 	}
 	if err := p.validate(site); err != nil {
-		return fmt.Errorf("patching the site: %w", err)
+		return nil, Parking{}, err
 	}
-	d.parked = park
-	d.setSite(site)
-	return nil
+	return site, parked, nil
 }
 
 // validate reads what the patch changed as a site file, as strictly as any: schemas, permissions and roles must be
@@ -82,20 +83,20 @@ func (p Patch) validate(site *fixtures.Site) error {
 	return err
 }
 
-// parking holds the methods that were disabled, and the order in which the site had them.
-type parking struct {
+// Parking holds the methods that were disabled, and the order in which the site had them. The zero value holds none.
+type Parking struct {
 	methods map[string]fixtures.Method
 	order   map[string]int
 }
 
-func (p *parking) clone() *parking {
-	if p == nil {
-		return &parking{methods: map[string]fixtures.Method{}}
+func (p Parking) clone() Parking {
+	if p.methods == nil {
+		return Parking{methods: map[string]fixtures.Method{}}
 	}
-	return &parking{methods: maps.Clone(p.methods), order: p.order}
+	return Parking{methods: maps.Clone(p.methods), order: p.order}
 }
 
-func (p Patch) apply(site *fixtures.Site, park *parking) error {
+func (p Patch) apply(site *fixtures.Site, park *Parking) error {
 	if err := park.disable(site, p.Disable); err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (p Patch) apply(site *fixtures.Site, park *parking) error {
 	return nil
 }
 
-func (p *parking) disable(site *fixtures.Site, s Selection) error {
-	if err := s.check(site.Methods, "disable", "is on the site"); err != nil {
+func (p *Parking) disable(site *fixtures.Site, s Selection) error {
+	if err := s.Check(site.Methods, "disable", "is on the site"); err != nil {
 		return err
 	}
 	if len(p.methods) == 0 {
@@ -148,7 +149,7 @@ func (p *parking) disable(site *fixtures.Site, s Selection) error {
 		}
 	}
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool {
-		if !s.picks(m) {
+		if !s.selects(m) {
 			return false
 		}
 		p.methods[m.ID] = m
@@ -157,12 +158,12 @@ func (p *parking) disable(site *fixtures.Site, s Selection) error {
 	return nil
 }
 
-func (p *parking) enable(site *fixtures.Site, s Selection) error {
-	if err := s.check(slices.Collect(maps.Values(p.methods)), "enable", "was disabled"); err != nil {
+func (p *Parking) enable(site *fixtures.Site, s Selection) error {
+	if err := s.Check(slices.Collect(maps.Values(p.methods)), "enable", "was disabled"); err != nil {
 		return err
 	}
 	for id, m := range p.methods {
-		if s.picks(m) {
+		if s.selects(m) {
 			delete(p.methods, id)
 			site.Methods = append(site.Methods, m)
 		}
@@ -172,20 +173,20 @@ func (p *parking) enable(site *fixtures.Site, s Selection) error {
 }
 
 // place is where a method stood; one that came later stands behind all.
-func (p *parking) place(m fixtures.Method) int {
+func (p *Parking) place(m fixtures.Method) int {
 	if i, known := p.order[m.ID]; known {
 		return i
 	}
 	return len(p.order)
 }
 
-// check makes a pattern that matches nothing an error.
-func (s Selection) check(methods []fixtures.Method, what, where string) error {
+// Check fails when a pattern or a module selects nothing; what and where describe the selection in the error.
+func (s Selection) Check(methods []fixtures.Method, what, where string) error {
 	for _, pattern := range s.Methods {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("%s.methods: %q is no pattern", what, pattern)
 		}
-		if !slices.ContainsFunc(methods, func(m fixtures.Method) bool { return matches(pattern, m.ID) }) {
+		if !slices.ContainsFunc(methods, func(m fixtures.Method) bool { return journal.Matches(pattern, m.ID) }) {
 			return fmt.Errorf("%s.methods: no method that %s matches %q", what, where, pattern)
 		}
 	}
@@ -197,7 +198,7 @@ func (s Selection) check(methods []fixtures.Method, what, where string) error {
 	return nil
 }
 
-func (p MethodPatch) apply(m *fixtures.Method) error {
+func (p Method) apply(m *fixtures.Method) error {
 	if p.Usage != nil {
 		m.Usage = *p.Usage
 	}
@@ -227,7 +228,7 @@ func (p MethodPatch) apply(m *fixtures.Method) error {
 	return nil
 }
 
-func (p RolePatch) apply(r *fixtures.Role) {
+func (p Role) apply(r *fixtures.Role) {
 	for _, permission := range p.Grant {
 		if !slices.Contains(r.Permissions, permission) {
 			r.Permissions = append(r.Permissions, permission)
@@ -236,7 +237,7 @@ func (p RolePatch) apply(r *fixtures.Role) {
 	r.Permissions = slices.DeleteFunc(r.Permissions, func(have string) bool { return slices.Contains(p.Revoke, have) })
 }
 
-func (p UserPatch) apply(u *fixtures.User, site *fixtures.Site) error {
+func (p User) apply(u *fixtures.User, site *fixtures.Site) error {
 	if p.Password != nil {
 		u.Password = *p.Password
 	}
