@@ -224,14 +224,15 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		return nil, err
 	}
 	r := &harness.Environment{
+		Policy:   harness.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
-		Timeout: defaulted(o.Timeout, 10*time.Second), Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
+		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
 		Redact: o.Redactor(), Selected: selected,
 	}
 	if o.Rate > 0 {
-		r.Limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
 		r.Patterns = *o.Patterns
