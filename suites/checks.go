@@ -7,7 +7,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// Checks lists the clauses that a run with these options judges, in the order of the contract: each has a check, is
+// Checks lists the clauses that a run with these options tests, in the order of the contract: each has a check, is
 // selected by Only and Skip, and stands under a capability that is claimed. It runs nothing. The error is a *UsageError.
 func Checks(o Options) ([]contract.Clause, error) {
 	r, err := newRun(Target{URL: "http://listed.invalid"}, o)

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -33,6 +34,7 @@ func TestABridgeThatHangsOnOneRouteGetsAVerdict(t *testing.T) {
 			url := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == route {
 					hung.Add(1)
+					io.Copy(io.Discard, r.Body) //nolint:errcheck // the server sees a caller go only when the body is read
 					<-r.Context().Done()
 					return
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
+// preflight finds out, before a hundred checks fail for it, whether anything responds and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
 func preflight(ctx context.Context, t *harness.T) error {
 	agent := t.As(harness.Agent)
@@ -24,7 +24,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		return nil
 	}
 	for try := 0; list.Status == 0 && try < harness.SecondTries && (try == 0 || list.Err != harness.ErrTimeout); try++ {
-		list = agent.List(ctx) // a network that loses an answer now and then is no dead target
+		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -103,7 +103,7 @@ func signsIn(ctx context.Context, t *harness.T) error {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
 		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", wrong).List(ctx)):
-			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
+			return usage("the bridge responds %s as it responses wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
@@ -114,10 +114,10 @@ func hasMember(a *harness.Response, name string) bool {
 	return a.Status == http.StatusOK && ok
 }
 
-// alike tells what a target says to everything, or to the first request where the answers differ.
-func alike(answers []*harness.Response) string {
-	first := answers[0]
-	for _, a := range answers[1:] {
+// alike says what a target says to everything, or to the first request where the responses differ.
+func alike(responses []*harness.Response) string {
+	first := responses[0]
+	for _, a := range responses[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
 			return first.Outcome()
 		}
@@ -134,7 +134,7 @@ func alike(answers []*harness.Response) string {
 	case first.Object() == nil:
 		what = "no JSON object"
 	}
-	if len(answers) == 1 {
+	if len(responses) == 1 {
 		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
 	}
 	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))

@@ -35,7 +35,7 @@ const (
 	InvokePath   = "/mcp/tools/invoke"
 )
 
-// maxAnswer bounds how much of an answer is read.
+// maxAnswer bounds how much of a response is read.
 const MaxResponse = 64 << 20
 
 // Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
@@ -110,7 +110,7 @@ func (c Client) ResponseTo(r *Request) *Response {
 	return a
 }
 
-// Request makes the HTTP request and notes in the answer what is sent.
+// Request makes the HTTP request and notes in the response what is sent.
 func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.T.URL+r.Path, r.Body)
 	if err != nil {
@@ -133,8 +133,8 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 	return req, nil
 }
 
-// exchange sends the request and fills in the answer. Dropped tells that a connection that had served before was closed
-// in place of an answer: a server may do so at any time.
+// exchange sends the request and fills in the response. Dropped reports that a connection that had served before was closed
+// in place of a response: a server may do so at any time.
 func (c Client) exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
@@ -192,9 +192,9 @@ func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 	}
 }
 
-var ErrTimeout = errors.New("no answer within the time-out")
+var ErrTimeout = errors.New("no response within the time-out")
 
-// NoAnswer says in a bridge author's words why a request got no answer.
+// NoAnswer says in a bridge author's words why a request got no response.
 func NoResponse(ctx context.Context, err error) error {
 	var (
 		dns  *net.DNSError
@@ -215,9 +215,9 @@ func NoResponse(ctx context.Context, err error) error {
 	case errors.As(err, &rec):
 		return fmt.Errorf("TLS failed: the server does not speak TLS on this port")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the answer was cut off")
+		return fmt.Errorf("the response was cut off")
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("the connection was closed without an answer")
+		return fmt.Errorf("the connection was closed without a response")
 	case errors.As(err, &op) && op.Op == "dial":
 		if op.Addr == nil {
 			return fmt.Errorf("cannot connect: %w", op.Err)
@@ -230,7 +230,7 @@ func NoResponse(ctx context.Context, err error) error {
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
 		return fmt.Errorf("the proxy wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
 	case strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("what answers there does not speak HTTP: %w", err)
+		return fmt.Errorf("what responds there does not speak HTTP: %w", err)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
 	}

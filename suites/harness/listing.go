@@ -39,7 +39,7 @@ func (l Listing) Names() []string {
 	return names
 }
 
-// Once tells whether exactly one tool has the name.
+// Once reports whether exactly one tool has the name.
 func (l Listing) Once(name string) bool {
 	count := 0
 	for _, page := range l.Pages {
@@ -109,8 +109,8 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	}
 }
 
-// MustListAll is ListAll for checks that judge something else: where the list itself fails they are not testable. A
-// list that changed while it was read, which a cursor may tell (list/change-between-pages), is read once more.
+// MustListAll is ListAll for checks that test something else: where the list itself fails they are not testable. A
+// list that changed while it was read, which a cursor may show (list/change-between-pages), is read once more.
 func (c Client) MustListAll(ctx context.Context) Listing {
 	l := c.ListAll(ctx)
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
@@ -132,7 +132,7 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	return l
 }
 
-// RefusedForLength tells whether the server refused a request for its length, before it looked where it goes (such
+// RefusedForLength reports whether the server refused a request for its length, before it looked where it goes (such
 // refusals need no envelope, errors/envelope).
 func (a *Response) RefusedForLength() bool {
 	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
