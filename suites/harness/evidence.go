@@ -25,8 +25,8 @@ const (
 // recorded is an exchange with the stretch of the journal that belongs to it.
 type exchange struct {
 	Response *Response
-	since  int64
-	until  int64
+	since    int64
+	until    int64
 }
 
 func (t *T) Record(a *Response, since int64) {
