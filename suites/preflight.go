@@ -58,6 +58,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		seen = append(seen, describe, invoke)
 	}
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
+		t.Unauthenticated = true
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))

@@ -21,31 +21,32 @@ type Environment struct {
 	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
 
-	Context     context.Context // of the whole run
-	End         func(why error) // ends the whole run
-	Responded   bool            // the bridge has responded as one
-	URL         string
-	Claimed     []string
-	Credentials map[Identity]Credentials
-	Invocations []Invocation
-	Invalidate  *Invalidate
-	Patterns    Patterns
-	RateLimit   int
-	Seed        int64
-	Cases       int // generated for one check at most
-	Makers      *generate.Makers
-	Taken       map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
-	Stdio       func(context.Context) (io.ReadWriteCloser, error)
-	Advance     func(time.Duration)
-	Transport   *http.Transport
-	Contract    *contract.Contract
-	Redact      *redact.Redactor
-	Selected    func(id string) bool
-	NotABridge  string  // why nothing can be tested: the target is no bridge
-	endless     Finding // a list that has no end; zero: none was met
-	bodies      documents
-	unseen      []string // changes of the site that the bridge did not show in time
-	Running     *T       // the check that runs, or ran last
+	Context         context.Context // of the whole run
+	End             func(why error) // ends the whole run
+	Responded       bool            // the bridge has responded as one
+	URL             string
+	Claimed         []string
+	Credentials     map[Identity]Credentials
+	Invocations     []Invocation
+	Invalidate      *Invalidate
+	Patterns        Patterns
+	RateLimit       int
+	Seed            int64
+	Cases           int // generated for one check at most
+	Makers          *generate.Makers
+	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	Stdio           func(context.Context) (io.ReadWriteCloser, error)
+	Advance         func(time.Duration)
+	Transport       *http.Transport
+	Contract        *contract.Contract
+	Redact          *redact.Redactor
+	Selected        func(id string) bool
+	NotABridge      string  // why nothing can be tested: the target is no bridge
+	Unauthenticated bool    // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	endless         Finding // a list that has no end; zero: none was met
+	bodies          documents
+	unseen          []string // changes of the site that the bridge did not show in time
+	Running         *T       // the check that runs, or ran last
 }
 
 // Invalidate is the call that empties a bridge's cache.
