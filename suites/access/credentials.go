@@ -21,6 +21,9 @@ import (
 func badCredentials(ctx context.Context, t *harness.T) {
 	victim, creds := victim(t)
 	t.As(victim).List(ctx).MustSucceed() // now a cache keyed by the name alone holds a list
+	for _, a := range authentications(t) {
+		a.client(t, victim).List(ctx)
+	}
 	testAll := func(send func(c harness.Client) *harness.Response) {
 		anonymous := send(t.As(harness.Anonymous))
 		for _, bad := range rejectedCredentials(t, victim, creds) {
@@ -35,12 +38,22 @@ func badCredentials(ctx context.Context, t *harness.T) {
 		return
 	}
 	me := scenario.MustFind(t, victim, fixtures.WhoAmI)[0]
+	if rightAfterWrong(ctx, t, me); t.HasFindings() {
+		return
+	}
 	t.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
 	t.Drupal.Mark()
 	testAll(func(c harness.Client) *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 	anonymous := t.As(harness.Anonymous).Invoke(ctx, me.Name, me.Arguments)
-	revoke(t.Drupal, victim)
 	revoked := t.With("revoked credentials", creds)
+	var others []harness.Client
+	for _, a := range authentications(t) {
+		others = append(others, t.With(harness.Identity("revoked: "+a.name), a.of(victim)))
+	}
+	revoke(t.Drupal, victim)
+	for _, c := range others {
+		t.For(c.Who, "", func() { t.Expect(c.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous)) })
+	}
 	t.For(revoked.Who, "", func() {
 		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous))
 		if t.DiscoveryTTL == 0 {
@@ -58,6 +71,23 @@ func badCredentials(ctx context.Context, t *harness.T) {
 	}
 	reached := accountsExcept(t, harness.Anonymous)
 	t.Expect(reached).To(BeEmpty(), harness.Mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", match.Abbreviate(reached))))
+}
+
+// rightAfterWrong tests that wrong credentials of an account do not keep its right ones from working.
+func rightAfterWrong(ctx context.Context, t *harness.T, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		right, wrong := a.client(t, who), t.With("wrong credentials", altered(a.of(who)))
+		t.Row(who, "", a.name+" after a wrong one", func() {
+			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
+				return // access/credentials-forwarded tests that
+			}
+			wrong.List(ctx)
+			t.Expect(right.List(ctx)).To(match.BeSuccess())
+			wrong.Invoke(ctx, me.Name, me.Arguments)
+			t.Expect(right.Invoke(ctx, me.Name, me.Arguments)).To(match.BeSuccess())
+		})
+	}
 }
 
 func noCrossTalk(ctx context.Context, t *harness.T) {
@@ -134,14 +164,14 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
 	}
 
-	for way, authenticate := range harness.InOrder(otherAuthentications(t)) {
+	for _, a := range authentications(t) {
 		for _, who := range callers {
-			caller := t.With(who, authenticate(who))
+			caller := a.client(t, who)
 			if list := caller.List(ctx); list.Status == http.StatusOK {
-				t.Row(who, "", "list, authenticated by "+way, func() { t.Expect(list).To(showSameTools(alone[who].list)) })
+				t.Row(who, "", "list, authenticated by "+a.name, func() { t.Expect(list).To(showSameTools(alone[who].list)) })
 			}
 			if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+way, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
+				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+a.name, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
 			}
 		}
 	}
@@ -159,7 +189,7 @@ func credentialsForwarded(ctx context.Context, t *harness.T) {
 			t.As(who).List(ctx)
 			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
 			t.As(who).Invoke(ctx, denied, harness.Args{})
-			t.Expect(accountsExcept(t, who)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", match.Abbreviate(accountsExcept(t, who)))))
+			expectCallsOf(t, who)
 			if r.Status == http.StatusOK {
 				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site", "no run"))
 			}
@@ -167,6 +197,50 @@ func credentialsForwarded(ctx context.Context, t *harness.T) {
 				t.Expect(discoverers(t)).NotTo(ContainElement(string(harness.Service)), harness.Mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
 			}
 		})
+	}
+	for _, a := range authentications(t) {
+		for _, who := range []harness.Identity{harness.Agent, fresh} {
+			t.Row(who, me.Name, "authenticated by "+a.name, func() {
+				t.Drupal.Mark()
+				r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments)
+				expectCallsOf(t, who)
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
+			})
+		}
+	}
+	deniedCallsKeepTheCaller(ctx, t, denied, me)
+}
+
+// deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call
+// of a tool that the bridge still lets the caller run.
+func deniedCallsKeepTheCaller(ctx context.Context, t *harness.T, denied string, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		caller := a.client(t, who)
+		caller.List(ctx)
+		caller.Invoke(ctx, denied, harness.Args{})
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Row(who, denied, "the permission is revoked, authenticated by "+a.name, func() {
+			t.Drupal.Mark()
+			caller.Invoke(ctx, denied, harness.Args{})
+			expectCallsOf(t, who)
+		})
+	}
+	for _, tool := range scenario.Failing(t) {
+		t.Row(harness.Agent, tool.Name, "the method fails", func() {
+			t.Drupal.Mark()
+			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			expectCallsOf(t, harness.Agent)
+		})
+	}
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+		t.Row(harness.Agent, me.Name, fmt.Sprintf("the site sends %d", status), func() {
+			defer t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Body: "{}", Route: mockdrupal.RouteJSONRPC, Run: true})()
+			t.Drupal.Mark()
+			t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, harness.Agent)
+		})
+		scenario.WaitRecovered(ctx, t, harness.Invocation{Tool: me.Name, Identity: harness.Agent, Arguments: harness.Encode(me.Arguments)})
 	}
 }
 
@@ -234,22 +308,6 @@ func perCredential(ctx context.Context, t *harness.T) {
 	}
 }
 
-// otherAuthentications are the kinds of credentials that the bridge claims besides the one that the run uses.
-func otherAuthentications(t *harness.T) map[string]func(harness.Identity) harness.Credentials {
-	credentials := map[string]func(harness.Identity) harness.Credentials{}
-	if t.Claims("auth-bearer") && t.Claims("auth-basic") {
-		credentials["a token"] = func(who harness.Identity) harness.Credentials {
-			return harness.Credentials{Token: harness.UserOf(t.Drupal.Site(), who).Tokens[0].Value}
-		}
-	}
-	if t.Claims("auth-cookie") && (t.Claims("auth-basic") || t.Claims("auth-bearer")) {
-		credentials["a session"] = func(who harness.Identity) harness.Credentials {
-			return harness.Credentials{Cookie: t.Drupal.Session(who)}
-		}
-	}
-	return credentials
-}
-
 // agentAuthentications are the agent's credentials besides those that the run uses, and a wrong token.
 func agentAuthentications(t *harness.T) map[string]harness.Credentials {
 	credentials := map[string]harness.Credentials{}
@@ -260,20 +318,10 @@ func agentAuthentications(t *harness.T) map[string]harness.Credentials {
 		}
 	}
 	if t.Claims("auth-cookie") {
+		credentials["a wrong session"] = harness.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=wrong-but-secret-session"}
 		credentials["a session"] = harness.Credentials{Cookie: t.Drupal.Session(harness.Agent)}
 	}
 	return credentials
-}
-
-// accountsExcept are the accounts other than who whose method calls reached the site.
-func accountsExcept(t *harness.T, who harness.Identity) []string {
-	var names []string
-	for _, entry := range t.Drupal.Journal() {
-		if len(entry.Calls) > 0 && entry.User != string(who) {
-			names = append(names, entry.User)
-		}
-	}
-	return names
 }
 
 // discoverers are the accounts whose discovery requests reached the site.
@@ -325,8 +373,13 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 				badCredential{"the account's token and more", harness.Credentials{Token: item.Value + "x"}})
 		}
 	}
-	if creds.Cookie != "" {
-		all = append(all, badCredential{"a session cut short", harness.Credentials{Cookie: creds.Cookie[:len(creds.Cookie)-1]}})
+	session := creds.Cookie
+	if session == "" && t.Drupal != nil && t.Claims("auth-cookie") && slices.Contains(t.Drupal.Site().Auth.JSONRPC, "cookie") {
+		session = t.Drupal.Session(victim)
+	}
+	if session != "" {
+		all = append(all, badCredential{"a session cut short", harness.Credentials{Cookie: session[:len(session)-1]}},
+			badCredential{"a session and more", harness.Credentials{Cookie: session + "x"}})
 	}
 	for name, header := range harness.InOrder(map[string]string{
 		"no password":                "Basic " + harness.Basic(user, ""),

@@ -146,7 +146,7 @@ type precedenceCase struct {
 	what            string
 	who             harness.Identity
 	statuses        []int  // that the graver fault gets
-	alone, together string // an invoke's body, or a describe's query if it starts with ?
+	alone, together string // an invoke's body; a describe's query after ?, a list's query after list?
 }
 
 var precedences = []precedenceCase{
@@ -155,6 +155,9 @@ var precedences = []precedenceCase{
 	{"permission before shape: a body that is no JSON", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
 	{"permission before shape: no name", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"arguments":{}}`},
 	{"permission before existence: an unknown tool", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"permission before shape: a list with a malformed cursor", harness.Outsider, []int{403}, "list?", "list?cursor=%00%FF"},
+	{"permission before shape: a body that is no JSON, by an anonymous caller", harness.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
+	{"permission before shape: no body, by an anonymous caller", harness.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, ` `},
 	{"shape before existence: arguments that are no object", harness.Agent, []int{400}, `{"name":"{known}","arguments":"x"}`, `{"name":"` + scenario.NoSuchTool + `","arguments":"x"}`},
 	{"shape before existence: no arguments", harness.Agent, []int{400}, `{"name":"{known}"}`, `{"name":"` + scenario.NoSuchTool + `"}`},
 	{"existence before arguments: a method that is no tool", harness.Agent, []int{404}, `{"name":"{hidden}","arguments":{}}`, `{"name":"{hidden}","arguments":{"unexpected":[1]}}`},
@@ -167,6 +170,9 @@ func send(ctx context.Context, t *harness.T, tools scenario.Placeholders, who ha
 	what, ok = tools.In(what)
 	if !ok || !t.Knows(who) {
 		return nil, false
+	}
+	if query, list := strings.CutPrefix(what, "list?"); list {
+		return t.As(who).Send(ctx, harness.Request{Path: harness.ListPath, Raw: query}), true
 	}
 	if query, describe := strings.CutPrefix(what, "?"); describe {
 		return t.As(who).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query}), true

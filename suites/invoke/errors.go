@@ -79,7 +79,19 @@ func executionError500(ctx context.Context, t *harness.T) {
 			t.Expect(r).To(match.HaveMessageWith(tool.Fails().Message))
 		})
 	}
+	tool, ok := untypedTool(ctx, t)
+	if !ok {
+		return
+	}
+	restoreBehaviours(t.Drupal)
+	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
+	t.Row(harness.Agent, tool.Name, "the site returns -32601", func() {
+		t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))
+	})
 }
+
+// rpcMethodNotFound is the JSON-RPC code of a method that the site does not have.
+const rpcMethodNotFound = -32601
 
 func errorDataKept(ctx context.Context, t *harness.T) {
 	tested := 0

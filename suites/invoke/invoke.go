@@ -26,7 +26,7 @@ import (
 var Checks = []harness.Check{
 	{ID: "invoke/answers-result", Sees: harness.Site, Run: returnsResult, WithoutSite: respondsAsConfigured},
 	{ID: "invoke/arguments-forwarded", Sees: harness.Site, Generated: true, Run: argumentsForwarded},
-	{ID: "invoke/result-exact", Sees: harness.Site, Run: resultExact},
+	{ID: "invoke/result-exact", Sees: harness.Site, Changes: true, Run: resultExact},
 	{ID: "invoke/null-result", Sees: harness.Site, Run: nullResult},
 	{ID: "invoke/empty-arguments", Sees: harness.Front, Run: emptyArguments},
 	{ID: "invoke/output-matches-schema", Sees: harness.Site, Changes: true, Generated: true, Run: outputMatchesSchema},
@@ -35,7 +35,7 @@ var Checks = []harness.Check{
 	{ID: "invoke/hidden-404", Sees: harness.Site, Run: hidden404},
 	{ID: "invoke/denied", Sees: harness.Site, Changes: true, Run: denied},
 	{ID: "invoke/denied-clear", Sees: harness.Site, Run: deniedClear},
-	{ID: "invoke/execution-error-500", Sees: harness.Site, Run: executionError500},
+	{ID: "invoke/execution-error-500", Sees: harness.Site, Changes: true, Run: executionError500},
 	{ID: "invoke/error-data-kept", Sees: harness.Site, Run: errorDataKept},
 	{ID: "invoke/semantic-invalid-400", Sees: harness.Site, Run: semanticInvalid400},
 	{ID: "invoke/no-trace-leak", Sees: harness.Site, Run: noTraceLeak},
@@ -109,13 +109,13 @@ func returnsResult(ctx context.Context, t *harness.T) {
 func argumentsForwarded(ctx context.Context, t *harness.T) {
 	listed := t.As(harness.Agent).MustListAll(ctx)
 	tested := 0
-	for _, c := range forwarded {
+	for _, c := range exactValues {
 		tool, parameter, ok := scenario.ToolTaking(t, listed, c.value)
 		if !ok {
 			continue
 		}
 		tested++
-		t.Row(harness.Agent, tool.Name, c.what, func() {
+		t.Row(harness.Agent, tool.Name, c.name, func() {
 			sent := map[string]any{parameter: json.RawMessage(c.value)}
 			t.Drupal.Mark()
 			r := t.As(harness.Agent).Invoke(ctx, tool.Name, sent)
@@ -169,6 +169,17 @@ func resultExact(ctx context.Context, t *harness.T) {
 		}
 		t.For(harness.Agent, tool.Name, func() {
 			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(string(tool.Behaviour.Value)))
+		})
+	}
+	tool, ok := untypedTool(ctx, t)
+	if !ok {
+		return
+	}
+	restoreBehaviours(t.Drupal)
+	for _, v := range slices.Concat(exactValues, resultValues) {
+		t.Row(harness.Agent, tool.Name, v.name, func() {
+			setValues(t.Drupal, map[string]any{tool.ID: json.RawMessage(v.value)})
+			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(v.value))
 		})
 	}
 }
@@ -261,38 +272,6 @@ func giveEmpty() OmegaMatcher {
 		}
 		return r.Outcome()
 	})
-}
-
-// forwarded are values that some JSON layers change on the way to the site.
-var forwarded = []struct{ what, value string }{
-	{"a text", `"plain"`},
-	{"an empty text", `""`},
-	{"a text of digits", `"007"`},
-	{"Unicode", `"é ß 日本語 עברית 🚀👩‍🚀 \u2028 \u0007 e\u0301"`},
-	{"markup", `"<b>&amp; \"it's\" </script> \\ / {{ x }} %20 + ${y}"`},
-	{"lines", `"a\r\n\tb\n"`},
-	{"a long text", `"` + strings.Repeat("0123456789abcdef", 8<<10) + `"`},
-	{"true", `true`},
-	{"false", `false`},
-	{"zero", `0`},
-	{"an integer beyond 2^53", `9007199254740993`},
-	{"a negative integer beyond 2^53", `-9007199254740993`},
-	{"2^63-1", `9223372036854775807`},
-	{"a decimal", `0.1`},
-	{"a small decimal", `-1.5e-10`},
-	{"a decimal of many digits", `3.141592653589793`},
-	{"an empty object", `{}`},
-	{"an empty list", `[]`},
-	{"empty values in others", `{"object":{},"list":[],"objects":[{}],"lists":[[]]}`},
-	{"null in an object", `{"a":null,"b":[null]}`},
-	{"nested values", `{"a":{"b":{"c":[1,{"d":[true,"x",{"e":0.5}]}]}}}`},
-	{"an integer beyond 2^53 in a list", `[{"id":9007199254740993},9007199254740995]`},
-	{"member names with a meaning elsewhere", `{"":1,"0":2,"1":3,"a.b":4,"__proto__":{"x":5},"name":"6","arguments":{},"jsonrpc":"1.0","id":7,"$ref":"#"}`},
-	{"a list of lists", `[[1,2],[3],[]]`},
-	{"an object with the keys of a list", `{"0":"a","1":"b"}`},
-	{"a list of one, and one in no order", `[["x"],[3,1,2]]`},
-	{"a text with a NUL", `"a\u0000b"`},
-	{"texts with a meaning elsewhere", `["true","null","1e3","[1]","{\"a\":1}","\ufeffx","2024-01-31T10:00:00+02:00","%2E"]`},
 }
 
 // hasDefault reports whether an optional parameter declares a default, which only the site may fill in.

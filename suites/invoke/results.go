@@ -37,6 +37,17 @@ func resultTools(ctx context.Context, t *harness.T) []resultTool {
 	return tools
 }
 
+// untypedTool returns a tool that returns a fixed value and lists no outputSchema, so that its method may return any value.
+func untypedTool(ctx context.Context, t *harness.T) (scenario.Sample, bool) {
+	listed := t.As(harness.Agent).MustListAll(ctx)
+	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Value) {
+		if shown, ok := listed.Find(s.Name); ok && s.Output == nil && shown["outputSchema"] == nil {
+			return s, true
+		}
+	}
+	return scenario.Sample{}, false
+}
+
 // returnAndInvoke returns a function that sets the method's result and invokes its tool.
 func returnAndInvoke(ctx context.Context, t *harness.T, tool resultTool) func(any) *harness.Response {
 	return func(v any) *harness.Response {
@@ -65,6 +76,17 @@ func setValues(d *harness.Drupal, values map[string]any) {
 		for i := range site.Methods {
 			if v, ok := values[site.Methods[i].ID]; ok {
 				site.Methods[i].Behaviour = fixtures.Behaviour{Kind: fixtures.Value, Value: harness.Encode(v)}
+			}
+		}
+	})
+}
+
+// setBehaviour sets what a method does.
+func setBehaviour(d *harness.Drupal, id string, b fixtures.Behaviour) {
+	changeBehaviours(d, func(site *fixtures.Site) {
+		for i := range site.Methods {
+			if site.Methods[i].ID == id {
+				site.Methods[i].Behaviour = b
 			}
 		}
 	})

@@ -24,6 +24,13 @@ func malformedJSON(ctx context.Context, t *harness.T) {
 			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json"))
 		})
 	}
+	for _, who := range t.Callers(harness.Anonymous, harness.NoRPC, harness.Outsider) {
+		for _, c := range []wrongBody{{"an empty body", ""}, {"a body cut short", `{"name":`}, {"null", "null"}, {"a list", "[[]]"}} {
+			t.Row(who, "", c.name, func() {
+				t.Expect(t.As(who).InvokeBody(ctx, []byte(c.body))).To(match.BeRefusedWith(400, 401, 403)) // errors/precedence tests which
+			})
+		}
+	}
 }
 
 func bodyNotObject(ctx context.Context, t *harness.T) {

@@ -1,13 +1,16 @@
 package mutants
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
@@ -182,6 +185,58 @@ func invokeMutants() []Mutant {
 			}
 			return v
 		})},
+		{Name: "result-dates-rewritten", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "the JSON library reads texts that look like times as times and writes them in its own form",
+			Middleware: onResult(func(v any) any { return mapValues(v, onStrings(rewriteTime)) })},
+		{Name: "result-numerals-as-numbers", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "JSON_NUMERIC_CHECK", Middleware: onResult(func(v any) any { return mapValues(v, parseNumerals) })},
+		{Name: "result-words-as-values", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "YAML takes `yes` and `null` for values", Middleware: onResult(func(v any) any {
+			return mapValues(v, func(v any) any {
+				switch v {
+				case "yes", "on":
+					return true
+				case "no", "off":
+					return false
+				case "~", "null":
+					return nil
+				}
+				return v
+			})
+		})},
+		{Name: "result-lines-normalised", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
+			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "\r", "") }))
+		})},
+		{Name: "result-line-separators-lost", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "U+2028 was removed so that the result can stand in a script", Middleware: onResult(func(v any) any {
+			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "\u2029", "") }))
+		})},
+		{Name: "result-trimmed", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(strings.TrimSpace)) })},
+		{Name: "result-script-tags-removed", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
+			return mapValues(v, onStrings(func(s string) string { return strings.ReplaceAll(s, "<!--", "") }))
+		})},
+		{Name: "result-cut-at-a-nul", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
+			return mapValues(v, onStrings(func(s string) string {
+				read, _, _ := strings.Cut(s, "\x00")
+				return read
+			}))
+		})},
+		{Name: "result-names-in-lower-case", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "members are matched without case, so that one of `id` and `ID` is lost", Middleware: onResult(func(v any) any {
+			return mapValues(v, func(v any) any {
+				object, ok := v.(map[string]any)
+				if _, there := object["ID"]; ok && there {
+					delete(object, "ID")
+				}
+				return v
+			})
+		})},
+		{Name: "result-prototype-lost", Breaks: Clauses("invoke/result-exact", "invoke/arguments-forwarded"), Origin: Peer, Why: "`__proto__` is assigned, not set", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return onParams(func(params any) any { walkObjects(params, without("__proto__")); return params })(onReply(func(reply map[string]any) { walkObjects(reply["result"], without("__proto__")) })(next)).RoundTrip(r)
+		})},
+		{Name: "result-error-taken-for-its-own", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a result with a member `error` is taken for a failure", Middleware: onInvoke(func(x *exchange) {
+			result, _ := x.Object()["result"].(map[string]any)
+			if e, ok := result["error"].(map[string]any); ok && len(result) == 1 {
+				x.Set(http.StatusInternalServerError, map[string]any{"error": e})
+			}
+		})},
+		{Name: "argument-dates-rewritten", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the JSON library reads texts that look like times as times",
+			Transport: onArguments(onStrings(rewriteTime))},
 		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
 		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
 		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNullResult(func(x *exchange) {
@@ -290,6 +345,8 @@ func invokeVariants() []Mutant {
 				x.recode("invalid_request", "missing_parameter")
 			}
 		})},
+		{Name: "validation-left-to-the-site", Why: "a bridge without eager-validation sends what the site's validator accepts", Claims: "-eager-validation", SiteMiddleware: leaveValidationToSite},
+		{Name: "whole-decimals-as-integers", Why: "1.0 and 1 are the same number", Middleware: onResult(func(v any) any { return mapValues(v, wholeAsInteger) })},
 		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: refuseUnknownArguments()},
 		{Name: "large-body-413", Why: "1 MiB works or gives 413", Middleware: onInvoke(func(x *exchange) {
 			if len(x.Sent) > 256<<10 {
@@ -331,6 +388,39 @@ func refuseUnknownArguments() middleware {
 			}
 		}
 	})
+}
+
+// leaveValidationToSite accepts invalid arguments that the site accepts.
+func leaveValidationToSite(site *siteClient) middleware {
+	return onCode("invalid_params", func(x *exchange) {
+		if len(x.violations()) == 0 {
+			return
+		}
+		reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+		if result, ok := reply["result"]; ok {
+			x.Set(http.StatusOK, map[string]any{"result": result})
+		}
+	})
+}
+
+// rewriteTime writes a text that looks like a time in another form.
+func rewriteTime(s string) string {
+	if at, err := time.Parse(time.RFC3339, s); err == nil {
+		return at.UTC().Format("2006-01-02T15:04:05.000000Z")
+	}
+	return s
+}
+
+// wholeAsInteger writes 1.0 as 1, and -0 as 0.
+func wholeAsInteger(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return v
 }
 
 // onSuccess replaces the whole response of an invoke that succeeds.
