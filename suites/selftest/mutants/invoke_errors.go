@@ -72,7 +72,7 @@ func invokeErrorMutants() []Mutant {
 				reply["id"] = "none"
 			}
 		})},
-		{Name: "calls-without-an-id", Breaks: Clauses("invoke/answers-result", "invoke/empty-arguments", "errors/envelope", "errors/code-stable", "errors/status-agrees", "access/bad-credentials", "translate/entity-reference", "upstream/id-mismatch", "upstream/http-error", "upstream/error-any-status"), Origin: Imagined, Why: "the site takes a call without an id for a notification and sends no result", Transport: onCall(func(_ *http.Request, call map[string]any) {
+		{Name: "calls-without-an-id", Breaks: Clauses("invoke/answers-result", "invoke/empty-arguments", "errors/envelope", "errors/code-stable", "errors/status-agrees", "translate/entity-reference", "upstream/id-mismatch", "upstream/http-error", "upstream/error-any-status"), Origin: Imagined, Why: "the site takes a call without an id for a notification and sends no result", Transport: onCall(func(_ *http.Request, call map[string]any) {
 			delete(call, "id")
 		})},
 		{Name: "malformed-body-crashes-for-strangers", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the code that refuses the caller reads the name from a body that is not JSON", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
