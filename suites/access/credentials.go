@@ -12,6 +12,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -102,8 +104,8 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Describe(ctx, me.Name).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, special, harness.Args{}).MustSucceed()
 	var disarm []func()
-	for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are in progress at the same time
-		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
+		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
 	const atATime = 64
 	conversations := make([]conversation, atATime)
@@ -177,73 +179,6 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	}
 }
 
-func credentialsForwarded(ctx context.Context, t *harness.T) {
-	fresh := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
-	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
-	t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	t.ExpireCaches() // so that discovery is seen below
-	for _, who := range []harness.Identity{harness.Agent, harness.Agent2, fresh, harness.Discoverer, harness.Outsider, harness.Anonymous, harness.Agent} {
-		t.For(who, "", func() {
-			t.Drupal.Mark()
-			t.As(who).List(ctx)
-			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
-			t.As(who).Invoke(ctx, denied, harness.Args{})
-			expectCallsOf(t, who)
-			if r.Status == http.StatusOK {
-				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site", "no run"))
-			}
-			if !t.Claims("visibility-broad") {
-				t.Expect(discoverers(t)).NotTo(ContainElement(string(harness.Service)), harness.Mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
-			}
-		})
-	}
-	for _, a := range authentications(t) {
-		for _, who := range []harness.Identity{harness.Agent, fresh} {
-			t.Row(who, me.Name, "authenticated by "+a.name, func() {
-				t.Drupal.Mark()
-				r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments)
-				expectCallsOf(t, who)
-				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
-			})
-		}
-	}
-	deniedCallsKeepTheCaller(ctx, t, denied, me)
-}
-
-// deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call
-// of a tool that the bridge still lets the caller run.
-func deniedCallsKeepTheCaller(ctx context.Context, t *harness.T, denied string, me scenario.Sample) {
-	for _, a := range authentications(t) {
-		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-		caller := a.client(t, who)
-		caller.List(ctx)
-		caller.Invoke(ctx, denied, harness.Args{})
-		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-		t.Row(who, denied, "the permission is revoked, authenticated by "+a.name, func() {
-			t.Drupal.Mark()
-			caller.Invoke(ctx, denied, harness.Args{})
-			expectCallsOf(t, who)
-		})
-	}
-	for _, tool := range scenario.Failing(t) {
-		t.Row(harness.Agent, tool.Name, "the method fails", func() {
-			t.Drupal.Mark()
-			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
-			expectCallsOf(t, harness.Agent)
-		})
-	}
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
-		t.Row(harness.Agent, me.Name, fmt.Sprintf("the site sends %d", status), func() {
-			defer t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Body: "{}", Route: mockdrupal.RouteJSONRPC, Run: true})()
-			t.Drupal.Mark()
-			t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments)
-			expectCallsOf(t, harness.Agent)
-		})
-		scenario.WaitRecovered(ctx, t, harness.Invocation{Tool: me.Name, Identity: harness.Agent, Arguments: harness.Encode(me.Arguments)})
-	}
-}
-
 func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
 	t.As(harness.Agent).Invoke(ctx, known, harness.Args{}).MustSucceed()
@@ -271,7 +206,7 @@ func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
 	t.Each(sendRefusalsByMCP(ctx, t), func(r *harness.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
 	for _, r := range []*harness.Response{t.As(harness.Agent).Invoke(ctx, known, harness.Args{}), t.As(stranger).List(ctx)} {
 		t.Row(r.Who, "", "while the site resets connections", func() { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
 	}
@@ -322,15 +257,6 @@ func agentAuthentications(t *harness.T) map[string]harness.Credentials {
 		credentials["a session"] = harness.Credentials{Cookie: t.Drupal.Session(harness.Agent)}
 	}
 	return credentials
-}
-
-// discoverers are the accounts whose discovery requests reached the site.
-func discoverers(t *harness.T) []string {
-	names := []string{}
-	for _, entry := range t.Drupal.Discoveries() {
-		names = append(names, entry.User)
-	}
-	return names
 }
 
 // victim is an account that bad credentials try to act as: with a mock an unused one, else the agent.

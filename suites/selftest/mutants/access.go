@@ -172,6 +172,7 @@ func accessMutants() []Mutant {
 			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32000" })},
 		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
 			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
+		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
 		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
@@ -356,6 +357,25 @@ func callTwice(r *http.Request, next http.RoundTripper, wanted func(status int, 
 		return first, nil, nil
 	}
 	return first, second, nil
+}
+
+// shareCookies adds the cookies of all responses of the site to the requests that follow.
+func shareCookies() transport {
+	jar := newMemory[string]()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if cookie, ok := jar.get("last"); ok {
+			r.Header.Add("Cookie", cookie)
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return resp, err
+		}
+		for _, cookie := range resp.Cookies() {
+			jar.put("last", cookie.Name+"="+cookie.Value)
+		}
+		return resp, nil
+	})
 }
 
 // lockAfterRefusal refuses every request of an account of a check after a list was refused to it.
