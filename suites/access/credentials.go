@@ -23,7 +23,7 @@ import (
 func badCredentials(ctx context.Context, t *harness.T) {
 	victim, creds := victim(t)
 	anonymousList := t.As(harness.Anonymous).List(ctx) // before a list that could be cached for all
-	t.As(victim).List(ctx).MustSucceed() // now a cache keyed by the name alone holds a list
+	t.As(victim).List(ctx).MustSucceed()               // now a cache keyed by the name alone holds a list
 	for _, a := range authentications(t) {
 		a.client(t, victim).List(ctx)
 	}
