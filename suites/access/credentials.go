@@ -20,47 +20,76 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// As whom a caller acts, and what becomes of credentials.
 func badCredentials(ctx context.Context, t *harness.T) {
 	victim, creds := victim(t)
-	t.As(victim).List(ctx).MustSucceed() // a cache keyed by the name alone has something to give away now
-	judge := func(ask func(c harness.Client) *harness.Response) {
-		anonymous := ask(t.As(harness.Anonymous))
+	anonymousList := t.As(harness.Anonymous).List(ctx) // before a list that could be cached for all
+	t.As(victim).List(ctx).MustSucceed()               // now a cache keyed by the name alone holds a list
+	for _, a := range authentications(t) {
+		a.client(t, victim).List(ctx)
+	}
+	testAll := func(send func(c harness.Client) *harness.Response) {
+		anonymous := send(t.As(harness.Anonymous))
 		for _, bad := range rejectedCredentials(t, victim, creds) {
-			t.For(harness.Identity(bad.what), "", func() { t.Expect(ask(t.With(harness.Identity(bad.what), bad.creds))).To(BeTurnedAway(anonymous)) })
+			t.For(harness.Identity(bad.name), "", func() { t.Expect(send(t.With(harness.Identity(bad.name), bad.creds))).To(beRejected(anonymous)) })
 		}
 	}
-	judge(func(c harness.Client) *harness.Response { return c.List(ctx) })
+	testAll(func(c harness.Client) *harness.Response { return c.List(ctx) })
 	known := scenario.KnownTool(ctx, t)
 	t.As(victim).Describe(ctx, known)
-	judge(func(c harness.Client) *harness.Response { return c.Describe(ctx, known) })
+	testAll(func(c harness.Client) *harness.Response { return c.Describe(ctx, known) })
 	if t.Drupal == nil {
 		return
 	}
 	me := scenario.MustFind(t, victim, fixtures.WhoAmI)[0]
+	if rightAfterWrong(ctx, t, me); t.HasFindings() {
+		return
+	}
 	t.As(victim).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
 	t.Drupal.Mark()
-	judge(func(c harness.Client) *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+	testAll(func(c harness.Client) *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 	anonymous := t.As(harness.Anonymous).Invoke(ctx, me.Name, me.Arguments)
-	revoke(t.Drupal, victim)
 	revoked := t.With("revoked credentials", creds)
+	var others []harness.Client
+	for _, a := range authentications(t) {
+		others = append(others, t.With(harness.Identity("revoked: "+a.name), a.of(victim)))
+	}
+	revoke(t.Drupal, victim)
+	for _, c := range others {
+		t.For(c.Who, "", func() { t.Expect(c.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous)) })
+	}
 	t.For(revoked.Who, "", func() {
-		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(BeTurnedAway(anonymous))
+		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous))
 		if t.DiscoveryTTL == 0 {
 			return
 		}
-		anonymous = t.As(harness.Anonymous).List(ctx)
 		var list *harness.Response
-		for range 2 { // until then it may show what it knew, and a busy site may cost the first try its time
-			t.Await(ctx, func() bool { list = revoked.List(ctx); return scenario.Falsify(list, BeTurnedAway(anonymous)) == nil })
+		for range 2 { // on a busy machine the first try can time out
+			t.Await(ctx, func() bool { list = revoked.List(ctx); return scenario.Falsify(list, beRejected(anonymousList)) == nil })
 		}
-		t.Expect(list).To(BeTurnedAway(anonymous), fmt.Sprint(t.ChangeLimit())+" later")
+		t.Expect(list).To(beRejected(anonymousList), fmt.Sprint(t.ChangeLimit())+" later")
 	})
 	if t.HasFindings() {
 		return
 	}
-	reached := callersBut(t, harness.Anonymous)
+	reached := accountsExcept(t, harness.Anonymous)
 	t.Expect(reached).To(BeEmpty(), harness.Mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", match.Abbreviate(reached))))
+}
+
+// rightAfterWrong tests that wrong credentials of an account do not keep its right ones from working.
+func rightAfterWrong(ctx context.Context, t *harness.T, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		right, wrong := a.client(t, who), t.With("wrong credentials", altered(a.of(who)))
+		t.Row(who, "", a.name+" after a wrong one", func() {
+			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
+				return // access/credentials-forwarded tests that
+			}
+			wrong.List(ctx)
+			t.Expect(right.List(ctx)).To(match.BeSuccess())
+			wrong.Invoke(ctx, me.Name, me.Arguments)
+			t.Expect(right.Invoke(ctx, me.Name, me.Arguments)).To(match.BeSuccess())
+		})
+	}
 }
 
 func noCrossTalk(ctx context.Context, t *harness.T) {
@@ -75,40 +104,40 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Describe(ctx, me.Name).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, special, harness.Args{}).MustSucceed()
 	var disarm []func()
-	for _, route := range []string{route.Methods, route.JSONRPC} { // so that many are under way at a time
-		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route, Delay: 20 * time.Millisecond}))
+	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
+		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
 	}
 	const atATime = 64
-	talks := make([]talk, atATime)
+	conversations := make([]conversation, atATime)
 	harness.AtOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
-		talks[i] = talk{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *harness.Response { return t.As(who).List(ctx) })}
+		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *harness.Response { return t.As(who).List(ctx) })}
 	})
-	harness.AtOnce(atATime, func(i int) { converse(ctx, t, &talks[i], me, special, i/len(callers)%3) })
+	harness.AtOnce(atATime, func(i int) { sendTopic(ctx, t, &conversations[i], me, special, i/len(callers)%3) })
 	for _, end := range disarm {
 		end()
 	}
-	alone := map[harness.Identity]talk{}
+	alone := map[harness.Identity]conversation{}
 	for _, who := range callers {
-		alone[who] = talk{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name), special: t.As(who).Invoke(ctx, special, harness.Args{})}
-		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(ShowNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
+		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name), special: t.As(who).Invoke(ctx, special, harness.Args{})}
+		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
 	}
-	for _, item := range talks {
-		for _, heard := range []struct {
-			what   string
-			answer *harness.Response
-			own    OmegaMatcher
+	for _, item := range conversations {
+		for _, got := range []struct {
+			name     string
+			response *harness.Response
+			must     OmegaMatcher
 		}{
-			{"list", item.list, ShowTheSameTools(alone[item.who].list)},
+			{"list", item.list, showSameTools(alone[item.who].list)},
 			{"describe", item.described, match.EqualResponse(alone[item.who].described)},
-			{"invoke of a tool that some may run", item.special, BeAnsweredAs(alone[item.who].special)},
-			{"invoke of an unknown tool", item.unknown, SpeakOfNoOther(item.name)},
-			{"invoke of a tool that tells who calls", item.me, SpeakOfCaller(item.who, callers)},
+			{"invoke of a tool that some may run", item.special, haveOutcomeOf(alone[item.who].special)},
+			{"invoke of an unknown tool", item.unknown, nameNoOtherTool(item.name)},
+			{"invoke of a tool that returns its caller", item.me, nameOnlyCaller(item.who, callers)},
 		} {
-			if heard.answer == nil || heard.answer.Status == 0 || heard.answer.Status >= 502 {
-				continue // not asked, or lost in the crowd, which load/concurrent-exact judges
+			if got.response == nil || got.response.Status == 0 || got.response.Status >= 502 {
+				continue // not sent, or failed under load, which load/concurrent-exact tests
 			}
-			t.Row(item.who, "", heard.what+", 64 at once", func() { t.Expect(heard.answer).To(heard.own) })
+			t.Row(item.who, "", got.name+", 64 at once", func() { t.Expect(got.response).To(got.must) })
 		}
 	}
 	if t.HasFindings() {
@@ -122,13 +151,13 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 			r := scenario.SendStep(ctx, t, s, who)
 			switch {
 			case s.Does == scenario.Listing:
-				return scenario.Falsify(r, ShowTheSameTools(alone[s.Who].list))
+				return scenario.Falsify(r, showSameTools(alone[s.Who].list))
 			case s.Does == scenario.Describing && s.Tool == me.Name:
 				return scenario.Falsify(r, match.EqualResponse(alone[s.Who].described))
 			case s.Does == scenario.Invoking && s.Tool == me.Name:
-				return scenario.Falsify(r, SpeakOfCaller(s.Who, callers))
+				return scenario.Falsify(r, nameOnlyCaller(s.Who, callers))
 			case s.Does == scenario.Invoking:
-				return scenario.Falsify(r, BeAnsweredAs(alone[s.Who].special))
+				return scenario.Falsify(r, haveOutcomeOf(alone[s.Who].special))
 			}
 			return nil
 		}
@@ -137,39 +166,16 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
 	}
 
-	for way, sign := range harness.InOrder(furtherSignIns(t)) {
+	for _, a := range authentications(t) {
 		for _, who := range callers {
-			caller := t.With(who, sign(who))
+			caller := a.client(t, who)
 			if list := caller.List(ctx); list.Status == http.StatusOK {
-				t.Row(who, "", "list, signed in by "+way, func() { t.Expect(list).To(ShowTheSameTools(alone[who].list)) })
+				t.Row(who, "", "list, authenticated by "+a.name, func() { t.Expect(list).To(showSameTools(alone[who].list)) })
 			}
 			if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
-				t.Row(who, me.Name, "invoke of a tool that tells who calls, signed in by "+way, func() { t.Expect(r).To(SpeakOfCaller(who, callers)) })
+				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+a.name, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
 			}
 		}
-	}
-}
-
-func credentialsForwarded(ctx context.Context, t *harness.T) {
-	fresh := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
-	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
-	t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
-	t.ExpireCaches() // so that discovery is seen below
-	for _, who := range []harness.Identity{harness.Agent, harness.Agent2, fresh, harness.Discoverer, harness.Outsider, harness.Anonymous, harness.Agent} {
-		t.For(who, "", func() {
-			t.Drupal.Mark()
-			t.As(who).List(ctx)
-			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
-			t.As(who).Invoke(ctx, denied, harness.Args{})
-			t.Expect(callersBut(t, who)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("calls to the site for %s", who), "none of another account", fmt.Sprintf("calls of %s", match.Abbreviate(callersBut(t, who)))))
-			if r.Status == http.StatusOK {
-				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site", "no run"))
-			}
-			if !t.Claims("visibility-broad") {
-				t.Expect(discoverers(t)).NotTo(ContainElement(string(harness.Service)), harness.Mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
-			}
-		})
 	}
 }
 
@@ -186,23 +192,23 @@ func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 	}
 	wrong := harness.Credentials{User: string(harness.Agent), Password: "wrong-but-secret"}
 	secrets = append(secrets, wrong.Secrets()...)
-	for _, a := range scenario.SendRefusals(ctx, t) {
-		t.Row(a.Who, "", a.What, func() { t.Expect(a.Response).NotTo(HoldSecret(secrets)) })
+	for _, r := range scenario.SendRefusals(ctx, t) {
+		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(holdSecret(secrets)) })
 	}
 	t.Each([]*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, known), t.As(harness.Agent).Invoke(ctx, known, harness.Args{}),
 		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, harness.Args{})},
-		func(a *harness.Response) { t.Expect(a).NotTo(HoldSecret(secrets)) })
-	for what, creds := range harness.InOrder(otherSignIns(t)) {
-		caller := t.With(harness.Identity(what), creds)
+		func(r *harness.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
+	for name, creds := range harness.InOrder(agentAuthentications(t)) {
+		caller := t.With(harness.Identity(name), creds)
 		t.Each([]*harness.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, harness.Args{}), caller.Invoke(ctx, scenario.NoSuchTool, harness.Args{})},
-			func(a *harness.Response) { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.Secrets()...))) })
+			func(r *harness.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
 	}
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
-	t.Each(refusedByMCP(ctx, t), func(a *harness.Response) { t.Expect(a).NotTo(HoldSecret(secrets)) })
+	t.Each(sendRefusalsByMCP(ctx, t), func(r *harness.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
 	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
-	for _, a := range []*harness.Response{t.As(harness.Agent).Invoke(ctx, known, harness.Args{}), t.As(stranger).List(ctx)} {
-		t.Row(a.Who, "", "while the site resets connections", func() { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.Secrets()...))) })
+	for _, r := range []*harness.Response{t.As(harness.Agent).Invoke(ctx, known, harness.Args{}), t.As(stranger).List(ctx)} {
+		t.Row(r.Who, "", "while the site resets connections", func() { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
 	}
 	disarm()
 	scenario.WaitRecovered(ctx, t, harness.AsAgent(known))
@@ -217,7 +223,7 @@ func perCredential(ctx context.Context, t *harness.T) {
 	}
 	t.As(harness.Agent).Describe(ctx, special).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, special, harness.Args{}).MustSucceed()
-	for range 2 { // each after the other, with and without something cached
+	for range 2 { // each after the other, with an empty and with a filled cache
 		full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
 		t.For(one.Who, special, func() {
 			t.Expect(full).To(ContainElement(special), harness.Mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
@@ -237,58 +243,23 @@ func perCredential(ctx context.Context, t *harness.T) {
 	}
 }
 
-// furtherSignIns are the ways of signing in that the bridge claims beside the one that the run takes.
-func furtherSignIns(t *harness.T) map[string]func(harness.Identity) harness.Credentials {
-	ways := map[string]func(harness.Identity) harness.Credentials{}
-	if t.Claims("auth-bearer") && t.Claims("auth-basic") {
-		ways["a token"] = func(who harness.Identity) harness.Credentials {
-			return harness.Credentials{Token: harness.UserOf(t.Drupal.Site(), who).Tokens[0].Value}
-		}
-	}
-	if t.Claims("auth-cookie") && (t.Claims("auth-basic") || t.Claims("auth-bearer")) {
-		ways["a session"] = func(who harness.Identity) harness.Credentials {
-			return harness.Credentials{Cookie: t.Drupal.Session(who)}
-		}
-	}
-	return ways
-}
-
-// otherSignIns are the agent's ways of signing in beside the one that the run takes, and a wrong token.
-func otherSignIns(t *harness.T) map[string]harness.Credentials {
-	ways := map[string]harness.Credentials{}
+// agentAuthentications are the agent's credentials besides those that the run uses, and a wrong token.
+func agentAuthentications(t *harness.T) map[string]harness.Credentials {
+	credentials := map[string]harness.Credentials{}
 	if t.Claims("auth-bearer") {
-		ways["a wrong token"] = harness.Credentials{Token: "wrong-but-secret-token"}
+		credentials["a wrong token"] = harness.Credentials{Token: "wrong-but-secret-token"}
 		for _, item := range harness.UserOf(t.Drupal.Site(), harness.Agent).Tokens {
-			ways["a token"] = harness.Credentials{Token: item.Value}
+			credentials["a token"] = harness.Credentials{Token: item.Value}
 		}
 	}
 	if t.Claims("auth-cookie") {
-		ways["a session"] = harness.Credentials{Cookie: t.Drupal.Session(harness.Agent)}
+		credentials["a wrong session"] = harness.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=wrong-but-secret-session"}
+		credentials["a session"] = harness.Credentials{Cookie: t.Drupal.Session(harness.Agent)}
 	}
-	return ways
+	return credentials
 }
 
-// callersBut are the accounts other than one's whose method calls reached the site.
-func callersBut(t *harness.T, who harness.Identity) []string {
-	var names []string
-	for _, entry := range t.Drupal.Journal() {
-		if len(entry.Calls) > 0 && entry.User != string(who) {
-			names = append(names, entry.User)
-		}
-	}
-	return names
-}
-
-// discoverers are the accounts that asked the site for its methods.
-func discoverers(t *harness.T) []string {
-	names := []string{}
-	for _, entry := range t.Drupal.Discoveries() {
-		names = append(names, entry.User)
-	}
-	return names
-}
-
-// victim is an account that bad credentials try to act as: with a mock one that nobody has used, else the agent.
+// victim is an account that bad credentials try to act as: with a mock an unused one, else the agent.
 func victim(t *harness.T) (harness.Identity, harness.Credentials) {
 	who := harness.Agent
 	if t.Drupal != nil {
@@ -296,19 +267,19 @@ func victim(t *harness.T) (harness.Identity, harness.Credentials) {
 	}
 	creds, _ := t.CredentialsOf(who)
 	if creds.User == "" && creds.Token == "" && creds.Cookie == "" {
-		harness.NotTestable("the agent signs in neither by Basic nor by a token nor by a session: there is nothing to get wrong")
+		harness.NotTestable("the agent authenticates neither by Basic nor by a token nor by a session: no bad credentials can be derived")
 	}
 	return who, creds
 }
 
-// badCredential is a way of signing in that must not work.
+// badCredential is credentials that must not authenticate.
 type badCredential struct {
-	what  string
+	name  string
 	creds harness.Credentials
 }
 
-// badCredentials are near to those of the victim. Without a mock only one of them fails to sign the victim in, for a
-// site locks accounts after a few of those; the others are near to those of nobody.
+// rejectedCredentials are close to those of the victim. Without a mock only one of them names the victim, since a site
+// locks accounts after a few failures; the others are close to those of an unknown account.
 func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Credentials) []badCredential {
 	user, password := creds.User, creds.Password
 	if user == "" || t.Drupal == nil {
@@ -328,16 +299,21 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 				badCredential{"the account's token and more", harness.Credentials{Token: item.Value + "x"}})
 		}
 	}
-	if creds.Cookie != "" {
-		all = append(all, badCredential{"a session cut short", harness.Credentials{Cookie: creds.Cookie[:len(creds.Cookie)-1]}})
+	session := creds.Cookie
+	if session == "" && t.Drupal != nil && t.Claims("auth-cookie") && slices.Contains(t.Drupal.Site().Auth.JSONRPC, "cookie") {
+		session = t.Drupal.Session(victim)
 	}
-	for what, header := range harness.InOrder(map[string]string{
+	if session != "" {
+		all = append(all, badCredential{"a session cut short", harness.Credentials{Cookie: session[:len(session)-1]}},
+			badCredential{"a session and more", harness.Credentials{Cookie: session + "x"}})
+	}
+	for name, header := range harness.InOrder(map[string]string{
 		"no password":                "Basic " + harness.Basic(user, ""),
 		"no user":                    "Basic " + harness.Basic("", password),
 		"an unknown user":            "Basic " + harness.Basic("bridgecheck-nobody", password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
 		"no base64":                  "Basic " + user + ":" + password,
-		"marks in place of base64":   "Basic %%%%",
+		"no base64 characters":       "Basic %%%%",
 		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
 		"a NUL after the user":       "Basic " + harness.Basic(user+"\x00", password),
 		"nothing after the scheme":   "Basic ",
@@ -350,7 +326,7 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 		"an unsigned JWT": "Bearer " + base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
 			base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1","name":"`+user+`"}`)) + ".",
 	}) {
-		all = append(all, badCredential{what, harness.Credentials{Header: map[string]string{"Authorization": header}}})
+		all = append(all, badCredential{name, harness.Credentials{Header: map[string]string{"Authorization": header}}})
 	}
 	all = append(all,
 		badCredential{"an unknown session", harness.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=no-such-session"}},
@@ -371,7 +347,7 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 	return all
 }
 
-// revoke gives an account of NewUser another password, ends its sessions and takes its tokens back.
+// revoke changes the password of an account of NewUser, ends its sessions and revokes its tokens.
 func revoke(d *harness.Drupal, who harness.Identity) {
 	d.Mock.EndSessions(string(who))
 	d.ChangePeople(func(site *fixtures.Site) {
@@ -388,7 +364,7 @@ func revoke(d *harness.Drupal, who harness.Identity) {
 	})
 }
 
-// newTokens gives a new account two tokens: one with all of its permissions, one that is cut down to a few.
+// newTokens creates an account with two tokens: one with all of its permissions, one limited to a few.
 func newTokens(d *harness.Drupal, all, few []string) (wide, narrow string) {
 	who := string(d.NewUser(all...))
 	wide, narrow = who+"-wide-token", who+"-narrow-token"
@@ -404,15 +380,15 @@ func newTokens(d *harness.Drupal, all, few []string) (wide, narrow string) {
 	return wide, narrow
 }
 
-// shortestSecret is how long a secret must be to be told from a word that stands in an answer anyway.
+// shortestSecret is the shortest secret, in bytes, that cannot be a word of a response by chance.
 const shortestSecret = 8
 
-// HoldSecret matches an answer in which one of the secrets stands.
-func HoldSecret(secrets []string) OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "to hold a credential", Test: func(a *harness.Response) (string, bool) {
+// holdSecret matches a response that contains one of the secrets.
+func holdSecret(secrets []string) OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to hold a credential", Test: func(r *harness.Response) (string, bool) {
 		for _, secret := range secrets {
-			if len(secret) >= shortestSecret && match.ContainsText(a, secret) {
-				return "one in it: " + exact.Cut(a.Outcome(), 200), true
+			if len(secret) >= shortestSecret && match.ContainsText(r, secret) {
+				return "one in it: " + exact.Cut(r.Outcome(), 200), true
 			}
 		}
 		return "", false

@@ -16,16 +16,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// talk is what one caller heard; what was not asked is nil.
-type talk struct {
+// conversation is the responses that one caller received; nil for a request that was not sent.
+type conversation struct {
 	who                                   harness.Identity
-	name                                  string // of the tool that does not exist, and that no other talk is about
+	name                                  string // of an unknown tool that no other conversation names
 	list, described, special, unknown, me *harness.Response
 }
 
-// converse asks on for one of three topics, a tool that all see, one that some may run, one that nobody else asks for,
-// and for who the caller is.
-func converse(ctx context.Context, t *harness.T, item *talk, me scenario.Sample, special string, topic int) {
+// sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run an
+// unknown tool of the caller's own), then runs the tool that returns its caller.
+func sendTopic(ctx context.Context, t *harness.T, item *conversation, me scenario.Sample, special string, topic int) {
 	c := t.As(item.who)
 	switch topic {
 	case 0:
@@ -38,10 +38,10 @@ func converse(ctx context.Context, t *harness.T, item *talk, me scenario.Sample,
 	item.me = scenario.Delivered(ctx, t, func() *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 }
 
-// ShowTheSameTools matches a list answer with the same tools as another, in any order.
-func ShowTheSameTools(alone *harness.Response) OmegaMatcher {
-	sorted := func(a *harness.Response) []any {
-		tools := a.Tools()
+// showSameTools matches a list response with the same tools as another, in any order.
+func showSameTools(alone *harness.Response) OmegaMatcher {
+	sorted := func(r *harness.Response) []any {
+		tools := r.Tools()
 		slices.SortFunc(tools, func(x, y harness.Tool) int { return strings.Compare(x.Name(), y.Name()) })
 		list := make([]any, len(tools))
 		for i, tool := range tools {
@@ -49,34 +49,34 @@ func ShowTheSameTools(alone *harness.Response) OmegaMatcher {
 		}
 		return list
 	}
-	return match.Conform("the caller's own tools", func(a *harness.Response) string {
-		if a.Status != http.StatusOK {
-			return a.Outcome()
+	return match.Conform("the caller's own tools", func(r *harness.Response) string {
+		if r.Status != http.StatusOK {
+			return r.Outcome()
 		}
-		if d := exact.Diff(sorted(alone), sorted(a)); d != "" {
-			return "others " + d
-		}
-		return ""
-	})
-}
-
-// BeAnsweredAs matches an answer of the same status and code as another, and of the same body where that is a success.
-func BeAnsweredAs(alone *harness.Response) OmegaMatcher {
-	return match.Conform("the caller's own answer: "+alone.Outcome(), func(a *harness.Response) string {
-		if a.Status != alone.Status || a.Code() != alone.Code() || !alone.IsError() && !match.SameBody(a, alone) {
-			return a.Outcome()
+		if d := exact.Diff(sorted(alone), sorted(r)); d != "" {
+			return "other tools " + d
 		}
 		return ""
 	})
 }
 
-// SpeakOfCaller matches the answer to a caller who asked who they are: a success that names them, and no other of all.
-func SpeakOfCaller(who harness.Identity, all []harness.Identity) OmegaMatcher {
-	return match.Conform("a result that names "+who.String(), func(a *harness.Response) string {
+// haveOutcomeOf matches a response with the status and code of another, and with its body if that is a success.
+func haveOutcomeOf(alone *harness.Response) OmegaMatcher {
+	return match.Conform("the caller's own response: "+alone.Outcome(), func(r *harness.Response) string {
+		if r.Status != alone.Status || r.Code() != alone.Code() || !alone.IsError() && !match.SameBody(r, alone) {
+			return r.Outcome()
+		}
+		return ""
+	})
+}
+
+// nameOnlyCaller matches the result of the tool that returns its caller: a success that names who and no other of all.
+func nameOnlyCaller(who harness.Identity, all []harness.Identity) OmegaMatcher {
+	return match.Conform("a result that names "+who.String(), func(r *harness.Response) string {
 		for _, name := range all {
 			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
-			if a.IsError() || word.Match(a.Body) != (name == who) {
-				return a.Outcome()
+			if r.IsError() || word.Match(r.Body) != (name == who) {
+				return r.Outcome()
 			}
 		}
 		return ""
@@ -85,21 +85,21 @@ func SpeakOfCaller(who harness.Identity, all []harness.Identity) OmegaMatcher {
 
 var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
 
-// SpeakOfNoOther matches a refusal of a tool that only one caller asked for, which names no other such tool.
-func SpeakOfNoOther(own string) OmegaMatcher {
-	return match.Conform("a refusal that speaks of no tool but "+own, func(a *harness.Response) string {
-		others := slices.DeleteFunc(numberedTool.FindAllString(string(a.Body), -1), func(name string) bool { return name == own })
-		if !a.IsError() || len(others) > 0 {
-			return a.Outcome()
+// nameNoOtherTool matches a refusal of an unknown tool that only one caller named, if it names no other such tool.
+func nameNoOtherTool(own string) OmegaMatcher {
+	return match.Conform("a refusal that names no tool but "+own, func(r *harness.Response) string {
+		others := slices.DeleteFunc(numberedTool.FindAllString(string(r.Body), -1), func(name string) bool { return name == own })
+		if !r.IsError() || len(others) > 0 {
+			return r.Outcome()
 		}
 		return ""
 	})
 }
 
-// ShowNoneOf matches a page of tools that holds none of another caller's.
-func ShowNoneOf(names []string) OmegaMatcher {
-	return match.Conform("a page without tools that only another caller may see", func(a *harness.Response) string {
-		for _, tool := range a.Tools() {
+// showNoneOf matches a page without the tools that only another caller may see.
+func showNoneOf(names []string) OmegaMatcher {
+	return match.Conform("a page without tools that only another caller may see", func(r *harness.Response) string {
+		for _, tool := range r.Tools() {
 			if slices.Contains(names, tool.Name()) {
 				return fmt.Sprintf("%q in it", tool.Name())
 			}

@@ -44,20 +44,20 @@ func codeStable(ctx context.Context, t *harness.T) {
 	first := map[kind]scenario.SentRefusal{}
 	for _, refused := range refuseAll(ctx, t) {
 		if refused.ErrorObject()["code"] == nil {
-			continue // errors/envelope judges that
+			continue // errors/envelope tests that
 		}
 		t.Row(refused.Who, "", refused.What, func() {
-			t.Expect(refused.Response).To(HaveWordAsCode())
+			t.Expect(refused.Response).To(haveWordAsCode())
 			if codesOfCause[refused.Cause] != nil {
-				t.Expect(refused.Response).To(HaveDocumentedCode())
+				t.Expect(refused.Response).To(haveDocumentedCode())
 			}
 		})
 		k := kind{refused.Cause, refused.Status}
-		before, met := first[k]
+		before, known := first[k]
 		switch {
 		case refused.Cause == scenario.Other:
-		case met: // told once a cause, for nobody knows which of the codes is the right one
-			t.Row(refused.Who, "", string(refused.Cause), func() { t.Expect(refused.Response).To(HaveCode(before.Code(), before.What)) })
+		case known: // one finding per cause: it is not known which of the codes is right
+			t.Row(refused.Who, "", string(refused.Cause), func() { t.Expect(refused.Response).To(haveCode(before.Code(), before.What)) })
 		default:
 			first[k] = refused
 		}
@@ -65,27 +65,27 @@ func codeStable(ctx context.Context, t *harness.T) {
 }
 
 func statusAgrees(ctx context.Context, t *harness.T) {
-	for _, a := range scenario.SendRefusals(ctx, t) {
-		t.Row(a.Who, "", a.What, func() { t.Expect(a.Response).To(AgreeWithStatus()) })
+	for _, refused := range scenario.SendRefusals(ctx, t) {
+		t.Row(refused.Who, "", refused.What, func() { t.Expect(refused.Response).To(agreeWithStatus()) })
 	}
-	answers := []*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
+	responses := []*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
 	if t.Drupal != nil {
 		for _, tool := range scenario.Plain(t) {
-			answers = append(answers, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
+			responses = append(responses, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
 		}
 		for _, tool := range scenario.Failing(t) {
-			answers = append(answers, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
+			responses = append(responses, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
 		}
 	}
-	t.Each(answers, func(a *harness.Response) { t.Expect(a).To(AgreeWithStatus()) })
+	t.Each(responses, func(r *harness.Response) { t.Expect(r).To(agreeWithStatus()) })
 }
 
 func messageHelps(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).List(ctx).MustSucceed()
 	agent := t.As(harness.Agent)
 	for _, c := range []struct {
-		what, names string
-		answer      *harness.Response
+		what, named string
+		response    *harness.Response
 	}{
 		{"describe of an unknown tool", scenario.NoSuchTool, agent.Describe(ctx, scenario.NoSuchTool)},
 		{"invoke of an unknown tool", scenario.NoSuchTool, agent.Invoke(ctx, scenario.NoSuchTool, harness.Args{})},
@@ -93,10 +93,10 @@ func messageHelps(ctx context.Context, t *harness.T) {
 		{"invoke without a name", "name", agent.InvokeBody(ctx, []byte(`{"arguments":{"x":1}}`))},
 		{"invoke without arguments", "arguments", agent.InvokeBody(ctx, []byte(`{"name":"`+scenario.NoSuchTool+`"}`))},
 	} {
-		if c.answer.Message() == "" || c.answer.Status == http.StatusNotFound && c.names != scenario.NoSuchTool {
-			continue // errors/envelope judges the first, errors/precedence the second
+		if c.response.Message() == "" || c.response.Status == http.StatusNotFound && c.named != scenario.NoSuchTool {
+			continue // errors/envelope tests the first, errors/precedence the second
 		}
-		t.Row(harness.Agent, "", c.what, func() { t.Expect(c.answer).To(match.HaveMessageWith(c.names)) })
+		t.Row(harness.Agent, "", c.what, func() { t.Expect(c.response).To(match.HaveMessageWith(c.named)) })
 	}
 	if t.Drupal == nil {
 		return
@@ -116,30 +116,37 @@ func messageHelps(ctx context.Context, t *harness.T) {
 func precedence(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
 	tools := scenario.FillPlaceholders(ctx, t)
-	judged := 0
+	sent, tested := 0, 0
 	for _, c := range precedences {
-		alone, ok := answerTo(ctx, t, tools, c.who, c.alone)
-		if !ok || !slices.Contains(c.statuses, alone.Status) {
-			continue // another clause judges what it gets alone
-		}
-		together, ok := answerTo(ctx, t, tools, c.who, c.together)
+		alone, ok := send(ctx, t, tools, c.who, c.alone)
 		if !ok {
 			continue
 		}
-		judged++
+		sent++
+		if !slices.Contains(c.statuses, alone.Status) {
+			continue // another clause tests the response to this fault alone
+		}
+		together, ok := send(ctx, t, tools, c.who, c.together)
+		if !ok {
+			continue
+		}
+		tested++
 		t.Row(c.who, "", c.what, func() { t.Expect(together).To(match.HaveStatus(alone.Status)) })
 	}
-	if judged == 0 {
-		harness.NotTestable("none of the faults is refused when it stands alone")
+	if sent > 0 && tested == 0 {
+		harness.BlockedBy(harness.Finding{Subject: "none of the faults is refused when it is the only one"}, "access/describe-403", "access/route-permission", "invoke/missing-arguments", "invoke/unknown-404")
+	}
+	if tested == 0 {
+		harness.NotTestable("it needs a caller without a permission, or a site whose tools are known")
 	}
 }
 
-// precedence is a request with two faults, and one that has the graver of them alone: both must be refused for it.
+// precedenceCase is a request with two faults, and one with only the fault that decides: both must get its status.
 type precedenceCase struct {
 	what            string
 	who             harness.Identity
 	statuses        []int  // that the graver fault gets
-	alone, together string // an invoke's body, or, where it starts with ?, a describe's query
+	alone, together string // an invoke's body; a describe's query after ?, a list's query after list?
 }
 
 var precedences = []precedenceCase{
@@ -148,6 +155,9 @@ var precedences = []precedenceCase{
 	{"permission before shape: a body that is no JSON", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
 	{"permission before shape: no name", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"arguments":{}}`},
 	{"permission before existence: an unknown tool", harness.NoRPC, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"permission before shape: a list with a malformed cursor", harness.Outsider, []int{403}, "list?", "list?cursor=%00%FF"},
+	{"permission before shape: a body that is no JSON, by an anonymous caller", harness.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, `{"name":`},
+	{"permission before shape: no body, by an anonymous caller", harness.Anonymous, []int{401, 403}, `{"name":"{known}","arguments":{}}`, ` `},
 	{"shape before existence: arguments that are no object", harness.Agent, []int{400}, `{"name":"{known}","arguments":"x"}`, `{"name":"` + scenario.NoSuchTool + `","arguments":"x"}`},
 	{"shape before existence: no arguments", harness.Agent, []int{400}, `{"name":"{known}"}`, `{"name":"` + scenario.NoSuchTool + `"}`},
 	{"existence before arguments: a method that is no tool", harness.Agent, []int{404}, `{"name":"{hidden}","arguments":{}}`, `{"name":"{hidden}","arguments":{"unexpected":[1]}}`},
@@ -155,11 +165,14 @@ var precedences = []precedenceCase{
 	{"arguments before execution: a method that fails", harness.Agent, []int{400}, `{"name":"{strict}","arguments":{"{words}":5}}`, `{"name":"{picky}","arguments":{"{text}":5}}`},
 }
 
-// answerTo sends one side of a precedence; ok is false where this run cannot.
-func answerTo(ctx context.Context, t *harness.T, tools scenario.Placeholders, who harness.Identity, what string) (a *harness.Response, ok bool) {
+// send sends one of the requests of a precedenceCase; ok is false if this run cannot.
+func send(ctx context.Context, t *harness.T, tools scenario.Placeholders, who harness.Identity, what string) (r *harness.Response, ok bool) {
 	what, ok = tools.In(what)
 	if !ok || !t.Knows(who) {
 		return nil, false
+	}
+	if query, list := strings.CutPrefix(what, "list?"); list {
+		return t.As(who).Send(ctx, harness.Request{Path: harness.ListPath, Raw: query}), true
 	}
 	if query, describe := strings.CutPrefix(what, "?"); describe {
 		return t.As(who).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query}), true
@@ -169,56 +182,56 @@ func answerTo(ctx context.Context, t *harness.T, tools scenario.Placeholders, wh
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// HaveWordAsCode matches a refusal whose code is a lower-case snake_case word.
-func HaveWordAsCode() OmegaMatcher {
-	return match.Conform("a lower-case snake_case word as code", func(a *harness.Response) string {
-		if snakeCase.MatchString(a.Code()) {
+// haveWordAsCode matches a refusal whose code is a lower-case snake_case word.
+func haveWordAsCode() OmegaMatcher {
+	return match.Conform("a lower-case snake_case word as code", func(r *harness.Response) string {
+		if snakeCase.MatchString(r.Code()) {
 			return ""
 		}
-		return exact.Short(a.ErrorObject()["code"])
+		return exact.Short(r.ErrorObject()["code"])
 	})
 }
 
-// HaveDocumentedCode matches a refusal whose code is one of the documented set. It is for causes whose code a clause
-// names; for all others the set is the reference bridge's own.
-func HaveDocumentedCode() OmegaMatcher {
-	return match.Conform("a code of the documented set", func(a *harness.Response) string {
-		if a.T.Contract.DocumentedCode(a.Code()) {
+// haveDocumentedCode matches a refusal with a code of the documented set. It applies to causes whose code a clause
+// names; the codes of all other causes are the bridge's own.
+func haveDocumentedCode() OmegaMatcher {
+	return match.Conform("a code of the documented set", func(r *harness.Response) string {
+		if r.T.Contract.DocumentedCode(r.Code()) {
 			return ""
 		}
-		return fmt.Sprintf("%q", a.Code())
+		return fmt.Sprintf("%q", r.Code())
 	})
 }
 
-// HaveCode matches a refusal with the code that the same cause had elsewhere.
-func HaveCode(code, elsewhere string) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(a *harness.Response) string {
-		if a.Code() == code {
+// haveCode matches a refusal with the code of another refusal with the same cause.
+func haveCode(code, elsewhere string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("the code %s, as for %s", code, elsewhere), func(r *harness.Response) string {
+		if r.Code() == code {
 			return ""
 		}
-		return fmt.Sprintf("%q", a.Code())
+		return fmt.Sprintf("%q", r.Code())
 	})
 }
 
-// AgreeWithStatus matches an answer whose body says the same as its status: an error is a 4xx or 5xx, a result is not,
-// and a documented code stands under a status of its own class.
-func AgreeWithStatus() OmegaMatcher {
-	return match.Conform("a body that agrees with the status", func(a *harness.Response) string {
-		object := a.Object()
-		if object["error"] != nil && a.Status >= 200 && a.Status < 300 {
-			return "an error under " + a.Outcome()
+// agreeWithStatus matches a response whose body agrees with its status: an error has a 4xx or 5xx, a result does not,
+// and a documented code has a status of its class.
+func agreeWithStatus() OmegaMatcher {
+	return match.Conform("a body that agrees with the status", func(r *harness.Response) string {
+		object := r.Object()
+		if object["error"] != nil && r.Status >= 200 && r.Status < 300 {
+			return "an error under " + r.Outcome()
 		}
-		if a.Status < 400 {
+		if r.Status < 400 {
 			return ""
 		}
 		for _, name := range []string{"result", "tool", "tools"} {
 			if object[name] != nil && object["error"] == nil {
-				return fmt.Sprintf("`%s` under %s", name, a.Outcome())
+				return fmt.Sprintf("`%s` under %s", name, r.Outcome())
 			}
 		}
-		for status, codes := range harness.InOrder(a.T.Contract.Codes) {
-			if slices.Contains(codes, a.Code()) && status/100 != a.Status/100 {
-				return fmt.Sprintf("the code of a %d under %s", status, a.Outcome())
+		for status, codes := range harness.InOrder(r.T.Contract.Codes) {
+			if slices.Contains(codes, r.Code()) && status/100 != r.Status/100 {
+				return fmt.Sprintf("the code of a %d under %s", status, r.Outcome())
 			}
 		}
 		return ""
@@ -234,16 +247,17 @@ var codesOfCause = map[scenario.Cause][]string{
 	scenario.FailedMethod: {"execution_error"},
 }
 
-// refuseAll sends every refusal that this run can send and gives the answers that refuse. Its twin is a list that works.
+// refuseAll sends every refusal that this run can send and returns the responses that refuse. Its positive control is a
+// list that works.
 func refuseAll(ctx context.Context, t *harness.T) []scenario.SentRefusal {
 	var all []scenario.SentRefusal
-	for _, a := range scenario.SendRefusals(ctx, t) {
-		if a.Status >= 400 {
-			all = append(all, a)
+	for _, r := range scenario.SendRefusals(ctx, t) {
+		if r.Status >= 400 {
+			all = append(all, r)
 		}
 	}
 	if len(all) == 0 {
-		harness.NotTestable("the bridge refuses nothing")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge refuses none of the requests that must be refused"}, "errors/status-agrees", "invoke/malformed-json", "invoke/unknown-404")
 	}
 	return all
 }

@@ -14,29 +14,32 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-func answersAsConfigured(ctx context.Context, t *harness.T) {
+func respondsAsConfigured(ctx context.Context, t *harness.T) {
 	if len(t.Invocations) == 0 {
-		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`, with what it must answer under `expect`")
+		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`, with the expected response under `expect`")
 	}
 	for _, call := range t.Invocations {
-		t.For(call.Identity, call.Tool, func() { t.Expect(t.Call(ctx, call)).To(AnswerAs(call)) })
+		t.For(call.Identity, call.Tool, func() { t.Expect(t.Call(ctx, call)).To(respondAs(call)) })
 	}
 }
 
-// refusesBrokenArguments breaks the arguments of the allowed calls in one place each, as far as the inputSchema that the
-// bridge shows can be broken.
-func refusesBrokenArguments(ctx context.Context, t *harness.T) {
-	judged := 0
+// refusesInvalidAllowed breaks the arguments of the allowed calls in one place each, as far as the inputSchema in the
+// bridge's list can be broken.
+func refusesInvalidAllowed(ctx context.Context, t *harness.T) {
+	tested := 0
 	for _, call := range scenario.Allowed(t) {
 		shown, ok := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
-		made := t.Makers.ForArguments(shown.Input())
+		generator := t.Makers.ForArguments(shown.Input())
 		arguments := match.Must(exact.Parse([]byte(cmp.Or(string(call.Arguments), "{}"))))
-		if !ok || made == nil || !made.Fits(arguments) {
+		if !ok || generator == nil || !generator.Fits(arguments) {
 			continue
 		}
 		t.Call(ctx, call).MustSucceed()
-		for _, c := range made.BrokenFrom(arguments) {
-			if judged++; judged > t.Cases {
+		for _, c := range generator.BrokenFrom(arguments) {
+			if siteMayAccept(t, c.What, c.Value, generator.Breaks) {
+				continue
+			}
+			if tested++; tested > t.Cases {
 				return
 			}
 			refusal := match.BeRefused(400, "invalid_params")
@@ -48,13 +51,13 @@ func refusesBrokenArguments(ctx context.Context, t *harness.T) {
 			})
 		}
 	}
-	if judged == 0 {
-		harness.NotTestable("its inputSchema lets no argument of an allowed call break: allow one that takes some under `invocations`")
+	if tested == 0 {
+		harness.NotTestable("no argument of an allowed call can be made invalid by its inputSchema: allow a call with arguments under `invocations`")
 	}
 }
 
-// AnswerAs matches an invoke answer that is as the configuration says under `expect`.
-func AnswerAs(call harness.Invocation) OmegaMatcher {
+// respondAs matches a response to invoke that is as the configuration says under `expect`.
+func respondAs(call harness.Invocation) OmegaMatcher {
 	switch {
 	case !call.Succeeds():
 		return match.HaveStatus(call.Status)
@@ -70,21 +73,21 @@ func runsAllowedOnce(ctx context.Context, t *harness.T) {
 		scenario.MustReach(ctx, t, call)
 		for _, f := range afterTheRun {
 			f.Fault.Route, f.Fault.Run = route.JSONRPC, true
-			t.Row(call.Identity, call.Tool, "the site gives "+f.Name, func() {
+			t.Row(call.Identity, call.Tool, "the site sends "+f.Name, func() {
 				defer t.Upstream.Arm(f.Fault)()
 				t.Upstream.Mark()
-				t.Expect(t.Call(ctx, call)).To(CallOnce())
+				t.Expect(t.Call(ctx, call)).To(callOnce())
 			})
 			scenario.WaitRecovered(ctx, t, call)
 		}
 	}
 }
 
-// CallOnce matches an answer during which, since the last Mark, one method call reached the site.
-func CallOnce() OmegaMatcher {
-	return match.Conform("one method call to reach the site", func(a *harness.Response) string {
-		if calls := a.T.Upstream.Calls(); len(calls) != 1 {
-			return fmt.Sprintf("%s, and %d calls", a.Outcome(), len(calls))
+// callOnce matches a response if one method call reached the site since the last Mark.
+func callOnce() OmegaMatcher {
+	return match.Conform("one method call to reach the site", func(r *harness.Response) string {
+		if calls := r.T.Upstream.Calls(); len(calls) != 1 {
+			return fmt.Sprintf("%s, and %d calls", r.Outcome(), len(calls))
 		}
 		return ""
 	})
@@ -102,7 +105,7 @@ func runsAllowedAgain(ctx context.Context, t *harness.T) {
 				}
 				return ""
 			}))
-			t.Expect(again).To(ForbidStoring())
+			t.Expect(again).To(forbidStoring())
 		})
 	}
 }

@@ -16,17 +16,22 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// Arguments that break what the tool shows as its inputSchema.
 func invalidArguments400(ctx context.Context, t *harness.T) {
 	for _, c := range scenario.BrokenArguments(ctx, t) {
+		if siteMayAccept(t, c.What, c.Value, c.Breaks) {
+			continue
+		}
 		refusal := match.BeRefused(400, "invalid_params")
 		if len(c.Value.(map[string]any)) == 0 {
-			refusal = match.HaveStatus(400) // invoke/empty-arguments judges the code for {}
+			refusal = match.HaveStatus(400) // the code for {} is open: missing_parameter is one
 		}
-		kind := func(v any) bool { arguments, ok := v.(map[string]any); return ok && len(arguments) > 0 && c.Breaks(v) }
+		kind := func(v any) bool {
+			arguments, ok := v.(map[string]any)
+			return ok && len(arguments) > 0 && c.Breaks(v) && !siteMayAccept(t, c.What, v, c.Breaks)
+		}
 		t.For(harness.Agent, c.Name, func() {
-			put := putArguments(ctx, t, c.Name)
-			r, note := smallest(t, c.Case, kind, c.Fault, put(c.Value), put, refusal)
+			send := invokeWith(ctx, t, c.Name)
+			r, note := smallest(t, c.Case, kind, c.Fault, send(c.Value), send, refusal)
 			t.Expect(r).To(refusal, note)
 			t.Expect(r).To(match.HaveRunNothing(), note)
 		})
@@ -44,30 +49,30 @@ func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
 			several = append(several, scenario.ToolCase{StrictTool: tool, Case: generate.Case{What: severalAtOnce, Value: allBroken(tool, wrong)}})
 		}
 	}
-	judged := 0
+	tested := 0
 	for _, c := range slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5)) {
 		t.For(harness.Agent, c.Name, func() {
 			r := t.As(harness.Agent).Invoke(ctx, c.Name, c.Value)
 			if r.Status != 400 {
-				return // invoke/invalid-arguments-400 judges that
+				return // invoke/invalid-arguments-400 tests that
 			}
-			judged++
-			told := NameParameter(c.Parameter())
+			tested++
+			named := nameParameter(c.Parameter())
 			if c.What == severalAtOnce {
-				told = NameAll(wrongNames(c.StrictTool))
+				named = nameAll(wrongNames(c.StrictTool))
 			}
-			t.Expect(r).To(told, c.What)
+			t.Expect(r).To(named, c.What)
 		})
 	}
-	if judged == 0 {
+	if tested == 0 {
 		harness.BlockedBy(harness.Finding{Subject: "no invalid argument is refused with 400"}, "invoke/invalid-arguments-400")
 	}
 }
 
-// severalAtOnce is what is wrong with arguments of which several parameters are.
+// severalAtOnce names the case of arguments with several invalid parameters.
 const severalAtOnce = "several at once"
 
-// allBroken are arguments in which every parameter that can have a wrong type has one.
+// allBroken returns arguments in which every parameter that can have a wrong type has one.
 func allBroken(t scenario.StrictTool, wrong []generate.Case) map[string]any {
 	arguments := maps.Clone(t.Plain().(map[string]any))
 	for _, c := range wrong {
@@ -85,23 +90,23 @@ func wrongNames(t scenario.StrictTool) []string {
 	return names
 }
 
-// NameParameter matches a refusal whose error.data says which parameter was wrong, what was expected and what was
-// received: as an object of these members, or a list of such.
-func NameParameter(name string) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(a *harness.Response) string {
-		for _, detail := range details(ErrorData(a)) {
-			said, _ := detail["parameter"].(string)
+// nameParameter matches a refusal whose error.data names the invalid parameter, what was expected and what was received:
+// an object with these members, or a list of such objects.
+func nameParameter(name string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(r *harness.Response) string {
+		for _, detail := range details(errorData(r)) {
+			parameter, _ := detail["parameter"].(string)
 			_, expected := detail["expected"]
 			_, received := detail["received"]
-			if strings.Contains(said, name) && expected && received {
+			if strings.Contains(parameter, name) && expected && received {
 				return ""
 			}
 		}
-		return "error.data " + exact.Short(ErrorData(a))
+		return "error.data " + exact.Short(errorData(r))
 	})
 }
 
-// details are all objects in an error's data, itself first.
+// details returns all objects in an error's data, the data itself first.
 func details(data any) []map[string]any {
 	switch data := data.(type) {
 	case map[string]any:
@@ -120,13 +125,13 @@ func details(data any) []map[string]any {
 	return nil
 }
 
-// NameAll matches a refusal whose error.data names every one of the parameters.
-func NameAll(names []string) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(a *harness.Response) string {
-		said := match.StringsIn(ErrorData(a))
+// nameAll matches a refusal whose error.data names every one of the parameters.
+func nameAll(names []string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(r *harness.Response) string {
+		texts := match.StringsIn(errorData(r))
 		for _, name := range names {
-			if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, name) }) {
-				return fmt.Sprintf("nothing of %s in %s", name, exact.Short(ErrorData(a)))
+			if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, name) }) {
+				return fmt.Sprintf("no %s in %s", name, exact.Short(errorData(r)))
 			}
 		}
 		return ""

@@ -18,11 +18,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// Who is refused, and how a method fails.
 func hidden404(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
 	if r := t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{}); r.Status != http.StatusNotFound {
-		harness.BlockedBy(harness.Finding{Subject: "an unknown tool is not refused with 404 to begin with"}, "invoke/unknown-404")
+		harness.BlockedBy(harness.Finding{Subject: "an unknown tool is not refused with 404"}, "invoke/unknown-404")
 	}
 
 	for _, hidden := range scenario.HiddenMethods(t) {
@@ -50,7 +49,7 @@ func denied(ctx context.Context, t *harness.T) {
 	t.As(who).List(ctx)
 	t.As(who).Invoke(ctx, denied, harness.Args{}).MustSucceed()
 	t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	t.Row(who, denied, "after the permission went", func() {
+	t.Row(who, denied, "after the permission is revoked", func() {
 		t.Drupal.Mark()
 		r := t.As(who).Invoke(ctx, denied, harness.Args{})
 		t.Expect(r).To(match.BeRefusedWith(403, 404))
@@ -67,7 +66,7 @@ func deniedClear(ctx context.Context, t *harness.T) {
 
 	r := t.As(harness.Discoverer).Invoke(ctx, denied, harness.Args{})
 	t.Expect(r).To(match.BeRefused(403, "access_denied"))
-	t.Expect(r).To(SpeakOf("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
+	t.Expect(r).To(mentionAny("access", "permission", "permitted", "denied", "denies", "allowed", "may not", "forbidden", "authori"))
 }
 
 func executionError500(ctx context.Context, t *harness.T) {
@@ -80,42 +79,54 @@ func executionError500(ctx context.Context, t *harness.T) {
 			t.Expect(r).To(match.HaveMessageWith(tool.Fails().Message))
 		})
 	}
+	tool, ok := untypedTool(ctx, t)
+	if !ok {
+		return
+	}
+	restoreBehaviours(t.Drupal)
+	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
+	t.Row(harness.Agent, tool.Name, "the site returns -32601", func() {
+		t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(404, "tool_not_found"))
+	})
 }
 
+// rpcMethodNotFound is the JSON-RPC code of a method that the site does not have.
+const rpcMethodNotFound = -32601
+
 func errorDataKept(ctx context.Context, t *harness.T) {
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Failing(t) {
 		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 		if r.Status != http.StatusInternalServerError {
-			continue // invoke/execution-error-500 judges that
+			continue // invoke/execution-error-500 tests that
 		}
-		judged++
-		t.For(harness.Agent, tool.Name, func() { t.Expect(r).To(KeepErrorData(tool.Fails())) })
+		tested++
+		t.For(harness.Agent, tool.Name, func() { t.Expect(r).To(keepErrorData(tool.Fails())) })
 	}
-	if judged == 0 {
-		harness.BlockedBy(harness.Finding{Subject: "no failing method is answered with 500"}, "invoke/execution-error-500")
+	if tested == 0 {
+		harness.BlockedBy(harness.Finding{Subject: "no method that fails gets 500"}, "invoke/execution-error-500")
 	}
 }
 
 func semanticInvalid400(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Fail) {
 		if tool.Fails().Code == scenario.RPCInvalidParams {
-			judged++
+			tested++
 			t.For(harness.Agent, tool.Name, func() {
 				t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.BeRefused(400, "invalid_params"))
 			})
 		}
 	}
-	if judged == 0 {
-		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that answers -32602 itself")
+	if tested == 0 {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that returns -32602 itself")
 	}
 }
 
 func noTraceLeak(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Throw, fixtures.Fail) {
 		planted := canaries(tool.Method)
 		if len(planted) == 0 {
@@ -123,36 +134,36 @@ func noTraceLeak(ctx context.Context, t *harness.T) {
 		}
 		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 		if !r.IsError() {
-			continue // invoke/execution-error-500 judges that
+			continue // invoke/execution-error-500 tests that
 		}
-		judged++
+		tested++
 		t.For(harness.Agent, tool.Name, func() {
-			t.Expect(r).NotTo(HoldAny(planted))
+			t.Expect(r).NotTo(holdAny(planted))
 			if t.Claims("mcp") {
-				if told := callByMCP(ctx, t.As(harness.Agent), tool.Name, tool.Arguments); told != nil {
-					t.Expect(told).NotTo(HoldAny(planted), "over MCP")
+				if r := callByMCP(ctx, t.As(harness.Agent), tool.Name, tool.Arguments); r != nil {
+					t.Expect(r).NotTo(holdAny(planted), "over MCP")
 				}
 			}
 		})
-		t.For(harness.Admin, tool.Name, func() { t.Expect(t.As(harness.Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(HoldAny(planted)) })
+		t.For(harness.Admin, tool.Name, func() { t.Expect(t.As(harness.Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(holdAny(planted)) })
 	}
-	if judged == 0 {
-		harness.BlockedBy(harness.Finding{Subject: "no method that throws a text is answered with an error"}, "invoke/execution-error-500")
+	if tested == 0 {
+		harness.BlockedBy(harness.Finding{Subject: "no method that throws an exception gets an error"}, "invoke/execution-error-500")
 	}
 }
 
-// KeepErrorData matches a refusal that keeps the JSON-RPC error's code and data in its own data. What PHP wrote into
-// the data of a -32603 is to be withheld.
-func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
+// keepErrorData matches a refusal that keeps the JSON-RPC error's code and data in its own data. PHP's own text in
+// the data of a -32603 must be withheld.
+func keepErrorData(e fixtures.RPCError) OmegaMatcher {
 	expected := fmt.Sprintf("error.data.jsonrpc_code %d", e.Code)
 	withheld := e.Code == scenario.RPCInternalError
 	if e.Data != nil && !withheld {
 		expected += " and jsonrpc_data " + exact.Cut(string(e.Data), 100)
 	}
-	return match.Conform(expected, func(a *harness.Response) string {
-		data, _ := ErrorData(a).(map[string]any)
+	return match.Conform(expected, func(r *harness.Response) string {
+		data, _ := errorData(r).(map[string]any)
 		if exact.Diff(json.Number(strconv.Itoa(e.Code)), data["jsonrpc_code"]) != "" {
-			return "error.data " + exact.Short(ErrorData(a))
+			return "error.data " + exact.Short(errorData(r))
 		}
 		kept, there := data["jsonrpc_data"]
 		switch {
@@ -166,14 +177,14 @@ func KeepErrorData(e fixtures.RPCError) OmegaMatcher {
 			return ""
 		}
 		if d := exact.Diff(want, kept); d != "" {
-			return "another jsonrpc_data " + d
+			return "a different jsonrpc_data " + d
 		}
 		return ""
 	})
 }
 
-// canaries are the words in a method's exception, or in the data of its internal error, that only the site can have
-// written: paths, classes, addresses, credentials, and words that say so themselves.
+// canaries returns the words in a method's exception, or in the data of its internal error, that only the site can have
+// written: paths, classes, addresses, credentials, and words with CANARY in them.
 func canaries(m *fixtures.Method) []string {
 	text := m.Behaviour.Text
 	if e := m.Behaviour.Error; e != nil && e.Code == scenario.RPCInternalError {
@@ -188,22 +199,22 @@ func canaries(m *fixtures.Method) []string {
 	return found
 }
 
-// HoldAny matches an answer that holds one of the words, as they stand or as JSON escapes them, in a header or its body.
-func HoldAny(words []string) OmegaMatcher {
-	return &match.ResponseMatcher{Expected: "to hold what the site said to itself", Test: func(a *harness.Response) (string, bool) {
+// holdAny matches a response that contains one of the words, as it is or as JSON escapes it, in a header or in the body.
+func holdAny(words []string) OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to contain an internal text of the site", Test: func(r *harness.Response) (string, bool) {
 		for _, word := range words {
-			if match.ContainsText(a, word) {
-				return fmt.Sprintf("%q in it: %s", word, a.Outcome()), true
+			if match.ContainsText(r, word) {
+				return fmt.Sprintf("%q in it: %s", word, r.Outcome()), true
 			}
 		}
 		return "", false
 	}}
 }
 
-// SpeakOf matches a refusal whose message has one of the words in it, in any case.
-func SpeakOf(words ...string) OmegaMatcher {
-	return match.MatchWhere("a message with one of "+strings.Join(words, ", "), func(a *harness.Response) bool {
-		message := strings.ToLower(a.Message())
+// mentionAny matches a refusal whose message contains one of the words, in any case.
+func mentionAny(words ...string) OmegaMatcher {
+	return match.MatchWhere("a message with one of "+strings.Join(words, ", "), func(r *harness.Response) bool {
+		message := strings.ToLower(r.Message())
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 	})
 }

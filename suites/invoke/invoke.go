@@ -24,18 +24,18 @@ import (
 
 // Checks of the area invoke.
 var Checks = []harness.Check{
-	{ID: "invoke/answers-result", Sees: harness.Site, Run: answersResult, WithoutSite: answersAsConfigured},
+	{ID: "invoke/answers-result", Sees: harness.Site, Run: returnsResult, WithoutSite: respondsAsConfigured},
 	{ID: "invoke/arguments-forwarded", Sees: harness.Site, Generated: true, Run: argumentsForwarded},
-	{ID: "invoke/result-exact", Sees: harness.Site, Run: resultExact},
+	{ID: "invoke/result-exact", Sees: harness.Site, Changes: true, Run: resultExact},
 	{ID: "invoke/null-result", Sees: harness.Site, Run: nullResult},
 	{ID: "invoke/empty-arguments", Sees: harness.Front, Run: emptyArguments},
-	{ID: "invoke/output-matches-schema", Sees: harness.Site, Generated: true, Run: outputMatchesSchema},
-	{ID: "invoke/invalid-arguments-400", Sees: harness.Site, Generated: true, Run: invalidArguments400, WithoutSite: refusesBrokenArguments},
+	{ID: "invoke/output-matches-schema", Sees: harness.Site, Changes: true, Generated: true, Run: outputMatchesSchema},
+	{ID: "invoke/invalid-arguments-400", Sees: harness.Site, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
 	{ID: "invoke/invalid-arguments-named", Sees: harness.Site, Run: invalidArgumentsNamed},
 	{ID: "invoke/hidden-404", Sees: harness.Site, Run: hidden404},
-	{ID: "invoke/denied", Sees: harness.Site, Run: denied},
+	{ID: "invoke/denied", Sees: harness.Site, Changes: true, Run: denied},
 	{ID: "invoke/denied-clear", Sees: harness.Site, Run: deniedClear},
-	{ID: "invoke/execution-error-500", Sees: harness.Site, Run: executionError500},
+	{ID: "invoke/execution-error-500", Sees: harness.Site, Changes: true, Run: executionError500},
 	{ID: "invoke/error-data-kept", Sees: harness.Site, Run: errorDataKept},
 	{ID: "invoke/semantic-invalid-400", Sees: harness.Site, Run: semanticInvalid400},
 	{ID: "invoke/no-trace-leak", Sees: harness.Site, Run: noTraceLeak},
@@ -51,43 +51,42 @@ var Checks = []harness.Check{
 	{ID: "invoke/duplicate-members", Sees: harness.Front, Run: duplicateMembers},
 }
 
-// ErrorData is the error's data; nil without.
-func ErrorData(a *harness.Response) any { return a.ErrorObject()["data"] }
+// errorData is the error's data; nil without.
+func errorData(r *harness.Response) any { return r.ErrorObject()["data"] }
 
-// smallest takes the answer to a made-up value. Where it is not as it must be, it puts smaller values of the same kind to
-// the bridge, and gives the answer to the smallest that fails, with a note on the value.
-func smallest(t *harness.T, c generate.Case, kind func(any) bool, fault func(any) string, a *harness.Response, put func(any) *harness.Response, must types.GomegaMatcher) (least *harness.Response, note string) {
-	holds := func(a *harness.Response) bool { ok, err := must.Match(a); return ok && err == nil }
-	note = fmt.Sprintf("%s, made up with seed %d", c.What, t.Seed)
-	if holds(a) || t.HasFindings() { // there is a small one to begin with
-		return a, note
+// smallest receives the response to a generated value. If must does not match it, smallest sends smaller values of the
+// same kind, and returns the response to the smallest that fails, with a note on the value.
+func smallest(t *harness.T, c generate.Case, kind func(any) bool, fault func(any) string, r *harness.Response, send func(any) *harness.Response, must types.GomegaMatcher) (least *harness.Response, note string) {
+	matches := func(r *harness.Response) bool { ok, err := must.Match(r); return ok && err == nil }
+	note = fmt.Sprintf("%s, generated with seed %d", c.What, t.Seed)
+	if matches(r) || t.HasFindings() { // there is a finding already
+		return r, note
 	}
-	value := generate.Smallest(c.Value, scenario.Shrinkings, func(v any) bool { return kind(v) && !holds(put(v)) })
+	value := generate.Smallest(c.Value, scenario.Shrinkings, func(v any) bool { return kind(v) && !matches(send(v)) })
 	if why := fault(value); why != "" {
-		note = fmt.Sprintf("%s, made up with seed %d", why, t.Seed)
+		note = fmt.Sprintf("%s, generated with seed %d", why, t.Seed)
 	}
-	if least = put(value); holds(least) {
-		return a, note // it fails now and then: the first failure counts
+	if least = send(value); matches(least) {
+		return r, note // it does not always fail: the first failure counts
 	}
 	return least, note
 }
 
-// putArguments invokes the tool with made-up arguments.
-func putArguments(ctx context.Context, t *harness.T, tool string) func(any) *harness.Response {
+// invokeWith returns a function that invokes the tool with generated arguments.
+func invokeWith(ctx context.Context, t *harness.T, tool string) func(any) *harness.Response {
 	return func(v any) *harness.Response {
 		t.Mark()
 		return t.As(harness.Agent).Invoke(ctx, tool, v)
 	}
 }
 
-// drawnValid are arguments that fit, drawn at random.
-func drawnValid(t scenario.StrictTool) (generate.Case, bool) {
+// drawValid draws arguments that fit the inputSchema at random.
+func drawValid(t scenario.StrictTool) (generate.Case, bool) {
 	v, ok := t.Drawn()
 	return generate.Case{What: "a draw", Value: v}, ok
 }
 
-// What comes back of a method, and what reaches it.
-func answersResult(ctx context.Context, t *harness.T) {
+func returnsResult(ctx context.Context, t *harness.T) {
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
 		if len(tool.Arguments) > 0 {
 			t.For(harness.Agent, tool.Name, func() {
@@ -99,7 +98,7 @@ func answersResult(ctx context.Context, t *harness.T) {
 	}
 	for _, tool := range scenario.Plain(t) {
 		t.For(harness.Agent, tool.Name, func() {
-			if r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments judges that
+			if r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments tests that
 				t.Expect(r).To(match.HaveInResult(tool.Behaviour.Value))
 				t.Expect(r).To(match.BeJSON())
 			}
@@ -109,22 +108,22 @@ func answersResult(ctx context.Context, t *harness.T) {
 
 func argumentsForwarded(ctx context.Context, t *harness.T) {
 	listed := t.As(harness.Agent).MustListAll(ctx)
-	judged := 0
-	for _, c := range forwarded {
+	tested := 0
+	for _, c := range exactValues {
 		tool, parameter, ok := scenario.ToolTaking(t, listed, c.value)
 		if !ok {
 			continue
 		}
-		judged++
-		t.Row(harness.Agent, tool.Name, c.what, func() {
+		tested++
+		t.Row(harness.Agent, tool.Name, c.name, func() {
 			sent := map[string]any{parameter: json.RawMessage(c.value)}
 			t.Drupal.Mark()
 			r := t.As(harness.Agent).Invoke(ctx, tool.Name, sent)
 			t.Expect(r).To(match.HaveForwarded(tool.ID, harness.Encode(sent)))
 		})
 	}
-	if judged == 0 {
-		harness.NotTestable("the bridge lists no tool that gives back any argument")
+	if tested == 0 {
+		harness.NotTestable("the bridge lists no tool that returns its arguments")
 	}
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Echo) {
 		if _, shown := listed.Find(tool.Name); shown && hasDefault(tool) {
@@ -140,24 +139,24 @@ func argumentsForwarded(ctx context.Context, t *harness.T) {
 			t.For(harness.Agent, tool.Name, func() {
 				t.Drupal.Mark()
 				r := t.As(harness.Agent).Invoke(ctx, tool.Name, harness.Args{})
-				if !r.IsError() { // invoke/empty-arguments judges that
+				if !r.IsError() { // invoke/empty-arguments tests that
 					t.Expect(r).To(match.HaveForwarded(tool.ID, []byte("{}")), "no arguments")
 				}
 			})
 			break
 		}
 	}
-	takers := scenario.StrictTools(ctx, t, fixtures.Echo)
-	for _, entry := range takers {
+	echoes := scenario.StrictTools(ctx, t, fixtures.Echo)
+	for _, entry := range echoes {
 		if c, ok := entry.Emptied(); ok {
-			t.For(harness.Agent, entry.Name, func() { t.Expect(putArguments(ctx, t, entry.Name)(c.Value)).To(HaveForwardedTo(entry.ID), c.What) })
+			t.For(harness.Agent, entry.Name, func() { t.Expect(invokeWith(ctx, t, entry.Name)(c.Value)).To(haveForwardedTo(entry.ID), c.What) })
 		}
 	}
-	for _, c := range scenario.EveryCase(t, takers, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawnValid(tool) }) {
+	for _, c := range scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) }) {
 		t.For(harness.Agent, c.Name, func() {
-			put := putArguments(ctx, t, c.Name)
-			r, note := smallest(t, c.Case, c.Fits, c.Fault, put(c.Value), put, HaveForwardedTo(c.ID))
-			t.Expect(r).To(HaveForwardedTo(c.ID), note)
+			send := invokeWith(ctx, t, c.Name)
+			r, note := smallest(t, c.Case, c.Fits, c.Fault, send(c.Value), send, haveForwardedTo(c.ID))
+			t.Expect(r).To(haveForwardedTo(c.ID), note)
 		})
 	}
 }
@@ -166,30 +165,41 @@ func resultExact(ctx context.Context, t *harness.T) {
 	scenario.MustGiveResults(ctx, t)
 	for _, tool := range scenario.MustFind(t, harness.Agent, fixtures.Value) {
 		if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
-			continue // invoke/null-result and invoke/output-matches-schema judge the first two
+			continue // invoke/null-result and invoke/output-matches-schema test the first two
 		}
 		t.For(harness.Agent, tool.Name, func() {
 			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(string(tool.Behaviour.Value)))
+		})
+	}
+	tool, ok := untypedTool(ctx, t)
+	if !ok {
+		return
+	}
+	restoreBehaviours(t.Drupal)
+	for _, v := range slices.Concat(exactValues, resultValues) {
+		t.Row(harness.Agent, tool.Name, v.name, func() {
+			setValues(t.Drupal, map[string]any{tool.ID: json.RawMessage(v.value)})
+			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(v.value))
 		})
 	}
 }
 
 func nullResult(ctx context.Context, t *harness.T) {
 	if t.Drupal.Site().NullFails {
-		harness.NotTestable("on the site " + t.Drupal.Site().Name + " a method that gives null fails")
+		harness.NotTestable("on the site " + t.Drupal.Site().Name + " a method that returns null fails")
 	}
 	scenario.MustGiveResults(ctx, t)
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Value) {
 		if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
-			judged++
+			tested++
 			t.For(harness.Agent, tool.Name, func() {
 				t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult("null"))
 			})
 		}
 	}
-	if judged == 0 {
-		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that gives null")
+	if tested == 0 {
+		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that returns null")
 	}
 }
 
@@ -202,15 +212,15 @@ func emptyArguments(ctx context.Context, t *harness.T) {
 		t.Expect(t.Call(ctx, call)).To(match.BeSuccess())
 		return
 	}
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, scenario.SucceedingKinds...) {
 		if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !scenario.IsPlain(tool.Behaviour.Value) {
 			continue
 		}
-		judged++
+		tested++
 		t.For(harness.Agent, tool.Name, func() { t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, harness.Args{})).To(match.BeSuccess()) })
 	}
-	if judged == 0 {
+	if tested == 0 {
 		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool without required parameters")
 	}
 }
@@ -219,84 +229,52 @@ func outputMatchesSchema(ctx context.Context, t *harness.T) {
 	scenario.MustGiveResults(ctx, t)
 	broken := scenario.Failing(t)[0]
 	if r := t.As(harness.Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
-		harness.BlockedBy(harness.Finding{Subject: "a method that fails is not answered with 500 execution_error either"}, "invoke/execution-error-500")
+		harness.BlockedBy(harness.Finding{Subject: "a method that fails does not get 500 execution_error"}, "invoke/execution-error-500")
 	}
-	judged := 0
+	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Value) {
 		value := tool.Behaviour.Value
 		if fits(tool.Output, value) {
 			continue
 		}
-		judged++
+		tested++
 		must := match.BeRefused(500, "execution_error")
 		if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
-			must = GiveEmpty()
+			must = giveEmpty()
 		}
 		t.For(harness.Agent, tool.Name, func() { t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
 	}
-	if judged == 0 {
+	if tested == 0 {
 		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool whose result breaks its output schema")
 	}
-	restoring(t.Drupal)
+	restoreBehaviours(t.Drupal)
 	for _, round := range resultCases(t, resultTools(ctx, t)) {
-		together(t, round)
+		setResults(t, round)
 		for _, c := range round {
 			kind, must := c.Fits, match.HaveResult()
 			if !c.fits {
 				kind, must = c.Breaks, match.BeRefused(500, "execution_error")
 			}
 			t.For(harness.Agent, c.Name, func() {
-				r, note := smallest(t, c.Case, kind, c.Fault, t.As(harness.Agent).Invoke(ctx, c.Name, c.Arguments), putResult(ctx, t, c.resultTool), must)
+				r, note := smallest(t, c.Case, kind, c.Fault, t.As(harness.Agent).Invoke(ctx, c.Name, c.Arguments), returnAndInvoke(ctx, t, c.resultTool), must)
 				t.Expect(r).To(must, note)
 			})
 		}
 	}
 }
 
-// GiveEmpty matches an invoke answer with PHP's [] where an object is declared, as it came or as what it stands for.
-func GiveEmpty() OmegaMatcher {
-	return match.Conform("200 with the result [] or {}", func(a *harness.Response) string {
-		result, there := a.Member("result")
-		if a.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
+// giveEmpty matches a response to invoke with the result [] or {}, which are both PHP's empty array.
+func giveEmpty() OmegaMatcher {
+	return match.Conform("200 with the result [] or {}", func(r *harness.Response) string {
+		result, there := r.Member("result")
+		if r.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
 			return ""
 		}
-		return a.Outcome()
+		return r.Outcome()
 	})
 }
 
-// forwarded are values that a careless bridge changes on the way to the site.
-var forwarded = []struct{ what, value string }{
-	{"a text", `"plain"`},
-	{"an empty text", `""`},
-	{"a text of digits", `"007"`},
-	{"Unicode", `"é ß 日本語 עברית 🚀👩‍🚀 \u2028 \u0007 e\u0301"`},
-	{"markup", `"<b>&amp; \"it's\" </script> \\ / {{ x }} %20 + ${y}"`},
-	{"lines", `"a\r\n\tb\n"`},
-	{"a long text", `"` + strings.Repeat("0123456789abcdef", 8<<10) + `"`},
-	{"true", `true`},
-	{"false", `false`},
-	{"zero", `0`},
-	{"an integer beyond 2^53", `9007199254740993`},
-	{"a negative integer beyond 2^53", `-9007199254740993`},
-	{"2^63-1", `9223372036854775807`},
-	{"a decimal", `0.1`},
-	{"a small decimal", `-1.5e-10`},
-	{"a decimal of many digits", `3.141592653589793`},
-	{"an empty object", `{}`},
-	{"an empty list", `[]`},
-	{"empty ones in others", `{"object":{},"list":[],"objects":[{}],"lists":[[]]}`},
-	{"null in an object", `{"a":null,"b":[null]}`},
-	{"nested values", `{"a":{"b":{"c":[1,{"d":[true,"x",{"e":0.5}]}]}}}`},
-	{"an integer beyond 2^53 in a list", `[{"id":9007199254740993},9007199254740995]`},
-	{"names that mean something elsewhere", `{"":1,"0":2,"1":3,"a.b":4,"__proto__":{"x":5},"name":"6","arguments":{},"jsonrpc":"1.0","id":7,"$ref":"#"}`},
-	{"a list of lists", `[[1,2],[3],[]]`},
-	{"an object with the keys of a list", `{"0":"a","1":"b"}`},
-	{"a list of one, and one in no order", `[["x"],[3,1,2]]`},
-	{"a text with a NUL", `"a\u0000b"`},
-	{"texts that mean something elsewhere", `["true","null","1e3","[1]","{\"a\":1}","\ufeffx","2024-01-31T10:00:00+02:00","%2E"]`},
-}
-
-// hasDefault tells whether an optional parameter declares a default, which is the site's to fill in.
+// hasDefault reports whether an optional parameter declares a default, which only the site may fill in.
 func hasDefault(s scenario.Sample) bool {
 	return slices.ContainsFunc(s.Params, func(p fixtures.Param) bool {
 		schema, _ := match.Published(p.Resolved()).(map[string]any)
@@ -304,7 +282,7 @@ func hasDefault(s scenario.Sample) bool {
 	})
 }
 
-// beyondPHP tells whether an integer in the value is larger than any that PHP, and so a real site, can give.
+// beyondPHP reports whether an integer in the value is larger than PHP, and so a real site, can return.
 func beyondPHP(value fixtures.Raw) bool {
 	v, err := exact.Parse(value)
 	if err != nil {
@@ -316,7 +294,7 @@ func beyondPHP(value fixtures.Raw) bool {
 	})
 }
 
-// numbersIn are all numbers in a document.
+// numbersIn returns all numbers in a document.
 func numbersIn(v any) []json.Number {
 	var all []json.Number
 	switch v := v.(type) {
@@ -334,7 +312,7 @@ func numbersIn(v any) []json.Number {
 	return all
 }
 
-// fits tells whether a value keeps a schema; none takes everything.
+// fits reports whether a value fits a schema; a nil schema accepts everything.
 func fits(schema, value fixtures.Raw) bool {
 	if schema == nil {
 		return true
@@ -351,36 +329,36 @@ func fits(schema, value fixtures.Raw) bool {
 	return err != nil || check.Fault(v) == ""
 }
 
-// HaveForwardedTo matches an invoke whose arguments reached the method as HaveForwarded says, whatever they were.
-func HaveForwardedTo(method string) OmegaMatcher {
-	return match.Conform("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string {
-		return match.ForwardFault(a, method, match.Must(exact.Parse(sentArguments(a))))
+// haveForwardedTo matches an invoke whose arguments, read from the request, reached the method unchanged.
+func haveForwardedTo(method string) OmegaMatcher {
+	return match.Conform("the arguments to reach "+method+" as they were sent", func(r *harness.Response) string {
+		return match.ForwardFault(r, method, match.Must(exact.Parse(sentArguments(r))))
 	})
 }
 
-// sentArguments are those in the body of an invoke.
-func sentArguments(a *harness.Response) []byte {
+// sentArguments returns the arguments in the body of an invoke.
+func sentArguments(r *harness.Response) []byte {
 	var body struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	if err := json.Unmarshal([]byte(a.Shown), &body); err != nil {
+	if err := json.Unmarshal([]byte(r.Shown), &body); err != nil {
 		panic(fmt.Sprintf("a check's own request is no JSON: %v", err))
 	}
 	return body.Arguments
 }
 
-// HaveReachedOnce matches an answer during which, since the last Mark, exactly one call of the method reached the site,
-// whatever became of it there.
-func HaveReachedOnce(method string) types.GomegaMatcher {
-	return match.Conform("one call of "+method+" to reach the site", func(a *harness.Response) string {
-		if n := len(a.T.Upstream.Calls(method)); n != 1 {
-			return fmt.Sprintf("%s, and %s reached it %s", a.Outcome(), method, match.Times(n))
+// haveReachedOnce matches a response if exactly one call of the method reached the site since the last Mark, whether it
+// succeeded there or not.
+func haveReachedOnce(method string) types.GomegaMatcher {
+	return match.Conform("one call of "+method+" to reach the site", func(r *harness.Response) string {
+		if n := len(r.T.Upstream.Calls(method)); n != 1 {
+			return fmt.Sprintf("%s, and %s reached it %s", r.Outcome(), method, match.Times(n))
 		}
 		return ""
 	})
 }
 
-// callByMCP runs a tool over MCP in the newest revision that opens; nil where none does.
+// callByMCP runs a tool over MCP in the newest revision that opens; nil if none does.
 func callByMCP(ctx context.Context, c harness.Client, name string, arguments any) *harness.Response {
 	s := c.AnyMCP(ctx)
 	if s == nil {
@@ -389,16 +367,16 @@ func callByMCP(ctx context.Context, c harness.Client, name string, arguments any
 	return s.CallTool(ctx, name, arguments)
 }
 
-// mustTakeInvokes is the twin of every invoke that is malformed: a well-formed one gets through to the tools.
-func mustTakeInvokes(ctx context.Context, t *harness.T) {
-	if fault := servesOn(ctx, t); !fault.IsZero() {
-		harness.BlockedBy(fault.About("the positive control"))
+// mustAcceptInvokes is the positive control of every malformed invoke: a well-formed one reaches the tools.
+func mustAcceptInvokes(ctx context.Context, t *harness.T) {
+	if fault := faultOfInvoke(ctx, t); !fault.IsZero() {
+		harness.BlockedBy(fault.About("the positive control"), "invoke/answers-result", "invoke/empty-arguments", "invoke/unknown-404")
 	}
 }
 
-// servesOn makes a well-formed invoke and says what is wrong with the answer; "" when it gets through to the tools.
-// Where no tool may be run, it must get as far as a tool that is not there.
-func servesOn(ctx context.Context, t *harness.T) harness.Finding {
+// faultOfInvoke sends a well-formed invoke and returns what is wrong with the response; the zero Finding if it reaches the
+// tools. If no tool may be run, it names an unknown one, which must get 404.
+func faultOfInvoke(ctx context.Context, t *harness.T) harness.Finding {
 	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		if r := t.Call(ctx, call); r.Status != http.StatusOK {
 			return harness.Mismatch(r.Subject(), "a success", r.Outcome())

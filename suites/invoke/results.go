@@ -14,13 +14,13 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// resultTool is a tool whose method gives whatever it is told to, within the outputSchema that is shown or not.
+// resultTool is a tool whose method returns a value that the check sets, whether it fits the listed outputSchema or not.
 type resultTool struct {
 	scenario.Sample
 	*generate.Maker
 }
 
-// resultTools are the agent's tools that show the outputSchema of their method and that give a fixed value.
+// resultTools returns the agent's tools that list the outputSchema of their method and return a fixed value.
 func resultTools(ctx context.Context, t *harness.T) []resultTool {
 	listed := t.As(harness.Agent).MustListAll(ctx)
 	var tools []resultTool
@@ -28,25 +28,36 @@ func resultTools(ctx context.Context, t *harness.T) []resultTool {
 		shown, ok := listed.Find(s.Name)
 		schema, isObject := shown["outputSchema"].(map[string]any)
 		if !ok || !isObject || s.Output == nil || !exact.Equal(match.Published(s.Output), schema) {
-			continue // mapping/output-schema judges another one
+			continue // mapping/output-schema tests the listed schema
 		}
-		if made := t.Makers.ForResult(schema); made != nil {
-			tools = append(tools, resultTool{s, made.With(scenario.Random(t, s.Name))})
+		if generator := t.Makers.ForResult(schema); generator != nil {
+			tools = append(tools, resultTool{s, generator.With(scenario.Random(t, s.Name))})
 		}
 	}
 	return tools
 }
 
-// putResult has the method give a made-up value, and invokes its tool.
-func putResult(ctx context.Context, t *harness.T, tool resultTool) func(any) *harness.Response {
+// untypedTool returns a tool that returns a fixed value and lists no outputSchema, so that its method may return any value.
+func untypedTool(ctx context.Context, t *harness.T) (scenario.Sample, bool) {
+	listed := t.As(harness.Agent).MustListAll(ctx)
+	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Value) {
+		if shown, ok := listed.Find(s.Name); ok && s.Output == nil && shown["outputSchema"] == nil {
+			return s, true
+		}
+	}
+	return scenario.Sample{}, false
+}
+
+// returnAndInvoke returns a function that sets the method's result and invokes its tool.
+func returnAndInvoke(ctx context.Context, t *harness.T, tool resultTool) func(any) *harness.Response {
 	return func(v any) *harness.Response {
-		behave(t.Drupal, map[string]any{tool.ID: v})
+		setValues(t.Drupal, map[string]any{tool.ID: v})
 		return t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	}
 }
 
-// restoring puts the methods' behaviours back when the check ends.
-func restoring(d *harness.Drupal) {
+// restoreBehaviours restores the methods' behaviours when the check ends.
+func restoreBehaviours(d *harness.Drupal) {
 	before := d.Site()
 	ginkgo.DeferCleanup(func() {
 		changeBehaviours(d, func(site *fixtures.Site) {
@@ -59,8 +70,8 @@ func restoring(d *harness.Drupal) {
 	})
 }
 
-// behave has methods give these values, by their id: nothing changes that the site shows of them.
-func behave(d *harness.Drupal, values map[string]any) {
+// setValues sets the results of methods by their id. What the site shows of the methods does not change.
+func setValues(d *harness.Drupal, values map[string]any) {
 	changeBehaviours(d, func(site *fixtures.Site) {
 		for i := range site.Methods {
 			if v, ok := values[site.Methods[i].ID]; ok {
@@ -70,7 +81,18 @@ func behave(d *harness.Drupal, values map[string]any) {
 	})
 }
 
-// changeBehaviours alters what the site's methods do, each as a whole.
+// setBehaviour sets what a method does.
+func setBehaviour(d *harness.Drupal, id string, b fixtures.Behaviour) {
+	changeBehaviours(d, func(site *fixtures.Site) {
+		for i := range site.Methods {
+			if site.Methods[i].ID == id {
+				site.Methods[i].Behaviour = b
+			}
+		}
+	})
+}
+
+// changeBehaviours changes the behaviours of the site's methods; alter must replace a behaviour as a whole.
 func changeBehaviours(d *harness.Drupal, alter func(*fixtures.Site)) {
 	site := *d.Site()
 	site.Methods = slices.Clone(site.Methods)
@@ -78,7 +100,7 @@ func changeBehaviours(d *harness.Drupal, alter func(*fixtures.Site)) {
 	d.Mock.SetSite(&site)
 }
 
-// holdsEmpty tells whether an empty list or object stands in a value, which PHP cannot tell apart.
+// holdsEmpty reports whether a value contains an empty list or object, which PHP cannot distinguish.
 func holdsEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -94,17 +116,17 @@ func holdsEmpty(v any) bool {
 	return false
 }
 
-// drawnResults is how many results are drawn for one tool, of those that fit and of those that do not.
+// drawnResults is how many results are drawn for one tool, of those that fit and of those that do not fit.
 const drawnResults = 4
 
-// resultCase is a result made up for a tool, which fits the outputSchema or breaks it in one place.
+// resultCase is a result generated for a tool, which fits the outputSchema or breaks it in one place.
 type resultCase struct {
 	resultTool
 	generate.Case
 	fits bool
 }
 
-// resultCases are the results to be tried, in rounds of at most one for each tool. There are no more than --cases.
+// resultCases returns the results to test, in rounds of at most one for each tool, and no more than --cases in total.
 func resultCases(t *harness.T, tools []resultTool) [][]resultCase {
 	var rounds [][]resultCase
 	for _, tool := range tools {
@@ -118,7 +140,7 @@ func resultCases(t *harness.T, tools []resultTool) [][]resultCase {
 			}
 		}
 		fitting, broken = withoutEmpties(fitting), withoutEmpties(broken)
-		var all []resultCase // of both kinds in turn, for the last rounds may be too many
+		var all []resultCase // of both kinds in turn, as the last rounds may be cut off
 		for i := range max(len(fitting), len(broken)) {
 			if i < len(broken) {
 				all = append(all, resultCase{tool, broken[i], false})
@@ -145,13 +167,13 @@ func resultCases(t *harness.T, tools []resultTool) [][]resultCase {
 	return rounds
 }
 
-// together has every tool of a round give its result.
-func together(t *harness.T, round []resultCase) {
+// setResults sets the result of every tool of a round.
+func setResults(t *harness.T, round []resultCase) {
 	values := map[string]any{}
 	for _, c := range round {
 		values[c.ID] = c.Value
 	}
-	behave(t.Drupal, values)
+	setValues(t.Drupal, values)
 }
 
 func withoutEmpties(all []generate.Case) []generate.Case {

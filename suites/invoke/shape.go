@@ -16,39 +16,45 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// What a body must be, and by which verb it must come.
 func malformedJSON(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	for _, c := range malformedBodies {
-		t.Row(harness.Agent, "", c.what, func() {
+		t.Row(harness.Agent, "", c.name, func() {
 			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json"))
 		})
+	}
+	for _, who := range t.Callers(harness.Anonymous, harness.NoRPC, harness.Outsider) {
+		for _, c := range []wrongBody{{"an empty body", ""}, {"a body cut short", `{"name":`}, {"null", "null"}, {"a list", "[[]]"}} {
+			t.Row(who, "", c.name, func() {
+				t.Expect(t.As(who).InvokeBody(ctx, []byte(c.body))).To(match.BeRefusedWith(400, 401, 403)) // errors/precedence tests which
+			})
+		}
 	}
 }
 
 func bodyNotObject(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	for _, c := range notObjects {
-		t.Row(harness.Agent, "", c.what, func() {
+		t.Row(harness.Agent, "", c.name, func() {
 			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "invalid_json", "missing_parameter"))
 		})
 	}
 }
 
 func missingName(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	for _, c := range notNames {
-		t.Row(harness.Agent, "", c.what, func() {
+		t.Row(harness.Agent, "", c.name, func() {
 			t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(c.body))).To(match.BeRefused(400, "missing_parameter"))
 		})
 	}
 	t.Row(harness.Agent, "", "an empty name", func() {
 		empty := t.As(harness.Agent).InvokeBody(ctx, []byte(`{"name":"","arguments":{}}`))
-		t.Expect(empty).To(match.MatchWhere("400 missing_parameter, or 404", func(a *harness.Response) bool {
-			return a.Status == http.StatusNotFound || a.Status == http.StatusBadRequest && a.Code() == "missing_parameter"
+		t.Expect(empty).To(match.MatchWhere("400 missing_parameter, or 404", func(r *harness.Response) bool {
+			return r.Status == http.StatusNotFound || r.Status == http.StatusBadRequest && r.Code() == "missing_parameter"
 		}))
 	})
 }
@@ -59,32 +65,32 @@ func missingArguments(ctx context.Context, t *harness.T) {
 
 	for _, c := range notArguments {
 		body := strings.ReplaceAll(c.body, `"TOOL"`, string(harness.Encode(call.Tool)))
-		t.Row(call.Identity, "", c.what, func() {
+		t.Row(call.Identity, "", c.name, func() {
 			t.Expect(t.As(call.Identity).InvokeBody(ctx, []byte(body))).To(match.BeRefused(400, "missing_parameter", "invalid_params"))
 		})
 	}
 }
 
 func unknown404(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	t.For(harness.Agent, scenario.NoSuchTool, func() {
 		t.Expect(t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
 	})
 	call, ok := scenario.HarmlessCall(ctx, t)
 	if !ok {
-		return // a name close to that of an existing tool may run it
+		return // a name that is close to that of an existing tool could run it
 	}
 	listed := t.As(harness.Agent).MustListAll(ctx).Names()
-	for what, name := range harness.InOrder(scenario.OtherSpellings(call.Tool)) {
+	for spelling, name := range harness.InOrder(scenario.OtherSpellings(call.Tool)) {
 		if !slices.Contains(listed, name) {
-			t.Row(call.Identity, "", what, func() {
+			t.Row(call.Identity, "", spelling, func() {
 				t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
 			})
 		}
 	}
-	for what, name := range harness.InOrder(scenario.UncleanSpellings(call.Tool)) {
-		t.Row(call.Identity, "", what, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeClientError()) })
+	for spelling, name := range harness.InOrder(scenario.UncleanSpellings(call.Tool)) {
+		t.Row(call.Identity, "", spelling, func() { t.Expect(t.As(call.Identity).Invoke(ctx, name, harness.Args{})).To(match.BeClientError()) })
 	}
 	for _, name := range scenario.OddNames {
 		if !slices.Contains(listed, name) {
@@ -96,7 +102,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 }
 
 func postOnly(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 	name := scenario.NoSuchTool
 	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		name = call.Tool
@@ -110,16 +116,16 @@ func postOnly(ctx context.Context, t *harness.T) {
 			r.Method, r.Path = verb, harness.InvokePath
 			t.Row(harness.Agent, "", verb+" "+what, func() {
 				t.Mark()
-				answer := t.As(harness.Agent).Send(ctx, r)
-				t.Expect(answer).To(match.HaveStatus(405))
-				t.Expect(answer).To(match.HaveRunNothing())
+				response := t.As(harness.Agent).Send(ctx, r)
+				t.Expect(response).To(match.HaveStatus(405))
+				t.Expect(response).To(match.HaveRunNothing())
 			})
 		}
 	}
 }
 
 func largeBody(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 	agent := t.As(harness.Agent)
 	const mega = 1 << 20
 
@@ -129,39 +135,39 @@ func largeBody(ctx context.Context, t *harness.T) {
 	}
 	r := large()
 	for range 2 {
-		if r.Status == http.StatusGatewayTimeout { // the site took too long for it
+		if r.Status == http.StatusGatewayTimeout { // the site was too slow for it
 			r = large()
 		}
 	}
-	t.Row(harness.Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(BeTakenOrTooLarge(tool)) })
-	mustTakeInvokes(ctx, t)
+	t.Row(harness.Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(beAcceptedOrTooLarge(tool)) })
+	mustAcceptInvokes(ctx, t)
 
 	t.Row(harness.Agent, "", "64 MiB", func() {
-		t.Expect(scenario.SendHuge(ctx, agent)).To(BeTurnedAwayForSize())
-		t.Expect(servesOn(ctx, t)).To(harness.BeNone(), "the next request")
+		t.Expect(scenario.SendHuge(ctx, agent)).To(beRefusedForSize())
+		t.Expect(faultOfInvoke(ctx, t)).To(harness.BeNone(), "the next request")
 	})
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	const deep = 10_000
 	nested := `{"name":` + string(harness.Encode(tool)) + `,"arguments":{` + string(harness.Encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`
 	t.Row(harness.Agent, "", "arguments nested 10,000 deep", func() {
 		t.Expect(agent.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: strings.NewReader(nested), Show: exact.Cut(nested, 200)})).
 			To(match.BeClientError())
-		t.Expect(servesOn(ctx, t)).To(harness.BeNone(), "the next request")
+		t.Expect(faultOfInvoke(ctx, t)).To(harness.BeNone(), "the next request")
 	})
 }
 
 func duplicateMembers(ctx context.Context, t *harness.T) {
-	mustTakeInvokes(ctx, t)
+	mustAcceptInvokes(ctx, t)
 
 	name := string(harness.Encode(scenario.NoSuchTool))
 	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		name = string(harness.Encode(call.Tool))
 	}
 	for what, body := range harness.InOrder(map[string]string{
-		"two names":     `{"name":"` + scenario.NoSuchTool + `","name":` + name + `,"arguments":{}}`,
-		"one escaped":   `{"name":"` + scenario.NoSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
-		"two arguments": `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
+		"two names":              `{"name":"` + scenario.NoSuchTool + `","name":` + name + `,"arguments":{}}`,
+		"two names, one escaped": `{"name":"` + scenario.NoSuchTool + `","n\u0061me":` + name + `,"arguments":{}}`,
+		"two arguments":          `{"name":` + name + `,"arguments":{"a":1},"arguments":{}}`,
 	}) {
 		t.Row(harness.Agent, "", what, func() { t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(body))).To(match.HaveStatus(400)) })
 	}
@@ -179,13 +185,13 @@ func duplicateMembers(ctx context.Context, t *harness.T) {
 	})
 }
 
-// wrongBody is a request's body by what is wrong with it.
-type wrongBody struct{ what, body string }
+// wrongBody is the body of a request, named after its fault.
+type wrongBody struct{ name, body string }
 
-// malformedBodies are bodies that are no JSON.
+// malformedBodies are bodies that are not JSON.
 var malformedBodies = []wrongBody{
 	{"an empty body", ""},
-	{"blanks alone", " \n"},
+	{"white space", " \n"},
 	{"words", "name=" + scenario.NoSuchTool},
 	{"a body cut short", `{"name":"` + scenario.NoSuchTool + `","arguments":{}`},
 	{"a body cut in a string", `{"name":"no.su`},
@@ -206,7 +212,7 @@ var malformedBodies = []wrongBody{
 	{"a NUL behind it", `{"name":"` + scenario.NoSuchTool + `","arguments":{}}` + "\x00"},
 }
 
-// notObjects are JSON documents that are no object.
+// notObjects are JSON documents that are not objects.
 var notObjects = []wrongBody{
 	{"an empty list", `[]`},
 	{"a list of calls", `[{"name":"` + scenario.NoSuchTool + `","arguments":{}}]`},
@@ -216,7 +222,7 @@ var notObjects = []wrongBody{
 	{"null", `null`},
 }
 
-// notNames are calls without a name that could be one.
+// notNames are calls without a valid `name`.
 var notNames = []wrongBody{
 	{"no name", `{"arguments":{}}`},
 	{"an empty object", `{}`},
@@ -231,7 +237,7 @@ var notNames = []wrongBody{
 	{"false", `{"name":false,"arguments":{}}`},
 }
 
-// notArguments are calls of TOOL without arguments that could be some.
+// notArguments are calls of TOOL without valid `arguments`.
 var notArguments = []wrongBody{
 	{"no arguments", `{"name":"TOOL"}`},
 	{"null", `{"name":"TOOL","arguments":null}`},
@@ -244,8 +250,7 @@ var notArguments = []wrongBody{
 	{"a list", `{"name":"TOOL","arguments":["x",2]}`},
 }
 
-// broadTool is a tool that may be run and a parameter of it that takes any value; where there is none, a tool that does
-// not exist.
+// broadTool returns a tool that may be run and a parameter of it that accepts any value; without one, an unknown tool.
 func broadTool(ctx context.Context, t *harness.T) (name, parameter string) {
 	if t.Drupal != nil {
 		if tool, parameter, ok := scenario.ToolTaking(t, t.As(harness.Agent).MustListAll(ctx), `[["x"]]`); ok {
@@ -255,18 +260,18 @@ func broadTool(ctx context.Context, t *harness.T) (name, parameter string) {
 	return scenario.NoSuchTool, "x"
 }
 
-// BeTakenOrTooLarge matches the answer to a large invoke: it works (a tool that is not there is told so), or 413.
-func BeTakenOrTooLarge(tool string) OmegaMatcher {
-	return match.MatchWhere("a success or 413", func(a *harness.Response) bool {
-		return a.Status == http.StatusRequestEntityTooLarge || a.Status != 0 && !a.IsError() ||
-			tool == scenario.NoSuchTool && a.Status == http.StatusNotFound
+// beAcceptedOrTooLarge matches the response to a large invoke: a success (404 for an unknown tool), or 413.
+func beAcceptedOrTooLarge(tool string) OmegaMatcher {
+	return match.MatchWhere("a success or 413", func(r *harness.Response) bool {
+		return r.Status == http.StatusRequestEntityTooLarge || r.Status != 0 && !r.IsError() ||
+			tool == scenario.NoSuchTool && r.Status == http.StatusNotFound
 	})
 }
 
-// BeTurnedAwayForSize matches the answer to a body that is far too large: 413, 400, or a connection that was closed.
-func BeTurnedAwayForSize() OmegaMatcher {
-	return match.MatchWhere("413, 400 or a closed connection", func(a *harness.Response) bool {
-		return a.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusBadRequest ||
-			a.Status == 0 && !errors.Is(a.Err, harness.ErrTimeout)
+// beRefusedForSize matches the response to a body that is far too large: 413, 400, or a closed connection.
+func beRefusedForSize() OmegaMatcher {
+	return match.MatchWhere("413, 400 or a closed connection", func(r *harness.Response) bool {
+		return r.Status == http.StatusRequestEntityTooLarge || r.Status == http.StatusBadRequest ||
+			r.Status == 0 && !errors.Is(r.Err, harness.ErrTimeout)
 	})
 }

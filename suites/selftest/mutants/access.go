@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -158,6 +159,21 @@ func accessMutants() []Mutant {
 			}
 			return next.RoundTrip(r)
 		})},
+		{Name: "tokens-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/per-credential"), Origin: Imagined, Why: "only Basic credentials are copied to the call", Transport: onCall(func(r *http.Request, _ map[string]any) {
+			if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+				r.Header.Del("Authorization")
+			}
+		})},
+		{Name: "denied-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Peer, Why: "a call that the site denies is sent again with the bridge's own account",
+			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32600" })},
+		{Name: "denied-call-tried-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "the bridge asks the site whether its own account could run the tool, and still sends the denial",
+			Transport: probeAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32600" })},
+		{Name: "failed-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "invoke/runs-once"), Origin: Imagined, Why: "a call whose method fails is sent again with the bridge's own account",
+			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32000" })},
+		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
+			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
+		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
+		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
 			if a := x.Request.Header.Get("Authorization"); a != "" {
@@ -289,6 +305,91 @@ func accessVariants() []Mutant {
 		})},
 		{Name: "sessions-alone", Why: "callers authenticate by session cookies only", Claims: "-auth-basic,-auth-bearer"},
 	}
+}
+
+// sendAgainAsService sends a call again with the service account if the site's response is as wanted, and returns the
+// second response.
+func sendAgainAsService(wanted func(status int, e map[string]any) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, next, wanted)
+		if second != nil {
+			first.Body.Close()
+			return second, err
+		}
+		return first, err
+	})
+}
+
+// probeAsService is sendAgainAsService, but returns the first response.
+func probeAsService(wanted func(status int, e map[string]any) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, next, wanted)
+		if second != nil {
+			second.Body.Close()
+		}
+		return first, err
+	})
+}
+
+// callTwice sends a call, and sends it again as the service account if the first response is as wanted. The second
+// response is nil if there is none.
+func callTwice(r *http.Request, next http.RoundTripper, wanted func(status int, e map[string]any) bool) (first, second *http.Response, err error) {
+	if !isCall(r) {
+		first, err = next.RoundTrip(r)
+		return first, nil, err
+	}
+	body := readBody(r)
+	sent := r.Clone(r.Context())
+	setBody(sent, body)
+	if first, err = next.RoundTrip(sent); err != nil {
+		return nil, nil, err
+	}
+	reply, err := io.ReadAll(io.LimitReader(first.Body, testbed.MaxResponse))
+	first.Body = resumed{io.MultiReader(bytes.NewReader(reply), failing{err}, first.Body), first.Body}
+	if e, _ := decode(reply)["error"].(map[string]any); !wanted(first.StatusCode, e) {
+		return first, nil, nil
+	}
+	stronger := r.Clone(r.Context())
+	setBody(stronger, body)
+	stronger.Header.Del("Cookie")
+	stronger.Header.Set("Authorization", basicAuth("service"))
+	if second, err = next.RoundTrip(stronger); err != nil {
+		return first, nil, nil
+	}
+	return first, second, nil
+}
+
+// shareCookies adds the cookies of all responses of the site to the requests that follow.
+func shareCookies() transport {
+	jar := newMemory[string]()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if cookie, ok := jar.get("last"); ok {
+			r.Header.Add("Cookie", cookie)
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return resp, err
+		}
+		for _, cookie := range resp.Cookies() {
+			jar.put("last", cookie.Name+"="+cookie.Value)
+		}
+		return resp, nil
+	})
+}
+
+// lockAfterRefusal refuses every request of an account of a check after a list was refused to it.
+func lockAfterRefusal() middleware {
+	locked := newSet()
+	return onResponse(allRequests, func(x *exchange) {
+		who := caller(x.Request)
+		if _, ok := locked.get(who); ok {
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
+			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+		} else if (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) && toList(x.Request) && strings.HasPrefix(who, "check") {
+			locked.add(who)
+		}
+	})
 }
 
 // staleListWhenRefused gives a caller whom the site refuses the last good list of that caller.

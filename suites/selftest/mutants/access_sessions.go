@@ -46,6 +46,11 @@ func sessionMutants() []Mutant {
 				}
 			})},
 		{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "the cache is keyed by the Authorization header only", Middleware: shareListBySession()},
+		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
+			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},
+		{Name: "session-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "session ids are compared up to the length of the shorter one",
+			Middleware: acceptLongerSession()},
+		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
 		{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the status is right, but the tool ran", Middleware: refuseAfterRun},
 	}
 }
@@ -73,6 +78,40 @@ func refuseAfterRun(next http.Handler) http.Handler {
 		x := record(next, r, body)
 		x.Refuse(http.StatusForbidden, "access_denied", "A call from another origin needs a token.")
 		x.writeTo(w)
+	})
+}
+
+// acceptLongerSession accepts a session cookie with more characters after those of a session that worked.
+func acceptLongerSession() middleware {
+	known := newMemory[string]()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			cookie := r.Header.Get("Cookie")
+			if right, ok := known.get(cookie[:max(len(cookie)-1, 0)]); ok {
+				r.Header.Set("Cookie", right)
+			}
+			onResponse(allRequests, func(x *exchange) {
+				if cookie != "" && x.Status == http.StatusOK {
+					known.put(cookie, cookie)
+				}
+			})(next).ServeHTTP(w, r)
+		})
+	}
+}
+
+// runOnceAllowedBySession runs what a session was once allowed to run as the service account.
+func runOnceAllowedBySession(site *siteClient) middleware {
+	allowed := newSet()
+	return onInvoke(func(x *exchange) {
+		key := x.Request.Header.Get("Cookie") + "\x00" + x.invoked()
+		switch x.Status {
+		case http.StatusOK:
+			allowed.add(key)
+		case http.StatusForbidden, http.StatusNotFound:
+			if _, ok := allowed.get(key); ok && x.Request.Header.Get("Cookie") != "" && x.Request.Header.Get("Origin") == "" && x.Request.Header.Get("Content-Type") == "application/json" {
+				site.run(x, basicAuth("service"))
+			}
+		}
 	})
 }
 

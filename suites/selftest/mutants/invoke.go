@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -290,6 +292,8 @@ func invokeVariants() []Mutant {
 				x.recode("invalid_request", "missing_parameter")
 			}
 		})},
+		{Name: "validation-left-to-the-site", Why: "a bridge without eager-validation sends what the site's validator accepts", Claims: "-eager-validation", SiteMiddleware: leaveValidationToSite},
+		{Name: "whole-decimals-as-integers", Why: "1.0 and 1 are the same number", Middleware: onResult(func(v any) any { return mapValues(v, wholeAsInteger) })},
 		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: refuseUnknownArguments()},
 		{Name: "large-body-413", Why: "1 MiB works or gives 413", Middleware: onInvoke(func(x *exchange) {
 			if len(x.Sent) > 256<<10 {
@@ -331,6 +335,31 @@ func refuseUnknownArguments() middleware {
 			}
 		}
 	})
+}
+
+// leaveValidationToSite accepts invalid arguments that the site accepts.
+func leaveValidationToSite(site *siteClient) middleware {
+	return onCode("invalid_params", func(x *exchange) {
+		if len(x.violations()) == 0 {
+			return
+		}
+		reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+		if result, ok := reply["result"]; ok {
+			x.Set(http.StatusOK, map[string]any{"result": result})
+		}
+	})
+}
+
+// wholeAsInteger writes 1.0 as 1, and -0 as 0.
+func wholeAsInteger(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return v
 }
 
 // onSuccess replaces the whole response of an invoke that succeeds.

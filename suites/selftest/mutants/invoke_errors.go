@@ -62,6 +62,38 @@ func invokeErrorMutants() []Mutant {
 					e["code"] = -32602
 				}
 			})},
+		{Name: "method-not-found-500", Breaks: Clauses("invoke/execution-error-500", "fresh/removed-tool"), Origin: Peer, Why: "-32601 is handled like any other failure", Transport: onReplyError(func(e map[string]any) {
+			if fmt.Sprint(e["code"]) == "-32601" {
+				e["code"] = -32000
+			}
+		})},
+		{Name: "null-id-taken-for-a-broken-response", Breaks: Clauses("invoke/denied", "access/permission-revoked", "invoke/execution-error-500", "invoke/semantic-invalid-400"), Origin: Peer, Why: "Drupal denies with a null id, which differs from the id of the call", Transport: onReply(func(reply map[string]any) {
+			if id, there := reply["id"]; there && id == nil {
+				reply["id"] = "none"
+			}
+		})},
+		{Name: "calls-without-an-id", Breaks: Clauses("invoke/answers-result", "invoke/empty-arguments", "errors/envelope", "errors/code-stable", "errors/status-agrees", "translate/entity-reference", "upstream/id-mismatch", "upstream/http-error", "upstream/error-any-status"), Origin: Imagined, Why: "the site takes a call without an id for a notification and sends no result", Transport: onCall(func(_ *http.Request, call map[string]any) {
+			delete(call, "id")
+		})},
+		{Name: "malformed-body-crashes-for-strangers", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the code that refuses the caller reads the name from a body that is not JSON", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && caller(r) == "norpc" {
+				body := readBody(r)
+				if setBody(r, body); decode(body) == nil {
+					panic(http.ErrAbortHandler)
+				}
+			}
+			return false
+		})},
+		{Name: "malformed-body-hangs-for-anonymous", Breaks: Clauses("invoke/malformed-json", "errors/precedence"), Origin: Imagined, Why: "the bridge waits for the rest of a body that ends early before it refuses the caller", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toInvoke(r) && r.Method == http.MethodPost && isSmall(r) && r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
+				body := readBody(r)
+				if setBody(r, body); len(body) > 0 && decode(body) == nil && body[0] == '{' {
+					<-r.Context().Done()
+					panic(http.ErrAbortHandler)
+				}
+			}
+			return false
+		})},
 		{Name: "error-code-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Peer, Middleware: onErrorData(without("jsonrpc_code"))},
 		{Name: "error-data-lost", Breaks: Clauses("invoke/error-data-kept"), Origin: Module, Middleware: onErrorData(without("jsonrpc_data"))},
 		{Name: "error-code-as-text", Breaks: Clauses("invoke/error-data-kept"), Origin: Imagined, Middleware: onErrorData(func(data map[string]any) {

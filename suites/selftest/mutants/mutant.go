@@ -83,7 +83,7 @@ func Areas() []Area {
 		{"mapping", "mapping.go", mappingMutants(), mappingVariants()},
 		{"schema", "schema.go", schemaMutants(), schemaVariants()},
 		{"describe", "describe.go", describeMutants(), describeVariants()},
-		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeRequestMutants(), invokeErrorMutants()), invokeVariants()},
+		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants()), invokeVariants()},
 		{"errors", "errors.go", errorMutants(), errorVariants()},
 		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
 		{"http", "http.go", httpMutants(), httpVariants()},

@@ -1,0 +1,116 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func credentialsForwarded(ctx context.Context, t *harness.T) {
+	fresh := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
+	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
+	t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.ExpireCaches() // so that discovery is seen below
+	for _, who := range []harness.Identity{harness.Agent, harness.Agent2, fresh, harness.Discoverer, harness.Outsider, harness.Anonymous, harness.Agent} {
+		t.For(who, "", func() {
+			t.Drupal.Mark()
+			t.As(who).List(ctx)
+			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			t.As(who).Invoke(ctx, denied, harness.Args{})
+			expectCallsOf(t, who)
+			if r.Status == http.StatusOK {
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site", "no run"))
+			}
+			if !t.Claims("visibility-broad") {
+				t.Expect(discoverers(t)).NotTo(ContainElement(string(harness.Service)), harness.Mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
+			}
+		})
+	}
+	for _, a := range authentications(t) {
+		for _, who := range []harness.Identity{harness.Agent, fresh} {
+			t.Row(who, me.Name, "authenticated by "+a.name, func() {
+				t.Drupal.Mark()
+				r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments)
+				expectCallsOf(t, who)
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
+			})
+		}
+	}
+	deniedCallsKeepTheCaller(ctx, t, denied, me)
+	cookiesStayWithTheCaller(ctx, t, me)
+}
+
+// deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call
+// of a tool that the bridge still lets the caller run.
+func deniedCallsKeepTheCaller(ctx context.Context, t *harness.T, denied string, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		caller := a.client(t, who)
+		caller.List(ctx)
+		caller.Invoke(ctx, denied, harness.Args{})
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Row(who, denied, "the permission is revoked, authenticated by "+a.name, func() {
+			t.Drupal.Mark()
+			caller.Invoke(ctx, denied, harness.Args{})
+			expectCallsOf(t, who)
+		})
+	}
+	for _, tool := range scenario.Failing(t) {
+		t.Row(harness.Agent, tool.Name, "the method fails", func() {
+			t.Drupal.Mark()
+			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			expectCallsOf(t, harness.Agent)
+		})
+	}
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+		t.Row(harness.Agent, me.Name, fmt.Sprintf("the site sends %d", status), func() {
+			defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: status, Body: "{}", Route: route.JSONRPC, Run: true})()
+			t.Drupal.Mark()
+			t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, harness.Agent)
+		})
+		scenario.WaitRecovered(ctx, t, harness.Invocation{Tool: me.Name, Identity: harness.Agent, Arguments: harness.Encode(me.Arguments)})
+	}
+}
+
+// cookiesStayWithTheCaller tests that a cookie that the site sets in one caller's responses reaches no other caller's
+// requests.
+func cookiesStayWithTheCaller(ctx context.Context, t *harness.T, me scenario.Sample) {
+	const name = "bridgecheck_marker"
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.SetCookie, User: string(harness.Agent), Cookie: name + "={seq}; Path=/"})()
+	t.ExpireCaches()
+	t.As(harness.Agent).List(ctx)
+	t.As(harness.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	for _, who := range []harness.Identity{harness.Agent2, harness.Discoverer, harness.Anonymous} {
+		t.Row(who, "", "after the site set a cookie for another caller", func() {
+			t.Drupal.Mark()
+			t.As(who).List(ctx)
+			t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			for _, entry := range t.Drupal.Journal() {
+				sent := slices.ContainsFunc(entry.Cookies, func(c journal.Cookie) bool { return c.Name == name })
+				t.Expect(sent).To(BeFalse(), harness.Mismatch(fmt.Sprintf("requests to the site for %s", who), "no cookie of another caller", "the cookie that the site set for "+harness.Agent.String()))
+			}
+		})
+	}
+}
+
+// discoverers are the accounts whose discovery requests reached the site.
+func discoverers(t *harness.T) []string {
+	names := []string{}
+	for _, entry := range t.Drupal.Discoveries() {
+		names = append(names, entry.User)
+	}
+	return names
+}
