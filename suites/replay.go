@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,9 @@ func send(ctx context.Context, c harness.Curl, secrets *redact.Redactor, timeout
 		return e
 	}
 	req.Header = c.Header.Clone()
+	if target, err := url.Parse(c.Target); c.Target != "" && err == nil {
+		req.URL.Opaque = "//" + target.Host + target.EscapedPath()
+	}
 	if name, password, ok := strings.Cut(c.User, ":"); ok {
 		req.SetBasicAuth(name, password)
 		secrets.Add(harness.Basic(name, password))

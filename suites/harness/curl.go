@@ -19,11 +19,12 @@ type Curl struct {
 	Header http.Header
 	Body   string
 	URL    string
+	Target string // of the request line, where it is not that of URL
 }
 
 // curl is a command line that sends the answer's request again, with shell variables where a secret was.
 func (t *T) curl(a *Response) string {
-	c := Curl{Method: a.Method, Header: http.Header{}, Body: t.Redact.Text(a.Shown), URL: t.Redact.Text(t.target(a))}
+	c := Curl{Method: a.Method, Header: http.Header{}, Body: t.Redact.Text(a.Shown), URL: t.Redact.Text(t.target(a)), Target: t.Redact.Text(a.Target)}
 	prefix := strings.ToUpper(shellName(a.Who.String())) + "_"
 	for name, values := range a.Sent {
 		for _, value := range values {
@@ -69,6 +70,9 @@ func (c Curl) String() string {
 	}
 	if strings.ContainsAny(c.URL, "[]{}") { // of which curl would make several requests
 		words = append(words, "-g")
+	}
+	if c.Target != "" {
+		words = append(words, "--request-target", quote(c.Target))
 	}
 	if c.User != "" {
 		words = append(words, "-u", withVariable(c.User))
@@ -148,6 +152,8 @@ func ParseCurl(line string, getenv func(string) string) (Curl, error) {
 			c.Method = value
 		case "-u":
 			c.User = value
+		case "--request-target":
+			c.Target = value
 		case "-H":
 			if name, text, _ := strings.Cut(value, ": "); name != noContentType {
 				c.Header.Add(name, text)

@@ -26,6 +26,9 @@ func TestCurlReadsBackAsItWasWritten(t *testing.T) {
 			Header: http.Header{"X-One": {printable.Draw(t, "header")}}, Body: printable.Draw(t, "body"),
 			URL: "http://127.0.0.1:1/mcp?x=" + url.QueryEscape(printable.Draw(t, "query")) + rapid.SampledFrom([]string{"", "&y[]=1"}).Draw(t, "list"),
 		}
+		if rapid.Bool().Draw(t, "absolute target") {
+			c.Target = "http://elsewhere.invalid:80/mcp"
+		}
 		if strings.Contains(c.Header.Get("X-One"), "$") {
 			return // a variable
 		}
