@@ -73,8 +73,8 @@ func TestACheckTellsOfEveryToolThatIsWrong(t *testing.T) {
 		}
 		return map[string]any{"inputSchema": map[string]any{"type": "object", "properties": []any{}}}
 	}}, "mapping/input-object")
-	if len(r.Findings) != 2 || r.Verdict != reports.Fail || len(r.Judged) != 5 {
-		t.Fatalf("%s with %d of %d: %+v", r.Verdict, len(r.Findings), len(r.Judged), r.Findings)
+	if len(r.Findings) != 2 || r.Verdict != reports.Fail || len(r.Tested) != 5 {
+		t.Fatalf("%s with %d of %d: %+v", r.Verdict, len(r.Findings), len(r.Tested), r.Findings)
 	}
 	for i, f := range r.Findings {
 		if want := fmt.Sprintf("tool.%d", 2*i+1); f.Tool != want || f.Identity != "agent" || !strings.Contains(f.Message, want) {

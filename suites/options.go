@@ -20,6 +20,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
@@ -45,7 +46,7 @@ type Target struct {
 type Options struct {
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
-	Recorder        *mockdrupal.Proxy                                 // the recording proxy before the real site behind the bridge; nil: none is there
+	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
@@ -223,14 +224,15 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		return nil, err
 	}
 	r := &harness.Environment{
+		Policy:   harness.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
-		Timeout: defaulted(o.Timeout, 10*time.Second), Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
+		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
 		Redact: o.Redactor(), Selected: selected,
 	}
 	if o.Rate > 0 {
-		r.Limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
 		r.Patterns = *o.Patterns

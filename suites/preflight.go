@@ -30,7 +30,16 @@ func preflight(ctx context.Context, t *harness.T) error {
 		return nil
 	}
 	if list.Status == 0 {
-		return &UnreachableError{URL: t.URL, Reason: errors.New(t.Redact.Text(list.Err.Error()))}
+		reason := errors.New(t.Redact.Text(list.Err.Error()))
+		if errors.Is(list.Err, harness.ErrTimeout) {
+			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", harness.ListPath, t.Timeout)
+		}
+		return &UnreachableError{URL: t.URL, Reason: reason}
+	}
+	if list.Status >= http.StatusBadGateway && list.Code() != "" {
+		if err := siteDown(t, list); err != nil {
+			return err
+		}
 	}
 	if err := signsIn(ctx, t); err != nil {
 		return err
@@ -62,6 +71,21 @@ func preflight(ctx context.Context, t *harness.T) error {
 		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
+}
+
+// siteDown is why a bridge that refuses its list with 502, 503 or 504 in the contract's words cannot be tested: its site,
+// not the bridge, does not respond. It is nil where a mock is behind the bridge and the bridge has asked it.
+func siteDown(t *harness.T, list *harness.Response) error {
+	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
+	if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
+		if t.Drupal != nil {
+			return nil
+		}
+		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it does not respond: %s", t.Redact.Text(list.Outcome()))
+	} else if t.Upstream != nil {
+		reason = fmt.Errorf("the bridge responds, but none of its requests reaches the site that the run has put there; point the bridge at it: %s", t.Redact.Text(list.Outcome()))
+	}
+	return &UnreachableError{URL: t.URL, Reason: reason}
 }
 
 // discoverers are the identities who see a list of tools; one who may discover and not use JSON-RPC may be refused it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
@@ -67,7 +68,7 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.Recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{}); err != nil {
+				if o.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				proxy, err := o.Recorder.Listen("127.0.0.1:0")

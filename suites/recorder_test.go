@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -24,7 +25,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{})
+	o.Recorder, err = proxy.New(address, proxy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,24 +160,28 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 	r := result(clause)
 	r.DurationMS = harness.Milliseconds(spec.RunTime)
+	t := c.run.Running
 	var why harness.Finding
-	r.Verdict, why = verdict(c.run.Running, clause, spec)
-	why = c.run.Running.Redacted(why)
-	found := c.run.Running.Reported(spec)
+	r.Verdict, why = verdict(t, clause, spec)
+	why = t.Redacted(why)
+	found := t.Reported(spec)
 	if len(found) > 0 { // which count, though what came after them could not be judged
-		r.Verdict, why, r.Findings = broken(clause), found[0], c.run.Running.AsReported(found)
+		r.Verdict = broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	r.Evidence, r.Curl = c.run.Running.Evidence(wrong)
-	if wrong {
-		r.Expected, r.Actual = why.Expected, why.Actual
+	var at func(*harness.Response) *int
+	r.Evidence, at = t.Evidence(wrong)
+	switch {
+	case len(found) > 0:
+		r.Findings = t.AsReported(found, at)
+	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == broken(clause)):
+		r.Findings = t.AsReported([]harness.Finding{why}, at)
+	case wrong: // nothing of the bridge was seen
+		r.Message = why.String()
 	}
-	r.Message = why.String()
-	if len(found) > 0 {
-		r.Message = harness.Summary(found)
-	}
-	for _, p := range c.run.Running.Findings.Judged {
-		r.Judged = append(r.Judged, reports.Part{Tool: p.Tool, Identity: p.Identity})
+	r.Conclude()
+	for _, p := range t.Findings.Judged {
+		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
 		r.Remedy = "" // of a fault that nobody has seen
@@ -213,6 +217,9 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 		if ending, ok := endingOf(spec); ok && ending.Kind == harness.Inapplicable {
 			return reports.NotApplicable, ending.Why
 		} else if ok {
+			if ending.Kind == harness.BlockedByBridge {
+				ending.Why.Response = t.Blamed()
+			}
 			return reports.NotTestable, ending.Why
 		}
 		return reports.NotTestable, why("%s", spec.Failure.Message)

@@ -26,6 +26,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -63,7 +64,7 @@ func newRealSite(t *testing.T) *realSite {
 func (s *realSite) others() []string {
 	var names []string
 	for _, e := range s.drupal.Journal().Entries(0) {
-		if e.Route == mockdrupal.RouteMethods && e.Status == http.StatusOK && e.User != "agent" {
+		if e.Route == route.Methods && e.Status == http.StatusOK && e.User != "agent" {
 			names = append(names, e.User)
 		}
 	}

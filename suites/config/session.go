@@ -21,7 +21,7 @@ type Session struct {
 func (f *File) Sessions() []Session { return f.sessions }
 
 // End ends sessions, by the way to the site that the configuration says. One that the site has ended already is no
-// error; what could not be ended is told in one.
+// error; what could not be ended is in one.
 func (f *File) End(ctx context.Context, sessions ...Session) error {
 	settings, err := f.tls()
 	if err != nil {

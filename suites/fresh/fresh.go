@@ -14,6 +14,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -105,7 +106,7 @@ func singleFlight(ctx context.Context, t *harness.T) {
 	for range 3 {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 		caller := t.As(who)
-		t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
 		t.Drupal.Mark()
 		began := time.Now()
 		harness.AtOnce(100, func(int) { caller.List(ctx) })
@@ -128,7 +129,7 @@ func staleOnError(ctx context.Context, t *harness.T) {
 	good := t.As(harness.Agent).List(ctx).MustSucceed()
 	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good))
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError})
 	var stale *harness.Response
 	t.Await(ctx, func() bool {
 		stale = t.As(harness.Agent).List(ctx)

@@ -18,14 +18,11 @@ const (
 	longestWait  = 30 * time.Second       // each; a site that asks for more is not waited for
 )
 
-// outlast waits while the answer is that the site is busy (429, or 503 with Retry-After), and sends the request again as
+// waitOut waits while the answer is that the site is busy (429, or 503 with Retry-After), and sends the request again as
 // often as that may help. Where the site then answers nobody, or is gone, the run ends: what comes now says nothing of the
-// bridge. It does so where nothing is behind the bridge that could make it answer so.
-func (c Client) outlast(ctx context.Context, r Request, a *Response) {
+// bridge.
+func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	t := c.T
-	if t.Upstream != nil {
-		return
-	}
 	for n := range mostWaits {
 		pause, busy := a.Busy()
 		pause = max(pause, shortestWait<<n)
@@ -40,7 +37,7 @@ func (c Client) outlast(ctx context.Context, r Request, a *Response) {
 			return
 		}
 		a.At = time.Now()
-		c.exchange(ctx, r, a)
+		c.exchange(ctx, r, a, t.Policy.Timeout)
 		a.Took = time.Since(a.At)
 	}
 	if !t.Responded {
@@ -86,7 +83,7 @@ func (c Client) askAfter(ctx context.Context, a *Response) {
 	control := &Response{Who: Agent, Method: http.MethodGet, Path: ListPath, T: t}
 	for try := 0; try <= SecondTries && control.Status == 0 && control.Err != ErrTimeout; try++ {
 		control.Err = nil
-		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control)
+		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control, t.Policy.Timeout)
 	}
 	_, busy := control.Busy()
 	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.Context.Err() != nil || ctx.Err() != nil {

@@ -95,41 +95,11 @@ func Encode(v any) []byte {
 	return data
 }
 
-// Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
-// that expect one.
-func (c Client) Send(ctx context.Context, r Request) *Response {
-	a := c.ResponseTo(&r)
-	if c.T.Context.Err() != nil {
-		c.T.cutShort()
-	}
-	c.T.WaitForRate()
-	since := c.T.Upstream.Last()
-	a.At = time.Now()
-	if c.T.Drupal == nil && c.mayRun(r) {
-		r.Fresh = true // it is never sent twice, so nothing but the bridge may be to blame when no answer comes
-	}
-	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
-		a.Err, r.Fresh = nil, true
-		c.T.WaitForRate()
-		c.exchange(ctx, r, a)
-	}
-	a.Took = time.Since(a.At)
-	c.outlast(ctx, r, a)
-	c.T.Record(a, since)
-	if c.T.Context.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
-		c.T.cutShort()
-	}
-	return a
-}
+// Send sends any request under the policy of the run and reads the response. A failure of the transport is kept in the
+// response, for there are checks that expect one.
+func (c Client) Send(ctx context.Context, r Request) *Response { return c.T.Policy.send(ctx, c, r) }
 
-// WaitForRate waits until the run may send its next request.
-func (t *T) WaitForRate() {
-	if t.Limiter != nil {
-		_ = t.Limiter.Wait(t.Context) // who sends notices that the run has ended
-	}
-}
-
-// answerTo makes the answer that is to be filled, with the request beside it.
+// ResponseTo makes the response that is to be filled, with the request beside it.
 func (c Client) ResponseTo(r *Request) *Response {
 	if r.Method == "" {
 		r.Method = http.MethodGet
@@ -162,7 +132,6 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 	}
 	if r.Host != "" {
 		req.URL.Opaque = "//" + r.Host + req.URL.EscapedPath() // net/http connects to URL.Host all the same
-		a.Target = req.URL.RequestURI()
 	}
 	a.Sent = req.Header.Clone()
 	return req, nil
@@ -170,8 +139,8 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 
 // exchange sends the request and fills in the answer. Dropped tells that a connection that had served before was closed
 // in place of an answer: a server may do so at any time.
-func (c Client) exchange(ctx context.Context, r Request, a *Response) (dropped bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.T.Timeout, ErrTimeout)
+func (c Client) exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.T.Context, cancel)()
 	used := false

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
@@ -15,6 +13,8 @@ import (
 
 // Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was told.
 type Environment struct {
+	Policy // around every request
+
 	Upstream        *SiteSide     // the wire to the site; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
 	PageSize        int           // how many tools a full page holds
@@ -37,13 +37,12 @@ type Environment struct {
 	Taken       map[TakenBy]*generate.Maker // of what was made up that which the tool takes; nil: nothing
 	Stdio       func(context.Context) (io.ReadWriteCloser, error)
 	Advance     func(time.Duration)
-	Timeout     time.Duration
 	Transport   *http.Transport
-	Limiter     *rate.Limiter // of our own requests; nil: none
 	Contract    *contract.Contract
 	Redact      *redact.Redactor
 	Selected    func(id string) bool
-	NotABridge  string // why nothing can be judged: the target is no bridge
+	NotABridge  string  // why nothing can be judged: the target is no bridge
+	endless     Finding // a list that has no end; zero: none was met
 	bodies      documents
 	unseen      []string // changes of the site that the bridge did not show in time
 	Running     *T       // the check that runs, or ran last

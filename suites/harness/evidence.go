@@ -47,8 +47,8 @@ func (t *T) blame(a *Response) {
 	t.blamed = a
 }
 
-// blamedNow is the answer to blame for what has just failed: without any, the last one that came.
-func (t *T) blamedNow() *Response {
+// Blamed is the answer to blame for what has just failed: without any, the last one that came.
+func (t *T) Blamed() *Response {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if t.blamed == nil && len(t.Exchanges) > 0 {
@@ -57,27 +57,58 @@ func (t *T) blamedNow() *Response {
 	return t.blamed
 }
 
-// Evidence writes down what the finished check has seen.
-func (t *T) Evidence(failed bool) (kept []reports.Exchange, curl string) {
+// Evidence writes down what the finished check has seen, and gives where in it the exchange of an answer stands; nil:
+// nowhere.
+func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	all, limit, body := t.Exchanges, keptPassing, keptPassingBody
 	if failed {
 		limit, body = keptExchanges, KeptBody
 	}
-	blamed := t.blamedAnswers()
 	kept = []reports.Exchange{}
-	for _, r := range chosen(all, blamed, limit) {
+	where := map[*Response]int{}
+	for _, r := range chosen(all, t.blamedAnswers(), limit) {
+		where[r.Answer] = len(kept)
 		kept = append(kept, t.reportedExchange(r, body))
 	}
-	switch {
-	case !failed || len(all) == 0:
-	case len(blamed) > 0:
-		curl = t.curl(blamed[0])
-	default:
-		curl = t.curl(all[len(all)-1].Answer)
+	return kept, func(a *Response) *int {
+		if i, ok := where[a]; ok {
+			return new(i)
+		}
+		return nil
 	}
-	return kept, curl
+}
+
+// credentialHeaders are those of an answer's request that hold secrets.
+func (t *T) credentialHeaders(a *Response) []reports.Credential {
+	var all []reports.Credential
+	for name, values := range a.Sent {
+		for _, value := range values {
+			if t.Redact.Text(value) == value {
+				continue
+			}
+			c := reports.Credential{Header: http.CanonicalHeaderKey(name)}
+			if scheme, rest, _ := strings.Cut(value, " "); c.Header == "Authorization" {
+				c.Scheme = t.Redact.Text(scheme)
+				if scheme == "Basic" {
+					c.User = t.Redact.Text(basicUser(rest))
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// basicUser is the account's name in the base64 of Basic credentials; "" when there is none.
+func basicUser(encoded string) string {
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(plain), ":")
+	return name
 }
 
 // blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
@@ -131,7 +162,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	a := r.Answer
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
-		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)},
+		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)}, Credentials: t.credentialHeaders(a),
 	}
 	t.Body(&e.Request, []byte(a.Shown), limit)
 	if a.Err != nil {

@@ -115,7 +115,7 @@ type stopped struct{ Finding }
 // Fail ends the check, or its part, with a finding.
 func (t *T) Fail(f Finding) {
 	if f.Response == nil {
-		f.Response = t.blamedNow()
+		f.Response = t.Blamed()
 	}
 	if t.inPart {
 		panic(stopped{f})

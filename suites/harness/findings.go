@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
 
@@ -159,50 +158,15 @@ func (t *T) Redacted(f Finding) Finding {
 	return f
 }
 
-// AsReported are findings as a report has them.
-func (t *T) AsReported(all []Finding) []reports.Finding {
-	told := make([]reports.Finding, len(all))
+// AsReported are findings as a report has them; at gives where the evidence has the exchange of a response.
+func (t *T) AsReported(all []Finding, at func(*Response) *int) []reports.Finding {
+	list := make([]reports.Finding, len(all))
 	for i, f := range all {
-		told[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Message: f.String(), Expected: f.Expected, Actual: f.Actual}
-		if f.Response != nil {
-			told[i].Curl = t.curl(f.Response)
+		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual}
+		if f.Expected == "" {
+			list[i].Subject, list[i].Message = "", f.Subject
 		}
 	}
-	return told
-}
-
-// Summary is the message of a check with these findings: the first, and what and who else it is about.
-func Summary(all []Finding) string {
-	first := all[0]
-	if len(all) == 1 {
-		return first.String()
-	}
-	var others []string
-	for room := keptNames; len(others) < len(all)-1; {
-		name := beside(all[1+len(others)], first)
-		if room -= len(name); room < 0 && len(others) > 0 {
-			others = append(others, "…")
-			break
-		}
-		others = append(others, name)
-	}
-	return fmt.Sprintf("%s (and %d more: %s)", first, len(all)-1, strings.Join(others, ", "))
-}
-
-// beside names what a finding is about, as far as another one before it does not tell.
-func beside(f, first Finding) string {
-	name := exact.Cut(f.Row, 80)
-	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {
-		if name != "" {
-			name += " for "
-		}
-		name += fmt.Sprintf("%q", f.Tool)
-	}
-	if f.Identity != "" && (name == "" || f.Identity != first.Identity) {
-		name = strings.TrimSpace(name + " as " + f.Identity)
-	}
-	if name == "" {
-		return exact.Cut(f.String(), 160)
-	}
-	return name
+	return list
 }

@@ -17,7 +17,6 @@ type Response struct {
 	Method   string
 	Path     string
 	RawQuery string
-	Target   string // the request target where it is in absolute form; "": it is Path and RawQuery
 	Sent     http.Header
 	At       time.Time
 	Took     time.Duration

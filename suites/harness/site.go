@@ -108,7 +108,11 @@ type Recorder interface {
 type SiteSide struct {
 	Recorder Recorder
 	since    int64 // journal position at which the running check began
+	armed    atomic.Int32
 }
+
+// Faulty tells whether a fault of the site is armed: then the bridge may well not respond.
+func (u *SiteSide) Faulty() bool { return u != nil && u.armed.Load() > 0 }
 
 // Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
 func (u *SiteSide) Mark() { u.since = u.Last() }
@@ -145,10 +149,17 @@ func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 
 // TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
 func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
-	if disarm, err = u.Recorder.Arm(fault); err == nil {
-		Cleanup(func(context.Context) { disarm() })
+	lift, err := u.Recorder.Arm(fault)
+	if err != nil {
+		return nil, err
 	}
-	return disarm, err
+	u.armed.Add(1)
+	disarm = sync.OnceFunc(func() {
+		lift()
+		u.armed.Add(-1)
+	})
+	Cleanup(func(context.Context) { disarm() })
+	return disarm, nil
 }
 
 func (u *SiteSide) Last() int64 {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
@@ -101,9 +103,9 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", BrokenRule, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
-	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultHTML, Status: 503}},
-	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultReset}},
-	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
+	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
+	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
+	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
 }
 
 // SentRefusal is an answer to one of the refusals.

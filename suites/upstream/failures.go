@@ -9,6 +9,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -19,28 +21,28 @@ const pageMark = "SITE-PAGE-7b1e"
 
 // brokenResponses are responses to a call that are no JSON-RPC response to it.
 var brokenResponses = []scenario.SiteFailure{
-	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
-	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
-	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 502}},
-	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Run: true}},
-	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
-	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Location: "/user/login"}},
-	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-	{Name: "a truncated body", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
-	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}},
-	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}},
-	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
-	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}},
-	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}},
+	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
+	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
+	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
+	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "a truncated body", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: fault.LengthLong}},
+	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
+	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: fault.Trailing}},
+	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 }
 
 // mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
 var mismatchedResponses = []scenario.SiteFailure{
-	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
-	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
-	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultBoth}},
-	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNeither}},
+	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
+	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
+	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
+	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
 }
 
 func idMismatch(ctx context.Context, t *harness.T) {
@@ -54,8 +56,8 @@ func idMismatch(ctx context.Context, t *harness.T) {
 	}
 	plain.MustMeet(showFailure(failing.Behaviour.Error.Message))
 	eachFailure(ctx, t, []scenario.SiteFailure{
-		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
 	}, call, showSameFailure(plain, failing.Behaviour.Error.Message))
 }
 
@@ -88,7 +90,7 @@ func authError(ctx context.Context, t *harness.T) {
 		{403, `{"message":"Access denied."}`},
 	} {
 		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call", row.status), func() {
-			defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: mockdrupal.RouteJSONRPC, Status: row.status, Body: row.body})()
+			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()
 			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
 		})
 	}
@@ -97,7 +99,7 @@ func authError(ctx context.Context, t *harness.T) {
 func hugeResponse(ctx context.Context, t *harness.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	eachFailure(ctx, t, []scenario.SiteFailure{{Name: "a response of 256 MiB", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, beUpstreamError())
+	eachFailure(ctx, t, []scenario.SiteFailure{{Name: "a response of 256 MiB", Fault: mockdrupal.Fault{Kind: fault.Huge}}}, call, beUpstreamError())
 }
 
 func errorAnyStatus(ctx context.Context, t *harness.T) {
@@ -105,16 +107,16 @@ func errorAnyStatus(ctx context.Context, t *harness.T) {
 	call := harness.AsAgent(t.ToolName(failing.ID))
 	plain := t.Call(ctx, call).MustMeet(showFailure(failing.Behaviour.Error.Message))
 	failures := []scenario.SiteFailure{
-		{Name: "a JSON-RPC error without id under HTTP 400", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
-		{Name: "a JSON-RPC error with id null under HTTP 500", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+		{Name: "a JSON-RPC error without id under HTTP 400", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+		{Name: "a JSON-RPC error with id null under HTTP 500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
 	}
 	for _, status := range []int{200, 400, 500} {
-		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}})
+		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
 	}
 	eachFailure(ctx, t, failures, call, showSameFailure(plain, failing.Behaviour.Error.Message))
 	eachFailure(ctx, t, []scenario.SiteFailure{
-		{Name: "204", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
-		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+		{Name: "204", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 204}},
+		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
 	}, scenario.MustRun(ctx, t), beUpstreamError())
 }
 
@@ -122,7 +124,7 @@ func errorAnyStatus(ctx context.Context, t *harness.T) {
 // a circuit breaker may have opened.
 func eachFailure(ctx context.Context, t *harness.T, failures []scenario.SiteFailure, call harness.Invocation, want OmegaMatcher) {
 	for _, f := range failures {
-		f.Fault.Route = mockdrupal.RouteJSONRPC
+		f.Fault.Route = route.JSONRPC
 		t.Row(call.Identity, "", "the site sends "+f.Name, func() {
 			defer t.Upstream.Arm(f.Fault)()
 			t.Expect(t.Call(ctx, call)).To(want)

@@ -9,6 +9,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -23,8 +25,8 @@ func timeout(ctx context.Context, t *harness.T) {
 	limit := t.UpstreamTimeout + 1500*time.Millisecond
 	hangs := []scenario.SiteFailure{
 		{Name: "no headers", Fault: hangingCalls()},
-		{Name: "half a body", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: mockdrupal.RouteJSONRPC}},
-		{Name: "no connection", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + t.Timeout}},
+		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}},
+		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
 	if refusesAllHangs(ctx, t, hangs, call, limit) {
 		return
@@ -34,7 +36,7 @@ func timeout(ctx context.Context, t *harness.T) {
 	}
 	for _, f := range hangs { // one after the other, to find out which it is
 		disarm, err := t.Upstream.TryArm(f.Fault)
-		if err != nil && f.Fault.Kind != mockdrupal.FaultDeaf {
+		if err != nil && f.Fault.Kind != fault.Deaf {
 			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 		}
 		if err != nil { // not every system can show it, nor a mock that does not listen by itself
@@ -50,7 +52,7 @@ func timeout(ctx context.Context, t *harness.T) {
 }
 
 func hangingCalls() mockdrupal.Fault {
-	return mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteJSONRPC}
+	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
 }
 
 // listWhileHanging lists for a caller never seen while discovery hangs for it; nil where there is no such list: one that
@@ -60,7 +62,7 @@ func listWhileHanging(ctx context.Context, t *harness.T) *harness.Response {
 		return nil
 	}
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	defer t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})()
 	return t.As(stranger).List(ctx)
 }
 
@@ -87,7 +89,7 @@ func refusesAllHangs(ctx context.Context, t *harness.T, hangs []scenario.SiteFai
 			defer harness.Recover()
 			responses[i] = t.Call(ctx, call)
 		})
-		if f.Fault.Kind != mockdrupal.FaultDeaf && !callsReachSite(t, i+1) { // with the last one nothing does
+		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1) { // with the last one nothing does
 			break
 		}
 	}
@@ -121,7 +123,7 @@ func callsReachSite(t *harness.T, n int) bool {
 func callsAtSite(t *harness.T) int {
 	calls := 0
 	for _, entry := range t.Upstream.Journal() {
-		if entry.Route == mockdrupal.RouteJSONRPC {
+		if entry.Route == route.JSONRPC {
 			calls++
 		}
 	}
@@ -134,7 +136,7 @@ func downAndUp(ctx context.Context, t *harness.T) {
 	stranger := t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	began := time.Now()
-	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
 	if err != nil {
 		harness.NotTestable("a site that is down cannot be simulated: " + err.Error())
 	}

@@ -13,6 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -90,10 +92,10 @@ func noSSRF(ctx context.Context, t *harness.T) {
 		}
 	}
 	for _, f := range []scenario.SiteFailure{
-		{Name: "a redirect of a call", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: mockdrupal.RouteJSONRPC, Location: there + "/jsonrpc"}},
-		{Name: "a redirect of a call that keeps the verb", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: mockdrupal.RouteJSONRPC, Location: there + "/jsonrpc", Status: 307}},
-		{Name: "a redirect of discovery", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: mockdrupal.RouteMethods, Location: there + "/jsonrpc/methods"}},
-		{Name: "a $ref in a schema", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: mockdrupal.RouteMethods, Location: there + "/schema.json"}},
+		{Name: "a redirect of a call", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.JSONRPC, Location: there + "/jsonrpc"}},
+		{Name: "a redirect of a call that keeps the verb", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.JSONRPC, Location: there + "/jsonrpc", Status: 307}},
+		{Name: "a redirect of discovery", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.Methods, Location: there + "/jsonrpc/methods"}},
+		{Name: "a $ref in a schema", Fault: mockdrupal.Fault{Kind: fault.RemoteRef, Route: route.Methods, Location: there + "/schema.json"}},
 	} {
 		expectNoVisit(f.Name, func() {
 			stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
