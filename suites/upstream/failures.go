@@ -96,10 +96,33 @@ func authError(ctx context.Context, t *harness.T) {
 	}
 }
 
+// oversized are valid responses to a call: a bridge without a limit takes them and succeeds.
+var oversized = []scenario.SiteFailure{
+	{Name: "one long string", Fault: mockdrupal.Fault{Kind: fault.Huge}},
+	{Name: "many small members", Fault: mockdrupal.Fault{Kind: fault.HugeMembers}},
+	{Name: "one long string, compressed", Fault: mockdrupal.Fault{Kind: fault.HugeGzip}},
+}
+
 func hugeResponse(ctx context.Context, t *harness.T) {
+	const size = 256 << 20
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	eachFailure(ctx, t, []scenario.SiteFailure{{Name: "a response of 256 MiB", Fault: mockdrupal.Fault{Kind: fault.Huge}}}, call, beUpstreamError())
+	for _, f := range oversized {
+		f.Fault.Route, f.Fault.Size = route.JSONRPC, size
+		t.Row(call.Identity, "", "a valid response of 256 MiB: "+f.Name, func() {
+			t.Upstream.Mark()
+			defer t.Upstream.Arm(f.Fault)()
+			r := t.Call(ctx, call)
+			t.Expect(r).To(beUpstreamError())
+			for _, entry := range t.Upstream.Journal() {
+				t.Expect(entry.BytesTaken < size).To(BeTrue(), harness.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
+			}
+		})
+		if t.HasFindings() {
+			return // each takes long where there is no limit
+		}
+		scenario.WaitRecovered(ctx, t, call)
+	}
 }
 
 func errorAnyStatus(ctx context.Context, t *harness.T) {

@@ -106,6 +106,20 @@ func upstreamMutants() []Mutant {
 			Options: func(o *bridge.Options) {
 				o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
 			}, Claims: "-output-validation"},
+		{Name: "answers-read-to-the-end", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the size is compared when the whole response has been read",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = 3 * time.Second }, MayFail: Clauses("upstream/timeout"),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || !isCall(r) {
+					return resp, err
+				}
+				start, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse+1))
+				if err == nil && len(start) > testbed.MaxResponse {
+					_, err = io.Copy(io.Discard, resp.Body)
+				}
+				resp.Body = resumed{io.MultiReader(bytes.NewReader(start), failing{err}), resp.Body}
+				return resp, nil
+			})},
 		{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				client := &http.Client{Transport: next}
