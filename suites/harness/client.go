@@ -52,6 +52,7 @@ type Request struct {
 	Query  url.Values
 	Raw    string      // the query as it stands, in place of Query
 	Header http.Header // replaces the defaults of the same name; an empty list takes one away
+	Host   string      // host and port of the request target, which is then in absolute form; "": the target is a path
 	Body   io.Reader
 	Show   string                  // shown as the body in evidence where Body is too large to keep
 	Fresh  bool                    // on a connection of its own
@@ -128,6 +129,9 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host // net/http sends no other
 		req.Header.Del("Host")
+	}
+	if r.Host != "" {
+		req.URL.Opaque = "//" + r.Host + req.URL.EscapedPath() // net/http connects to URL.Host all the same
 	}
 	a.Sent = req.Header.Clone()
 	return req, nil

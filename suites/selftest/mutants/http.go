@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf16"
 )
@@ -186,6 +187,7 @@ func httpVariants() []Mutant {
 			x.Header.Del("Cache-Control")
 			x.Header.Set("Vary", "Accept-Encoding, authorization, cookie")
 		})},
+		{Name: "fresh-cursors", Why: "a cursor may be new in every response", Claims: "-cursor-base64-offset", Middleware: freshCursors()},
 		{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", MayFail: Clauses("http/nosniff"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 	}
 }
@@ -344,4 +346,22 @@ func lockBodies() middleware {
 		}
 		return false
 	})
+}
+
+// freshCursors adds a number to every cursor, and removes it from the cursors that come back.
+func freshCursors() middleware {
+	var n atomic.Int64
+	number := onList(func(p *page) {
+		if next, _ := p.Object["nextCursor"].(string); next != "" {
+			p.Object["nextCursor"] = fmt.Sprintf("%s~%d", next, n.Add(1))
+		}
+	})
+	return chain(onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if query := r.URL.Query(); toList(r) && strings.Contains(query.Get("cursor"), "~") {
+			cursor, _, _ := strings.Cut(query.Get("cursor"), "~")
+			query.Set("cursor", cursor)
+			r.URL.RawQuery = query.Encode()
+		}
+		return false
+	}), number)
 }

@@ -26,6 +26,10 @@ func upstreamMutants() []Mutant {
 	return []Mutant{
 		{Name: "calls-as-text", Breaks: Clauses("upstream/valid-jsonrpc"), Origin: Imagined,
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Content-Type", "text/plain") })},
+		{Name: "calls-without-id", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/empty-arguments"), Origin: Peer,
+			MayFail:   Clauses("errors/envelope", "errors/code-stable", "errors/status-agrees", "translate/entity-reference", "upstream/id-mismatch", "upstream/http-error", "upstream/error-any-status"), // their positive controls have no result
+			Why:       "the site takes the call for a notification and sends no result",
+			Transport: onCall(func(_ *http.Request, call map[string]any) { delete(call, "id") })},
 		{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400", "invoke/runs-once"), Origin: Module,
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvoke(func(x *exchange) {
@@ -51,6 +55,12 @@ func upstreamMutants() []Mutant {
 				delete(reply, "error")
 			}
 		})},
+		{Name: "errors-with-null-id-unread", Breaks: Clauses("upstream/id-mismatch", "invoke/denied", "invoke/execution-error-500", "invoke/semantic-invalid-400", "access/permission-revoked"), Origin: Peer,
+			Why: "the id is compared before the response is looked at: Drupal's errors have none", Transport: onReply(func(reply map[string]any) {
+				if id, has := reply["id"]; reply["error"] != nil && (!has || id == nil) {
+					delete(reply, "error")
+				}
+			})},
 		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
 		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
 		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
@@ -83,6 +93,9 @@ func upstreamMutants() []Mutant {
 				return resp, nil
 			})},
 		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
+		{Name: "breaker-never-closes", Breaks: Clauses("upstream/down-and-up"), Origin: Peer,
+			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept"), // every invoke after the first fault
+			Why:     "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
 		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -93,6 +106,20 @@ func upstreamMutants() []Mutant {
 			Options: func(o *bridge.Options) {
 				o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
 			}, Claims: "-output-validation"},
+		{Name: "answers-read-to-the-end", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the size is compared when the whole response has been read",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = 3 * time.Second }, MayFail: Clauses("upstream/timeout"),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || !isCall(r) {
+					return resp, err
+				}
+				start, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse+1))
+				if err == nil && len(start) > testbed.MaxResponse {
+					_, err = io.Copy(io.Discard, resp.Body)
+				}
+				resp.Body = resumed{io.MultiReader(bytes.NewReader(start), failing{err}), resp.Body}
+				return resp, nil
+			})},
 		{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				client := &http.Client{Transport: next}
@@ -109,6 +136,34 @@ func upstreamMutants() []Mutant {
 				r.RequestURI = ""
 				return (&http.Client{Transport: next}).Do(r)
 			})},
+		calledHost("host-chooses-the-site", toList, func(r *http.Request) string { return r.Host }),
+		calledHost("absolute-target-chooses-the-site", toInvoke, func(r *http.Request) string {
+			if !r.URL.IsAbs() {
+				return ""
+			}
+			return r.URL.Host
+		}),
+		calledHost("forwarded-host-chooses-the-site", toInvoke, fromHeader("X-Forwarded-Host")),
+		calledHost("forwarded-host-and-port-choose-the-site", toList, func(r *http.Request) string {
+			if r.Header.Get("X-Forwarded-Port") == "" {
+				return ""
+			}
+			return net.JoinHostPort(r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Port"))
+		}),
+		calledHost("forwarded-chooses-the-site", toDescribe, func(r *http.Request) string {
+			_, host, _ := strings.Cut(r.Header.Get("Forwarded"), "host=")
+			host, _, _ = strings.Cut(host, ";")
+			return strings.Trim(host, `"`)
+		}),
+		calledHost("original-host-chooses-the-site", toMCP, fromHeader("X-Original-Host")),
+		calledHost("host-override-chooses-the-site", toList, fromHeader("X-HTTP-Host-Override")),
+		calledHost("rewrite-url-chooses-the-site", toInvoke, func(r *http.Request) string {
+			u, err := url.Parse(r.Header.Get("X-Rewrite-URL"))
+			if err != nil {
+				return ""
+			}
+			return u.Host
+		}),
 		{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
@@ -311,4 +366,48 @@ func failForever() transport {
 		}
 		return resp, err
 	})
+}
+
+// failAfterFault fails every call after one to which the site sent no response at all.
+func failAfterFault() transport {
+	var open atomic.Bool
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		if open.Load() {
+			return nil, fmt.Errorf("the circuit breaker is open")
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil && r.Context().Err() == nil {
+			open.Store(true)
+		}
+		return resp, err
+	})
+}
+
+// calledHost is a mutant that sends a request with the caller's credentials to a host that it reads from the requests
+// that match, unless it is its own.
+func calledHost(name string, matches func(*http.Request) bool, host func(*http.Request) string) Mutant {
+	return Mutant{Name: name, Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, MCP: true, Why: "the URL of the site is made from the request",
+		Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+			there := host(r)
+			if !matches(r) || there == "" || own == nil || there == own.String() {
+				return false
+			}
+			visit, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://"+there+"/jsonrpc", nil)
+			if err != nil {
+				return false
+			}
+			visit.Header.Set("Authorization", r.Header.Get("Authorization"))
+			if resp, err := http.DefaultTransport.RoundTrip(visit); err == nil {
+				resp.Body.Close()
+			}
+			return false
+		})}
+}
+
+func fromHeader(name string) func(*http.Request) string {
+	return func(r *http.Request) string { return r.Header.Get(name) }
 }

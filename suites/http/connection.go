@@ -1,0 +1,114 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// connection is one HTTP/1.1 connection of a caller, for what net/http's own client hides: whether it stays open, and
+// what follows the end of a message.
+type connection struct {
+	client harness.Client
+	conn   net.Conn
+	from   *bufio.Reader
+}
+
+// dial opens a connection to the bridge. Where it cannot, it ends the running check.
+func dial(ctx context.Context, c harness.Client) *connection {
+	u, err := url.Parse(c.T.URL)
+	if err != nil {
+		harness.NotTestable("the URL cannot be dialled: " + err.Error())
+	}
+	if by, err := c.T.Transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
+		harness.NotTestable("it needs a connection of its own to the bridge, and the run goes through a proxy")
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	address := net.JoinHostPort(u.Hostname(), port)
+	dialer := net.Dialer{Timeout: c.T.Timeout}
+	var conn net.Conn
+	if u.Scheme == "https" {
+		settings := c.T.Transport.TLSClientConfig.Clone()
+		if settings == nil {
+			settings = &tls.Config{}
+		}
+		settings.NextProtos = []string{"http/1.1"}
+		conn, err = (&tls.Dialer{NetDialer: &dialer, Config: settings}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		harness.BlockedBy(harness.Mismatch("a further connection to "+address, "one that opens", harness.NoResponse(ctx, err).Error()))
+	}
+	return &connection{c, conn, bufio.NewReader(conn)}
+}
+
+// close ends the connection.
+func (w *connection) close() { w.conn.Close() }
+
+// ask sends a request on the connection and reads the response.
+func (w *connection) ask(ctx context.Context, request harness.Request) *harness.Response {
+	r := w.client.ResponseTo(&request)
+	req, err := w.client.Request(ctx, request, r)
+	w.client.T.WaitForRate()
+	since := w.client.T.Upstream.Last()
+	r.At = time.Now()
+	if err == nil {
+		err = w.roundTrip(req, r)
+	}
+	if err != nil {
+		r.Err = harness.NoResponse(ctx, err)
+	}
+	r.Took = time.Since(r.At)
+	w.client.T.Record(r, since)
+	return r
+}
+
+func (w *connection) roundTrip(req *http.Request, r *harness.Response) error {
+	if err := w.conn.SetDeadline(time.Now().Add(w.client.T.Timeout)); err != nil {
+		return err
+	}
+	if err := req.Write(w.conn); err != nil {
+		return err
+	}
+	if _, err := w.from.Peek(1); err != nil { // ReadResponse reports a missing response as a truncated one
+		return err
+	}
+	resp, err := http.ReadResponse(w.from, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	r.Status, r.Header = resp.StatusCode, resp.Header
+	if resp.Close && resp.ProtoAtLeast(1, 1) {
+		r.Header.Set("Connection", "close") // which ReadResponse removes
+	}
+	r.Body, err = io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
+	return err
+}
+
+// rest is what the bridge sends after its last response, until it closes the connection.
+func (w *connection) rest() ([]byte, error) {
+	return io.ReadAll(io.LimitReader(w.from, harness.MaxResponse))
+}
+
+// write sends bytes as they are.
+func (w *connection) write(text string) error {
+	w.client.T.WaitForRate()
+	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.T.Timeout)); err != nil {
+		return fmt.Errorf("set a deadline: %w", err)
+	}
+	_, err := io.WriteString(w.conn, text)
+	return err
+}

@@ -1,0 +1,183 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func timeout(ctx context.Context, t *harness.T) {
+	if t.UpstreamTimeout == 0 {
+		harness.NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+	}
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	limit := t.UpstreamTimeout + 1500*time.Millisecond
+	hangs := []scenario.SiteFailure{
+		{Name: "no headers", Fault: hangingCalls()},
+		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}},
+		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
+	}
+	if refusesAllHangs(ctx, t, hangs, call, limit) {
+		return
+	}
+	if r := listWhileHanging(ctx, t); r != nil {
+		t.Row(r.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(r).To(refuseHangingList(limit)) })
+	}
+	for _, f := range hangs { // one after the other, to find out which it is
+		disarm, err := t.Upstream.TryArm(f.Fault)
+		if err != nil && f.Fault.Kind != fault.Deaf {
+			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+		}
+		if err != nil { // not every system can show it, nor a mock that does not listen by itself
+			ginkgo.GinkgoWriter.Printf("skipped: a site that hangs with %s: %v\n", f.Name, err)
+			continue
+		}
+		t.Row(call.Identity, "", "a site that hangs with "+f.Name, func() {
+			defer disarm()
+			t.Expect(t.Call(ctx, call)).To(refuseHangingCall(limit))
+		})
+		scenario.WaitRecovered(ctx, t, call)
+	}
+}
+
+func hangingCalls() mockdrupal.Fault {
+	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
+}
+
+// listWhileHanging lists for a caller never seen while discovery hangs for it; nil where there is no such list: one that
+// is the same for all callers may be stale.
+func listWhileHanging(ctx context.Context, t *harness.T) *harness.Response {
+	if t.Drupal == nil || t.Claims("visibility-broad") {
+		return nil
+	}
+	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})()
+	return t.As(stranger).List(ctx)
+}
+
+// refusesAllHangs sends a list, and a call for each way in which the site may hang, all at one time. It reports whether
+// each is refused as it must be within the limit, and the bridge continues to serve.
+func refusesAllHangs(ctx context.Context, t *harness.T, hangs []scenario.SiteFailure, call harness.Invocation, limit time.Duration) bool {
+	var calls sync.WaitGroup
+	responses := make([]*harness.Response, len(hangs))
+	var list *harness.Response
+	var disarms []func()
+	t.Upstream.Mark()
+	calls.Go(func() {
+		defer harness.Recover()
+		list = listWhileHanging(ctx, t)
+	})
+	for i, f := range hangs {
+		f.Fault.Count = 1
+		disarm, err := t.Upstream.TryArm(f.Fault)
+		if err != nil {
+			break
+		}
+		disarms = append(disarms, disarm)
+		calls.Go(func() {
+			defer harness.Recover()
+			responses[i] = t.Call(ctx, call)
+		})
+		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1) { // with the last one nothing does
+			break
+		}
+	}
+	calls.Wait()
+	for _, disarm := range disarms {
+		disarm()
+	}
+	serves := scenario.Recovers(ctx, t, call).IsZero() // before the next request, whatever came
+	for _, r := range responses {
+		if r == nil || scenario.Falsify(r, refuseHangingCall(limit)) != nil {
+			return false
+		}
+	}
+	if list != nil && scenario.Falsify(list, refuseHangingList(limit)) != nil {
+		return false
+	}
+	return serves
+}
+
+// callsReachSite waits until so many calls have reached the site since the last Mark. One call must not wait for another.
+func callsReachSite(t *harness.T, n int) bool {
+	for until := time.Now().Add(t.UpstreamTimeout / 2); callsAtSite(t) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// callsAtSite counts the requests for JSON-RPC since the last Mark, including those that hang.
+func callsAtSite(t *harness.T) int {
+	calls := 0
+	for _, entry := range t.Upstream.Journal() {
+		if entry.Route == route.JSONRPC {
+			calls++
+		}
+	}
+	return calls
+}
+
+func downAndUp(ctx context.Context, t *harness.T) {
+	known := scenario.KnownTool(ctx, t)
+	mustCallSiteThatIsUp(ctx, t, harness.AsAgent(known))
+	stranger := t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
+	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
+	began := time.Now()
+	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
+	if err != nil {
+		harness.NotTestable("a site that is down cannot be simulated: " + err.Error())
+	}
+	for _, row := range []struct {
+		name string
+		send func() *harness.Response
+	}{
+		{"invoke", func() *harness.Response { return t.As(harness.Agent).Invoke(ctx, known, harness.Args{}) }},
+		{"list for a caller never seen", func() *harness.Response { return stranger.List(ctx) }},
+	} {
+		r := row.send()
+		if time.Since(began) > down && r.Took < down/2 {
+			harness.NotTestable("the machine was too slow: the site was up again before the requests were sent")
+		}
+		t.Row(r.Who, "", row.name+" while the site is down", func() {
+			t.Expect(r).To(match.BeRefusedWith(502, 503, 500))
+			t.Expect(r).To(comeWithin(atOnce))
+		})
+	}
+	reopen()
+	t.Row(harness.Agent, "", "the site is back", func() {
+		t.Expect(scenario.Recovers(ctx, t, harness.AsAgent(known))).To(harness.BeNone())
+		t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
+	})
+}
+
+// mustCallSiteThatIsUp is the positive control of down-and-up. A bridge that refuses a call without any request to a site
+// that is up has not recovered from a fault of an earlier check: that breaks this clause.
+func mustCallSiteThatIsUp(ctx context.Context, t *harness.T, call harness.Invocation) {
+	t.Drupal.Mark()
+	r := t.Call(ctx, call)
+	if r.Succeeded() {
+		return
+	}
+	fault := scenario.Recovers(ctx, t, call)
+	if fault.IsZero() {
+		return
+	}
+	if unavailable, _ := match.BeRefusedWith(500, 502, 503, 504).Match(r); unavailable && len(t.Drupal.Calls()) == 0 {
+		r.Blame()
+		t.Fail(harness.Mismatch(r.Subject()+", while the site is up", "a call to the site", r.Outcome()+", and no call"))
+	}
+	harness.BlockedBy(fault.About("the positive control"), "invoke/answers-result")
+}

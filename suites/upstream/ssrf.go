@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// lure is a way in which a request names another host than the site: headers, or the request target in absolute form.
+type lure struct {
+	name   string
+	header http.Header
+	target string // host and port of the request target; "": the target is a path, as usual
+}
+
+// lures are all ways in which code may read a host from a request, each in the syntax in which it is read.
+func lures(host string) []lure {
+	there := "http://" + host
+	name, port, _ := net.SplitHostPort(host)
+	all := []lure{
+		{name: "Host", header: http.Header{"Host": {host}}},
+		{name: "X-Forwarded-Host", header: http.Header{"X-Forwarded-Host": {host}}},
+		{name: "X-Forwarded-Host and -Proto", header: http.Header{"X-Forwarded-Host": {host}, "X-Forwarded-Proto": {"http"}}},
+		{name: "X-Forwarded-Host, -Port and -Proto", header: http.Header{"X-Forwarded-Host": {name}, "X-Forwarded-Port": {port}, "X-Forwarded-Proto": {"http"}}},
+		{name: "Forwarded", header: http.Header{"Forwarded": {"host=" + host + ";proto=http"}}},
+		{name: "Forwarded, quoted", header: http.Header{"Forwarded": {`for=192.0.2.1;host="` + host + `";proto=http`}}},
+		{name: "X-Forwarded-Server", header: http.Header{"X-Forwarded-Server": {host}}},
+		{name: "X-Original-Host", header: http.Header{"X-Original-Host": {host}}},
+		{name: "X-Host", header: http.Header{"X-Host": {host}}},
+		{name: "X-HTTP-Host-Override", header: http.Header{"X-Http-Host-Override": {host}}},
+		{name: "X-Original-URL", header: http.Header{"X-Original-Url": {there + "/jsonrpc"}}},
+		{name: "X-Rewrite-URL", header: http.Header{"X-Rewrite-Url": {there + "/jsonrpc"}}},
+		{name: "X-Drupal-URL", header: http.Header{"X-Drupal-Url": {there}}},
+		{name: "Origin", header: http.Header{"Origin": {there}}},
+		{name: "Referer", header: http.Header{"Referer": {there}}},
+	}
+	together := lure{name: "all of these headers but Origin", header: http.Header{}}
+	for _, l := range all {
+		for header, values := range l.header {
+			if header != "Origin" { // which many bridges refuse before they read anything else
+				together.header[header] = values
+			}
+		}
+	}
+	return append(all, together, lure{name: "the request target in absolute form", target: host})
+}
+
+func noSSRF(ctx context.Context, t *harness.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(harness.Agent).Invoke(ctx, known, harness.Args{}).MustSucceed()
+	visits, host := listenElsewhere(t)
+	there := "http://" + host
+
+	expectNoVisit := func(what string, send func()) {
+		t.Row(harness.Agent, "", what, func() {
+			before := len(visits())
+			send()
+			new := visits()[before:]
+			t.Expect(new).To(BeEmpty(), harness.Mismatch(what, "no connection to another host than the site", fmt.Sprintf("%s at %s", match.Abbreviate(new), host)))
+		})
+	}
+	expectNoVisit("a URL as the name on describe", func() { t.As(harness.Agent).Describe(ctx, there+"/jsonrpc") })
+	for _, name := range []string{there + "/jsonrpc", "//" + host + "/jsonrpc", "@" + host + "/"} {
+		expectNoVisit("the name "+name+" on invoke", func() { t.As(harness.Agent).Invoke(ctx, name, harness.Args{}) })
+	}
+	expectNoVisit("a URL as the cursor", func() { t.As(harness.Agent).List(ctx, there) })
+	all := lures(host)
+	strangers := t.Drupal.NewUsers(len(all), t.Permissions(harness.Agent)...) // for whom nothing is cached
+	for i, l := range all {
+		caller := t.As(strangers[i])
+		for _, to := range interfaceRequests(ctx, t, caller, known) {
+			expectNoVisit(l.name+" on "+to.name, func() {
+				if r, ok := to.make(); ok {
+					r.Header, r.Host = merged(r.Header, l.header), l.target
+					caller.Send(ctx, r)
+				}
+			})
+		}
+	}
+	for _, f := range []scenario.SiteFailure{
+		{Name: "a redirect of a call", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.JSONRPC, Location: there + "/jsonrpc"}},
+		{Name: "a redirect of a call that keeps the verb", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.JSONRPC, Location: there + "/jsonrpc", Status: 307}},
+		{Name: "a redirect of discovery", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: route.Methods, Location: there + "/jsonrpc/methods"}},
+		{Name: "a $ref in a schema", Fault: mockdrupal.Fault{Kind: fault.RemoteRef, Route: route.Methods, Location: there + "/schema.json"}},
+	} {
+		expectNoVisit(f.Name, func() {
+			stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+			defer t.Drupal.Arm(f.Fault)()
+			t.As(stranger).List(ctx)
+			t.As(harness.Agent).Invoke(ctx, known, harness.Args{})
+		})
+	}
+	scenario.WaitRecovered(ctx, t, harness.AsAgent(known))
+	if t.HasFindings() {
+		return
+	}
+	t.Expect(visits()).To(BeEmpty(), harness.Mismatch("all requests and faults of this check", "no connection to another host than the site", fmt.Sprintf("one to %s", host)))
+}
+
+// interfaceRequest makes a request to one interface of the bridge.
+type interfaceRequest struct {
+	name string
+	make func() (r harness.Request, ok bool)
+}
+
+// interfaceRequests are a request to each interface, in an order in which the first makes the bridge discover the caller's
+// tools.
+func interfaceRequests(ctx context.Context, t *harness.T, caller harness.Client, known string) []interfaceRequest {
+	params := map[string]any{"name": known, "arguments": harness.Args{}}
+	post := func(path, body string, header http.Header) harness.Request {
+		return harness.Request{Method: http.MethodPost, Path: path, Header: header, Body: strings.NewReader(body), Show: body}
+	}
+	return []interfaceRequest{
+		{"list", func() (harness.Request, bool) { return harness.Request{Path: harness.ListPath}, true }},
+		{"describe", func() (harness.Request, bool) {
+			return harness.Request{Path: harness.DescribePath, Query: url.Values{"name": {known}}}, true
+		}},
+		{"invoke", func() (harness.Request, bool) {
+			return post(harness.InvokePath, string(harness.Encode(params)), nil), true
+		}},
+		{"tools/call", func() (harness.Request, bool) {
+			if !t.Claims("mcp") {
+				return harness.Request{}, false
+			}
+			session := caller.AnyMCP(ctx)
+			if session == nil {
+				return harness.Request{}, false
+			}
+			message := session.Message(1, "tools/call", params)
+			return post(harness.MCPPath, string(harness.Encode(message)), session.Headers("tools/call", params)), true
+		}},
+	}
+}
+
+func merged(one, other http.Header) http.Header {
+	all := http.Header{}
+	for _, h := range []http.Header{one, other} {
+		for name, values := range h {
+			all[name] = values
+		}
+	}
+	return all
+}
+
+// listenElsewhere listens on a port to which no bridge may connect; visits lists the connections and requests that came.
+func listenElsewhere(t *harness.T) (visits func() []string, host string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		harness.NotTestable("no second host can be opened on this machine: " + err.Error())
+	}
+	var mu sync.Mutex
+	var seen []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, what)
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Second,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				note("a connection")
+			}
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			note(r.Method + " " + r.URL.Path)
+			http.NotFound(w, r)
+		}),
+	}
+	go server.Serve(listener) //nolint:errcheck // it ends with Close
+	harness.Cleanup(func(context.Context) { server.Close() })
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]string{}, seen...)
+	}, listener.Addr().String()
+}
