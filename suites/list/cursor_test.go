@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestDecodingsShowWhatACursorHides(t *testing.T) {
+func TestDecodingsFindNamesInCursors(t *testing.T) {
 	const secret = "node.delete"
 	inJSON := `{"after":"` + secret + `","offset":50}`
 	for name, cursor := range map[string]string{
