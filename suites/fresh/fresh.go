@@ -40,18 +40,21 @@ func cacheHit(ctx context.Context, t *harness.T) {
 		t.ExpireCaches()
 		began := time.Now()
 		known := scenario.KnownTool(ctx, t)
-		t.As(who).List(ctx).MustSucceed()
+		first := t.As(who).List(ctx).MustSucceed()
 		t.As(who).Describe(ctx, known).MustSucceed()
 		t.As(who).Describe(ctx, scenario.NoSuchTool)
 		t.Drupal.Mark()
-		for range 5 {
+		for i := range 5 {
 			t.As(who).List(ctx)
 			t.As(who).Describe(ctx, known)
-			t.As(who).Describe(ctx, scenario.NoSuchTool)
+			t.As(who).Describe(ctx, fmt.Sprintf("%s.%d", scenario.NoSuchTool, i)) // a cache by name does not know it
+		}
+		if first.NextCursor() != "" {
+			t.As(who).List(ctx, first.NextCursor())
 		}
 		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
 			if attempt == 2 {
-				harness.NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
+				harness.NotTestable("sixteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
 			}
 			continue
 		}
@@ -67,6 +70,9 @@ func ttlExpiry(ctx context.Context, t *harness.T) {
 	if !slices.Contains(before, t.ToolName(removed)) {
 		harness.BlockedBy(harness.Mismatch("list as agent", fmt.Sprintf("the tool %q", t.ToolName(removed)), fmt.Sprintf("%d tools without it", len(before))), "list/pages-cover-all-once", "access/filtered-by-method", "filter/include-exclude")
 	}
+	arrived := t.ToolName(scenario.Arrival)
+	t.As(harness.Agent).Describe(ctx, arrived) // so that a bridge that remembers refusals remembers this one
+	t.As(harness.Agent).Invoke(ctx, arrived, harness.Args{scenario.ArrivalParam: "old"})
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, removed))
 	var listed harness.Listing
 	var names []string
@@ -83,6 +89,14 @@ func ttlExpiry(ctx context.Context, t *harness.T) {
 	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
 	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
+	var describedNew, invoked *harness.Response
+	t.Poll(ctx, func() bool { // a remembered refusal may expire later than the list
+		describedNew = t.As(harness.Agent).Describe(ctx, arrived)
+		invoked = t.As(harness.Agent).Invoke(ctx, arrived, harness.Args{scenario.ArrivalParam: "old"})
+		return describedNew.Succeeded() && invoked.Succeeded()
+	})
+	t.Expect(describedNew).To(match.BeTool(arrived), "%v after its module was enabled", t.ChangeLimit())
+	t.Expect(invoked).To(match.HaveResult(), "%v after its module was enabled", t.ChangeLimit())
 }
 
 func invalidate(ctx context.Context, t *harness.T) {
@@ -129,22 +143,35 @@ func staleOnError(ctx context.Context, t *harness.T) {
 	good := t.As(harness.Agent).List(ctx).MustSucceed()
 	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good))
 	newcomer := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError})
-	var stale *harness.Response
-	t.Await(ctx, func() bool {
-		stale = t.As(harness.Agent).List(ctx)
-		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
-	})
-	t.Row(harness.Agent, "", "while the site's discovery fails", func() {
-		t.Expect(stale).To(match.EqualResponse(good))
-		t.Expect(stale).To(match.Conform("the header `Warning: 110` or `Age`", func(r *harness.Response) string {
-			if r.Header.Get("Age") != "" || strings.HasPrefix(r.Header.Get("Warning"), "110") {
-				return ""
-			}
-			return "neither"
-		}))
-	})
-	t.Row(newcomer, "", "without a good list", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+	for _, failure := range failedDiscoveries {
+		disarm := t.Drupal.Arm(failure.Fault)
+		var stale *harness.Response
+		t.Await(ctx, func() bool {
+			stale = t.As(harness.Agent).List(ctx)
+			return stale.Status != good.Status || isMarkedStale(stale)
+		})
+		t.Row(harness.Agent, "", failure.Name, func() {
+			t.Expect(stale).To(match.EqualResponse(good))
+			t.Expect(stale).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
+		})
+		t.Row(newcomer, "", failure.Name+", without a good list", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+		disarm()
+		if !t.Await(ctx, func() bool { r := t.As(harness.Agent).List(ctx); return r.Succeeded() && !isMarkedStale(r) }) {
+			return // upstream/down-and-up tests the recovery
+		}
+	}
+}
+
+// failedDiscoveries are ways in which the site fails a discovery request.
+var failedDiscoveries = []scenario.SiteFailure{
+	{Name: "discovery with status 500", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError}},
+	{Name: "discovery with a page of HTML and status 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Route: "methods", Status: http.StatusOK}},
+	{Name: "discovery with a reset connection", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultReset, Route: "methods"}},
+}
+
+// isMarkedStale reports whether a list says that it is not current.
+func isMarkedStale(r *harness.Response) bool {
+	return r.Header.Get("Age") != "" || strings.HasPrefix(r.Header.Get("Warning"), "110")
 }
 
 func schemaChange(ctx context.Context, t *harness.T) {
@@ -189,6 +216,10 @@ func version(ctx context.Context, t *harness.T) {
 	tag := first.Header.Get("ETag")
 	t.Expect(first).To(haveETag())
 	t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
+	if other := t.As(harness.Discoverer).List(ctx); other.Status == http.StatusOK && match.OtherNames(first.Names(), other.Names()) != "" {
+		r := t.As(harness.Discoverer).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the version of another caller's list")
+	}
 	tools := scenario.AgentTools(t)
 	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return slices.Contains(first.Names(), t.ToolName(m.ID)) })
 	if onPage < 0 {

@@ -75,7 +75,7 @@ func cursorMalformed(ctx context.Context, t *harness.T) {
 		t.Row(harness.Agent, "", c.what, func() {
 			r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Raw: c.query})
 			t.Expect(r).To(beHarmless(c, list))
-			if r.NextCursor() != "" && r.NextCursor() != list.Pages[0].NextCursor() {
+			if r.NextCursor() != "" {
 				t.Expect(t.As(harness.Agent).List(ctx, r.NextCursor())).To(continueAfter(list, r))
 			}
 		})

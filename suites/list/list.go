@@ -173,7 +173,7 @@ func unknownQueryIgnored(ctx context.Context, t *harness.T) {
 
 func onlyMarkedMethods(ctx context.Context, t *harness.T) {
 	marked := 0
-	for _, who := range []harness.Identity{harness.Agent, harness.Admin} {
+	for _, who := range []harness.Identity{harness.Agent, harness.Discoverer, harness.Admin} {
 		t.EachTool(scenario.AllTools(ctx, t, t.As(who)), func(page *harness.Response, tool harness.Tool) {
 			t.Expect(page).To(match.HaveTool(tool, "the McpTool attribute", func(tool harness.Tool) string {
 				switch m := scenario.MethodOf(t, tool.Name()); {

@@ -1,10 +1,13 @@
 package list
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -61,6 +64,14 @@ func emptySite(ctx context.Context, t *harness.T) {
 	hidden[0].MCP, hidden[1].MCP = nil, nil
 	caller = scenario.Present(ctx, t, hidden)
 	t.Row(caller.Who, "", "on a site without tools", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
+	restricted := slices.Clone(hidden)
+	for i := range restricted {
+		restricted[i].MCP, restricted[i].Access = &fixtures.Tool{}, []string{fixtures.AdministerSite}
+	}
+	caller = scenario.Present(ctx, t, restricted)
+	if len(t.Visible(caller.Who)) == 0 {
+		t.Row(caller.Who, "", "to a caller who may run none of the tools", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
+	}
 
 	// The caller first sees that one of two tools is removed, then that the last one is.
 	two := scenario.ManyMethods("content.last.", 2)
@@ -196,8 +207,27 @@ func revealNone(hidden []string) OmegaMatcher {
 	})
 }
 
-// decodings returns a text and its decodings from percent-encoding, base64 of any alphabet, hexadecimal and JSON, and
-// the decodings of these, down to a depth.
+// inflate decompresses zlib, gzip or bare deflate data.
+func inflate(data string) (string, error) {
+	var r io.Reader
+	switch {
+	case strings.HasPrefix(data, "\x1f\x8b"):
+		zipped, err := gzip.NewReader(strings.NewReader(data))
+		if err != nil {
+			return "", err
+		}
+		r = zipped
+	case len(data) > 2 && data[0] == 'x':
+		r = flate.NewReader(strings.NewReader(data[2:]))
+	default:
+		r = flate.NewReader(strings.NewReader(data))
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 64<<10))
+	return string(text), err
+}
+
+// decodings returns a text and its decodings from percent-encoding, base64 of any alphabet, hexadecimal, JSON and
+// compression, and the decodings of these, down to a depth.
 func decodings(text string, depth int) []string {
 	all := []string{text}
 	if text == "" || depth == 0 {
@@ -209,6 +239,7 @@ func decodings(text string, depth int) []string {
 		func() (string, error) { b, err := base64.RawStdEncoding.DecodeString(bare); return string(b), err },
 		func() (string, error) { b, err := base64.RawURLEncoding.DecodeString(bare); return string(b), err },
 		func() (string, error) { b, err := hex.DecodeString(text); return string(b), err },
+		func() (string, error) { return inflate(text) },
 		func() (string, error) { return strings.ReplaceAll(text, `\/`, `/`), nil },
 	} {
 		if decoded, err := decode(); err == nil && decoded != text {

@@ -23,14 +23,14 @@ var Checks = []harness.Check{
 	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
 	{ID: "mapping/name-underscored", Sees: harness.Site, Changes: true, Run: nameUnderscored},
 	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
-	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
-	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},
-	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Run: annotationsFromAttribute},
-	{ID: "mapping/output-schema", Sees: harness.Site, Run: outputSchema},
+	{ID: "mapping/description-is-usage", Sees: harness.Site, Changes: true, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Site, Changes: true, Run: titleFromAttribute},
+	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Changes: true, Run: annotationsFromAttribute},
+	{ID: "mapping/output-schema", Sees: harness.Site, Changes: true, Run: outputSchema},
 	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
 	{ID: "mapping/no-params-object", Sees: harness.Site, Run: noParamsObject},
-	{ID: "mapping/properties-complete", Sees: harness.Site, Run: propertiesComplete},
-	{ID: "mapping/param-description", Sees: harness.Site, Run: paramDescription},
+	{ID: "mapping/properties-complete", Sees: harness.Site, Changes: true, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Site, Changes: true, Run: paramDescription},
 	{ID: "mapping/required-exact", Sees: harness.Site, Run: requiredExact},
 	{ID: "mapping/factory-params", Sees: harness.Site, Run: factoryParams},
 	{ID: "mapping/by-position", Sees: harness.Site, Run: byPosition},
@@ -110,7 +110,7 @@ func namePortable(ctx context.Context, t *harness.T) {
 }
 
 func descriptionIsUsage(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its usage as `description`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "its usage as `description`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
 			return ""
 		}
@@ -119,7 +119,7 @@ func descriptionIsUsage(ctx context.Context, t *harness.T) {
 }
 
 func titleFromAttribute(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
 			return ""
 		}
@@ -128,7 +128,7 @@ func titleFromAttribute(ctx context.Context, t *harness.T) {
 }
 
 func annotationsFromAttribute(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.MCP == nil || m.MCP.Annotations == nil {
 			return "" // list/tool-optional-members tests that
 		}
@@ -148,7 +148,7 @@ func annotationsFromAttribute(ctx context.Context, t *harness.T) {
 }
 
 func outputSchema(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool harness.Tool) string {
 		got, there := tool["outputSchema"].(map[string]any) // list/tool-optional-members tests its type
 		want := match.Published(m.Output)
 		switch {
@@ -199,7 +199,7 @@ func noParamsObject(ctx context.Context, t *harness.T) {
 }
 
 func propertiesComplete(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "one property for every parameter, with its schema", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "one property for every parameter, with its schema", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.ByPosition || tool.Input() == nil {
 			return ""
 		}
@@ -226,7 +226,7 @@ func propertiesComplete(ctx context.Context, t *harness.T) {
 }
 
 func paramDescription(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "each parameter's description as that of its property", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "each parameter's description as that of its property", func(m *fixtures.Method, tool harness.Tool) string {
 		for _, p := range m.Params {
 			property, there := property(tool, p.Name)
 			if m.ByPosition || !there {
