@@ -90,7 +90,7 @@ func defaultsSafe(ctx context.Context, t *harness.T) {
 func invokeGuarded(ctx context.Context, t *harness.T) {
 	service := t.As(harness.Service)
 	included, excluded := includedMethod(t), excludedMethod(t)
-	service.Invoke(ctx, t.ToolName(included), harness.Args{}).MustSucceed()
+	service.Invoke(ctx, t.ToolName(included), harness.Args{}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mark()
 
 	for _, name := range []string{excluded, strings.ToUpper(excluded), " " + excluded, excluded + " ", "./" + excluded, included + "/../" + excluded, excluded + "\x00", included + "," + excluded,
@@ -121,7 +121,7 @@ func rateLimit(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
 	users := t.Drupal.NewUsers(2, t.Permissions(harness.Agent)...)
 	busy, calm := t.As(users[0]), t.As(users[1])
-	calm.Invoke(ctx, known, harness.Args{}).MustSucceed()
+	calm.Invoke(ctx, known, harness.Args{}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mark()
 	var limited *harness.Response
 	sent := 0

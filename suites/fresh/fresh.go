@@ -40,8 +40,8 @@ func cacheHit(ctx context.Context, t *harness.T) {
 		t.ExpireCaches()
 		began := time.Now()
 		known := scenario.KnownTool(ctx, t)
-		first := t.As(who).List(ctx).MustSucceed()
-		t.As(who).Describe(ctx, known).MustSucceed()
+		first := t.As(who).List(ctx).MustSucceed("list/answers-json")
+		t.As(who).Describe(ctx, known).MustSucceed("describe/answers-tool")
 		t.As(who).Describe(ctx, scenario.NoSuchTool)
 		t.Drupal.Mark()
 		for i := range 5 {
@@ -116,7 +116,7 @@ func invalidate(ctx context.Context, t *harness.T) {
 }
 
 func singleFlight(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).List(ctx).MustSucceed()
+	t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
 	for range 3 {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 		caller := t.As(who)
@@ -133,15 +133,15 @@ func singleFlight(ctx context.Context, t *harness.T) {
 			continue // a bridge with one discovery request for each of its workers would pass
 		}
 		t.Expect(sent).To(BeNumerically("<=", most), harness.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", sent, time.Since(began).Round(time.Millisecond))))
-		caller.List(ctx).MustSucceed()
+		caller.List(ctx).MustSucceed("list/answers-json")
 		return
 	}
 	harness.NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
 }
 
 func staleOnError(ctx context.Context, t *harness.T) {
-	good := t.As(harness.Agent).List(ctx).MustSucceed()
-	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good))
+	good := t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
+	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good), "list/order-stable", "list/answers-json", "mapping/*")
 	newcomer := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	for _, failure := range failedDiscoveries {
 		disarm := t.Drupal.Arm(failure.Fault)
@@ -201,7 +201,7 @@ func schemaChange(ctx context.Context, t *harness.T) {
 func removedTool(ctx context.Context, t *harness.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
-	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed()
+	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
@@ -212,7 +212,7 @@ func removedTool(ctx context.Context, t *harness.T) {
 }
 
 func version(ctx context.Context, t *harness.T) {
-	first := t.As(harness.Agent).List(ctx).MustSucceed()
+	first := t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
 	tag := first.Header.Get("ETag")
 	t.Expect(first).To(haveETag())
 	t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
@@ -260,7 +260,7 @@ func perUserTTL(ctx context.Context, t *harness.T) {
 func schemaMismatch(ctx context.Context, t *harness.T) {
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Fail) {
 		if tool.Fails().Code == scenario.RPCInvalidParams {
-			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"))
+			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
 		}
 	}
 	addArrival(ctx, t)
@@ -289,9 +289,9 @@ func addArrival(ctx context.Context, t *harness.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	name := t.ToolName(scenario.Arrival)
-	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(r *harness.Response) string { return scenario.SchemaFault(r.Tool(), scenario.ArrivalOld) }))
-	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult())
-	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"))
+	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(r *harness.Response) string { return scenario.SchemaFault(r.Tool(), scenario.ArrivalOld) }), "describe/*", "mapping/*", "fresh/*")
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult(), "invoke/*", "fresh/ttl-expiry")
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
 }
 
 // pageOf returns the page of the agent's list that contains a tool, and the query for it.

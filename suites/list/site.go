@@ -110,7 +110,7 @@ func cursorNoLeak(ctx context.Context, t *harness.T) {
 func changeBetweenPages(ctx context.Context, t *harness.T) {
 	steadyList(ctx, t)
 	caller := scenario.Serve(ctx, t, scenario.ManyMethods("content.changing.", 2*t.PageSize+1))
-	first := caller.List(ctx).MustSucceed()
+	first := caller.List(ctx).MustSucceed("list/answers-json")
 	if first.NextCursor() == "" {
 		blockedByOnePage(harness.Listing{Pages: []*harness.Response{first}})
 	}

@@ -318,7 +318,7 @@ func language(ctx context.Context, t *harness.T) {
 	for _, language := range []string{"mt", "is"} { // the second while the first is cached
 		t.Drupal.Mark()
 		r := who.Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Language": {language}}})
-		r.MustSucceed()
+		r.MustSucceed("list/answers-json")
 		t.Row(who.Who, "", language, func() {
 			t.Expect(r).To(match.Conform("a discovery request in the language "+language, func(*harness.Response) string {
 				sent := []string{}

@@ -136,7 +136,7 @@ func customType(ctx context.Context, t *harness.T) {
 }
 
 func unknownType(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustMeet(match.HaveResult())
+	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustMeet(match.HaveResult(), "invoke/answers-result")
 	types := fieldTypes(ctx, t)
 	types.test(fieldCase{tool: "type.unknown", param: "value", accepts: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
 	t.Row(harness.Agent, t.ToolName("type.unknown"), "an unknown field type", func() {

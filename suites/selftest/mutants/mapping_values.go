@@ -28,6 +28,18 @@ func mappingValueMutants() []Mutant {
 			})},
 		{Name: "property-of-a-reserved-name-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "in JavaScript, an assignment to __proto__ adds no member",
 			Middleware: onProperties(func(_, properties map[string]any) { delete(properties, "__proto__") })},
+		{Name: "output-schema-through-a-struct", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "a struct of known keywords drops the others",
+			Middleware: onTool(func(t tool) {
+				walkObjects(t["outputSchema"], without("enum", "format", "oneOf", "maxItems", "pattern"))
+			})},
+		{Name: "rare-keywords-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a struct of known keywords drops the others",
+			Middleware: onProperty(without("contains", "dependencies", "additionalItems"))},
+		{Name: "tuples-as-lists", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "`items` is read as one schema",
+			Middleware: onProperty(func(p map[string]any) {
+				if items, ok := p["items"].([]any); ok && len(items) > 0 {
+					p["items"] = items[0]
+				}
+			})},
 		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
 			Middleware: onProperty(func(p map[string]any) {
 				switch d := p["default"].(type) {
