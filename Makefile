@@ -1,13 +1,16 @@
-# make run    build bridgecheck and judge the reference bridge
+# make run    build bridgecheck and test the reference bridge
 # make test   all tests
 # make stability  50 runs in a row, which must give the same verdicts
 # make clients  real MCP clients against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
+# make platforms  build and vet for every system and processor of a release
+# make notices    write THIRD_PARTY_NOTICES
+# make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak lint clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak lint platforms notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -51,6 +54,20 @@ lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
+
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+platforms:
+	@for platform in $(PLATFORMS); do \
+		echo "$$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 sh -c 'go build ./... && go vet ./...' || exit 1; \
+	done
+
+notices:
+	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
+
+module:
+	@go run ./internal/tools/module "$(MODULE)"
 
 # The MCP clients that people have, at the versions in test/clients/package.json. Needs npm.
 clients:

@@ -18,6 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 )
 
 // soakCalls is how many calls TestSoak makes: BRIDGE_SOAK_CALLS, or few enough for every run of the tests.
@@ -34,15 +35,15 @@ func soakCalls(t *testing.T) int {
 
 // soakFaults are armed all the time, each hitting a few calls in a hundred.
 var soakFaults = []mockdrupal.Fault{
-	{Kind: mockdrupal.FaultStatus, Status: 500}, {Kind: mockdrupal.FaultHTML}, {Kind: mockdrupal.FaultReset},
-	{Kind: mockdrupal.FaultReset, Run: true}, {Kind: mockdrupal.FaultCut, Run: true}, {Kind: mockdrupal.FaultGarbage},
-	{Kind: mockdrupal.FaultWrongID, Run: true}, {Kind: mockdrupal.FaultEmpty}, {Kind: mockdrupal.FaultNeither},
-	{Kind: mockdrupal.FaultDelay, Delay: 20 * time.Millisecond},
+	{Kind: fault.Status, Status: 500}, {Kind: fault.HTML}, {Kind: fault.Reset},
+	{Kind: fault.Reset, Run: true}, {Kind: fault.Cut, Run: true}, {Kind: fault.Garbage},
+	{Kind: fault.WrongID, Run: true}, {Kind: fault.Empty}, {Kind: fault.Neither},
+	{Kind: fault.Delay, Delay: 20 * time.Millisecond},
 }
 
 // soakDiscoveryFaults hit every fourth discovery or so; the lists stay what they were.
 var soakDiscoveryFaults = []mockdrupal.Fault{
-	{Kind: mockdrupal.FaultStatus, Status: 500}, {Kind: mockdrupal.FaultHTML}, {Kind: mockdrupal.FaultReset}, {Kind: mockdrupal.FaultCut},
+	{Kind: fault.Status, Status: 500}, {Kind: fault.HTML}, {Kind: fault.Reset}, {Kind: fault.Cut},
 }
 
 // soakUsers see different tools each.

@@ -8,38 +8,31 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
-)
-
-// Sign-in schemes, as the site file and the journal name them.
-const (
-	schemeBasic  = "basic"
-	schemeBearer = "bearer"
-	schemeCookie = "cookie"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
 )
 
 // identify finds out who makes the request, before Drupal routes it. The first provider that recognises its kind of
 // credentials decides, as in Drupal: Basic, then bearer, then the session cookie. A bad bearer token ends the request;
 // other wrong credentials leave the caller anonymous.
-func (x *exchange) identify() *Answer {
-	name, password, basic := basicCredentials(x.r)
-	token, bearer := bearerToken(x.r)
+func (x *request) identify() *Response {
+	name, password, basic := credentials.ReadBasic(x.Request.Header)
+	token, bearer := credentials.ReadBearer(x.Request.Header)
 	var user *fixtures.User
 	var scopes []string
 	switch {
 	case basic:
-		x.caller.sent = schemeBasic
+		x.caller.sent = credentials.Basic
 		user = x.checkPassword(name, password)
 	case bearer && x.takesBearer():
-		x.caller.sent = schemeBearer
+		x.caller.sent = credentials.Bearer
 		who, problem := x.checkToken(token)
 		if problem != "" {
 			return x.badToken(problem)
 		}
 		user, scopes = who.user, who.scopes
-	case sendsSession(x.r):
-		x.caller.sent = schemeCookie
-		if open := x.d.session.find(x.r); open != nil {
+	case credentials.HasSession(x.Request):
+		x.caller.sent = credentials.Cookie
+		if open := x.d.session.find(x.Request); open != nil {
 			user = x.active(open.user)
 		}
 	}
@@ -49,8 +42,8 @@ func (x *exchange) identify() *Answer {
 	return nil
 }
 
-// filter refuses credentials of a kind that the route does not take, right or wrong: their sender stays anonymous.
-func (x *exchange) filter(schemes []string) *Answer {
+// filter refuses credentials of a kind that the route does not accept, valid or not: their sender stays anonymous.
+func (x *request) filter(schemes []string) *Response {
 	if x.caller.sent == "" || slices.Contains(schemes, x.caller.sent) {
 		return nil
 	}
@@ -60,25 +53,15 @@ func (x *exchange) filter(schemes []string) *Answer {
 }
 
 // active returns the account with this name unless it is unknown or blocked.
-func (x *exchange) active(name string) *fixtures.User {
+func (x *request) active(name string) *fixtures.User {
 	if u := x.state.account(name); u != nil && !u.Blocked {
 		return u
 	}
 	return nil
 }
 
-// basicCredentials reads Basic credentials as PHP and Symfony do: the scheme in any case, base64 split at the first
-// colon; without a colon there are none.
-func basicCredentials(r *http.Request) (name, password string, ok bool) {
-	scheme, rest, found := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !found || !strings.EqualFold(scheme, schemeBasic) {
-		return "", "", false
-	}
-	return strings.Cut(php.Base64Decode(rest), ":")
-}
-
-// checkPassword returns the account that these credentials open, nil when there is none.
-func (x *exchange) checkPassword(name, password string) *fixtures.User {
+// checkPassword returns the account that these credentials authenticate, nil when there is none.
+func (x *request) checkPassword(name, password string) *fixtures.User {
 	u := x.active(name)
 	switch {
 	case u == nil, x.d.flood.locked(floodBasic, u.Name, x.d.Now()):
@@ -97,21 +80,21 @@ func samePassword(u *fixtures.User, password string) bool {
 }
 
 // unauthorized ends a request that a route's permission refused: with a Basic challenge for those who sent no
-// credentials at all where Basic is taken, with 403 for all others.
-func (x *exchange) unauthorized(schemes []string, permission string) *Answer {
-	if x.caller.sent != "" || !slices.Contains(schemes, schemeBasic) {
+// credentials at all where Basic is accepted, with 403 for all others.
+func (x *request) unauthorized(schemes []string, permission string) *Response {
+	if x.caller.sent != "" || !slices.Contains(schemes, credentials.Basic) {
 		return x.denied(permissionRequired(permission))
 	}
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "No authentication credentials provided."})
-	a.header["WWW-Authenticate"] = []string{`Basic realm="` + escaped.Replace(cmp.Or(x.state.site.Title, "Access restricted")) + `"`}
+	a.Header["WWW-Authenticate"] = []string{`Basic realm="` + escaped.Replace(cmp.Or(x.state.site.Title, "Access restricted")) + `"`}
 	return a
 }
 
-// escaped is what Drupal's markup makes of a text.
+// escaped escapes a text as Drupal's markup does.
 var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#039;")
 
-// guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil lets it pass.
-func (x *exchange) guard(schemes []string, permission string) *Answer {
+// guard ends a request whose credentials were refused, or whose caller lacks the route's permission; nil when it may go on.
+func (x *request) guard(schemes []string, permission string) *Response {
 	if x.rejected != nil {
 		return x.rejected
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// do sends a request with headers (name, value, …) and returns answer and body.
+// do sends a request with headers (name, value, …) and returns response and body.
 func do(t testing.TB, verb, address, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(verb, address, strings.NewReader(body))
@@ -129,8 +129,8 @@ func TestBearerTokensOfTheSiteFile(t *testing.T) {
 		{"of a blocked account", "blocked", 0, 401, "has been revoked"},
 		{"no token at all", "abc", 0, 401, "must have two dots"},
 		{"not base64", "a b.c!.d", 0, 401, "Base64Url"},
-		{"signed by no one", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", 0, 401, "missing the Signature part"},
-		{"signed by another", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AAAA", 0, 401, "could not be verified"},
+		{"unsigned", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.", 0, 401, "missing the Signature part"},
+		{"signed with another key", "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AAAA", 0, 401, "could not be verified"},
 		{"no claims", "eyJhbGciOiJub25lIn0..AAAA", 0, 401, "missing the Claim part"},
 		{"headers that are none", "MQ.eyJzdWIiOiIxIn0.AAAA", 0, 401, "headers must be an array"},
 		{"claims that are no JSON", "eyJhbGciOiJub25lIn0.e30x.AAAA", 0, 401, "decoding from JSON"},

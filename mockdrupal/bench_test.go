@@ -72,7 +72,7 @@ func TestLargeSiteLoadsAndServes(t *testing.T) {
 	begin := time.Now()
 	s := start(t, site, mockdrupal.Options{})
 	if status, _ := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"bulk.99999","params":{"n":1}}`); status != http.StatusOK {
-		t.Fatalf("the large site answers %d", status)
+		t.Fatalf("the large site responds with %d", status)
 	}
 	loaded := time.Since(begin)
 	if loaded > limit {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 )
 
 // clock is the site's time: a base that a test may own, moved by an offset, and the calls that sleep on it.
@@ -37,7 +39,7 @@ func (c *clock) now() time.Time {
 	return c.base().Add(c.offset)
 }
 
-// change runs f under the lock and tells all who sleep to look again.
+// change runs f under the lock and wakes all sleepers to check their time again.
 func (c *clock) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +48,7 @@ func (c *clock) change(f func()) {
 	c.changed = make(chan struct{})
 }
 
-// sleep waits until the site's clock has gone on by pause, or, for a frozen method, for a step.
+// sleep waits until the site's clock has advanced by pause or, for a frozen method, until a step.
 func (c *clock) sleep(ctx context.Context, method string, pause time.Duration) error {
 	s := &sleeper{method: method, wake: make(chan struct{})}
 	c.mu.Lock()
@@ -82,9 +84,9 @@ func (c *clock) sleep(ctx context.Context, method string, pause time.Duration) e
 	}
 }
 
-func (c *clock) holds(s *sleeper) bool { return c.frozen != "" && matches(c.frozen, s.method) }
+func (c *clock) holds(s *sleeper) bool { return c.frozen != "" && journal.Matches(c.frozen, s.method) }
 
-// isFrozen tells whether calls of the method wait for a step.
+// isFrozen reports whether calls of the method wait for a step.
 func (c *clock) isFrozen(method string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,18 +105,18 @@ func (c *clock) forget(s *sleeper) {
 func (d *Drupal) Now() time.Time { return d.clock.now() }
 
 // Advance moves the site's clock by this much, backwards too. Tokens and flood windows expire by it, and slow methods
-// whose time has come go on.
+// that have slept long enough continue.
 func (d *Drupal) Advance(by time.Duration) {
 	d.clock.change(func() { d.clock.offset += by })
 }
 
 // Freeze makes every method whose id matches the path.Match pattern wait for Step before it runs, slow or not. An empty
-// pattern lets all go by the clock again.
+// pattern makes all follow the clock again.
 func (d *Drupal) Freeze(pattern string) {
 	d.clock.change(func() { d.clock.frozen = pattern })
 }
 
-// Step lets the n calls go on that have slept longest, and returns how many there were.
+// Step lets the n calls continue that have slept longest, and returns how many there were.
 func (d *Drupal) Step(n int) int {
 	d.clock.mu.Lock()
 	defer d.clock.mu.Unlock()

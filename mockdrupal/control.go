@@ -2,7 +2,6 @@ package mockdrupal
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,12 +16,14 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 )
 
-// ControlPrefix is where the control plane lies.
-const ControlPrefix = "/-/mock/"
-
-// controlError is an answer of 4xx: what was wrong, and where.
+// controlError is a response of 4xx: what was wrong, and where.
 type controlError struct {
 	status int
 	err    error
@@ -41,27 +42,30 @@ func noSuch(format string, args ...any) error {
 const maxControl = 256 << 20
 
 // ControlHandler serves the control plane below /-/mock/: the site, the journal, faults, quirks, the clock. Callers
-// send the token as `Authorization: Bearer TOKEN`; an empty token lets everybody in, for a listener of one's own that
-// only this machine reaches. Bad input is answered with 4xx and {"error": what and where}; the site stays as it was.
+// send the token as `Authorization: Bearer TOKEN`; an empty token admits every program on this machine, for a listener
+// that only this machine reaches. Web pages are kept out: see checkCaller. Bad input is refused with 4xx and
+// {"error": what and where}; the site stays as it was.
 func (d *Drupal) ControlHandler(token string) http.Handler {
 	r := mux.NewRouter()
 	for _, c := range d.controls() {
-		r.Path(ControlPrefix + c.path).Methods(c.verb).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Path(control.Prefix + c.path).Methods(c.verb).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := checkBody(r, c.yaml); err != nil {
+				respond(w, nil, err)
+				return
+			}
 			result, err := c.do(r)
-			control(w, result, err)
+			respond(w, result, err)
 		})
 	}
 	r.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control(w, nil, noSuch("the control plane has no %s; its addresses are in docs/mock.md", r.URL.Path))
+		respond(w, nil, noSuch("the control plane has no %s; its addresses are in docs/mock.md", r.URL.Path))
 	})
 	r.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control(w, nil, &controlError{http.StatusMethodNotAllowed, fmt.Errorf("%s is not possible at %s", r.Method, r.URL.Path)})
+		respond(w, nil, &controlError{http.StatusMethodNotAllowed, fmt.Errorf("%s is not possible at %s", r.Method, r.URL.Path)})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		sent := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(sent), []byte(token)) != 1 && token != "" {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="mock control"`)
-			control(w, nil, &controlError{http.StatusUnauthorized, errors.New("the control plane wants its token: Authorization: Bearer TOKEN")})
+		if err := checkCaller(req, token); err != nil {
+			respond(w, nil, err)
 			return
 		}
 		req.Body = http.MaxBytesReader(w, req.Body, maxControl)
@@ -69,12 +73,12 @@ func (d *Drupal) ControlHandler(token string) http.Handler {
 	})
 }
 
-// ListenControl serves the control plane on an address of its own, until the server is closed. Without a token it takes
-// an address of this machine only. It fails when the address cannot be had.
+// ListenControl serves the control plane on an address of its own, until the server is closed. Without a token it accepts
+// an address of this machine only. It fails when the address is taken.
 func (d *Drupal) ListenControl(address, token string) (*http.Server, net.Addr, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it wants HOST:PORT", address)
+		return nil, nil, fmt.Errorf("the control plane cannot listen on %q: it needs HOST:PORT", address)
 	}
 	if ip, err := netip.ParseAddr(host); token == "" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return nil, nil, fmt.Errorf("the control plane on %s needs a token: without one it listens on 127.0.0.1 only", address)
@@ -98,11 +102,14 @@ type rawText struct {
 	body        []byte
 }
 
-func control(w http.ResponseWriter, result any, err error) {
-	status, contentType := http.StatusOK, typeJSON
+func respond(w http.ResponseWriter, result any, err error) {
+	status, contentType := http.StatusOK, exchange.JSONType
 	var failed *controlError
 	switch {
 	case errors.As(err, &failed):
+		if failed.status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="mock control"`)
+		}
 		status, result = failed.status, map[string]string{"error": err.Error()}
 	case err != nil:
 		status, result = http.StatusInternalServerError, map[string]string{"error": err.Error()}
@@ -121,24 +128,25 @@ func control(w http.ResponseWriter, result any, err error) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(text.body) // a caller who went away is no one's fault
+	_, _ = w.Write(text.body) // a client that went away is no error of the site
 }
 
 // controlRoute is one address of the control plane.
 type controlRoute struct {
 	verb, path string
 	do         func(*http.Request) (any, error)
+	yaml       bool // its body may be YAML too
 }
 
 func (d *Drupal) controls() []controlRoute {
 	return []controlRoute{
-		{"GET", "site", func(*http.Request) (any, error) {
+		{verb: "GET", path: "site", do: func(*http.Request) (any, error) {
 			text, err := d.Site().YAML()
 			return rawText{"application/yaml", text}, err
 		}},
-		{"PUT", "site", d.replaceSite},
-		{"PATCH", "site", func(r *http.Request) (any, error) {
-			p, err := decode[Patch](r)
+		{verb: "PUT", path: "site", do: d.replaceSite, yaml: true},
+		{verb: "PATCH", path: "site", do: func(r *http.Request) (any, error) {
+			p, err := decode[patch.Patch](r)
 			if err != nil {
 				return nil, err
 			}
@@ -147,57 +155,53 @@ func (d *Drupal) controls() []controlRoute {
 			}
 			return nil, nil
 		}},
-		{"GET", "journal", d.readJournal},
-		{"DELETE", "journal", func(*http.Request) (any, error) { d.journal.Clear(); return nil, nil }},
-		{"GET", "runs/{method}", func(r *http.Request) (any, error) {
+		{verb: "GET", path: "journal", do: d.readJournal},
+		{verb: "DELETE", path: "journal", do: func(*http.Request) (any, error) { d.Journal().Clear(); return nil, nil }},
+		{verb: "GET", path: "runs/{method}", do: func(r *http.Request) (any, error) {
 			id := mux.Vars(r)["method"]
 			if _, ok := d.Site().Method(id); !ok {
 				return nil, noSuch("the site has no method %q", id)
 			}
 			return map[string]int64{"runs": d.Runs(id)}, nil
 		}},
-		{"GET", "fault-kinds", func(*http.Request) (any, error) { return FaultKinds(), nil }},
-		{"GET", "faults", func(*http.Request) (any, error) { return d.Faults(), nil }},
-		{"POST", "faults", func(r *http.Request) (any, error) {
+		{verb: "GET", path: "fault-kinds", do: func(*http.Request) (any, error) { return fault.Kinds(), nil }},
+		{verb: "GET", path: "faults", do: func(*http.Request) (any, error) { return d.Faults(), nil }},
+		{verb: "POST", path: "faults", do: func(r *http.Request) (any, error) {
 			f, err := decode[Fault](r)
 			if err != nil {
 				return nil, err
 			}
-			id, _, err := d.arm(f)
+			id, err := d.ArmNumbered(f)
 			if err != nil {
 				return nil, badControl(err)
 			}
 			return map[string]int64{"id": id}, nil
 		}},
-		{"DELETE", "faults", func(*http.Request) (any, error) { d.DisarmAll(); return nil, nil }},
-		{"DELETE", "faults/{id}", func(r *http.Request) (any, error) {
+		{verb: "DELETE", path: "faults", do: func(*http.Request) (any, error) { d.DisarmAll(); return nil, nil }},
+		{verb: "DELETE", path: "faults/{id}", do: func(r *http.Request) (any, error) {
 			id, err := strconv.ParseInt(mux.Vars(r)["id"], 10, 64)
 			if err != nil || !d.Disarm(id) {
 				return nil, noSuch("no fault has the number %s", mux.Vars(r)["id"])
 			}
 			return nil, nil
 		}},
-		{"GET", "quirks", func(*http.Request) (any, error) { return d.ActiveQuirks(), nil }},
-		{"PUT", "quirks/{name}", d.switchQuirk(true)},
-		{"DELETE", "quirks/{name}", d.switchQuirk(false)},
-		{"GET", "clock", func(*http.Request) (any, error) { return map[string]time.Time{"now": d.Now()}, nil }},
-		{"POST", "clock", func(r *http.Request) (any, error) {
-			c, err := decode[struct {
-				Advance Duration `json:"advance"`
-			}](r)
+		{verb: "GET", path: "quirks", do: func(*http.Request) (any, error) { return d.ActiveQuirks(), nil }},
+		{verb: "PUT", path: "quirks/{name}", do: d.switchQuirk(true)},
+		{verb: "DELETE", path: "quirks/{name}", do: d.switchQuirk(false)},
+		{verb: "GET", path: "clock", do: func(*http.Request) (any, error) { return map[string]time.Time{"now": d.Now()}, nil }},
+		{verb: "POST", path: "clock", do: func(r *http.Request) (any, error) {
+			c, err := decode[control.Advance](r)
 			if err != nil {
 				return nil, err
 			}
-			d.Advance(time.Duration(c.Advance))
+			d.Advance(time.Duration(c.By))
 			return map[string]time.Time{"now": d.Now()}, nil
 		}},
-		{"PUT", "freeze", d.freezeMethods},
-		{"DELETE", "freeze", func(*http.Request) (any, error) { d.Freeze(""); return nil, nil }},
-		{"GET", "waiting", func(*http.Request) (any, error) { return map[string]int{"waiting": d.Waiting()}, nil }},
-		{"POST", "step", func(r *http.Request) (any, error) {
-			s, err := decode[struct {
-				Count int `json:"count"`
-			}](r)
+		{verb: "PUT", path: "freeze", do: d.freezeMethods},
+		{verb: "DELETE", path: "freeze", do: func(*http.Request) (any, error) { d.Freeze(""); return nil, nil }},
+		{verb: "GET", path: "waiting", do: func(*http.Request) (any, error) { return map[string]int{"waiting": d.Waiting()}, nil }},
+		{verb: "POST", path: "step", do: func(r *http.Request) (any, error) {
+			s, err := decode[control.Step](r)
 			if err != nil {
 				return nil, err
 			}
@@ -206,13 +210,13 @@ func (d *Drupal) controls() []controlRoute {
 			}
 			return map[string]int{"stepped": d.Step(s.Count)}, nil
 		}},
-		{"PUT", "flood", func(*http.Request) (any, error) { d.SetFlood(true); return nil, nil }},
-		{"DELETE", "flood", func(*http.Request) (any, error) { d.SetFlood(false); return nil, nil }},
-		{"DELETE", "caches", func(*http.Request) (any, error) { d.ClearCaches(); return nil, nil }},
+		{verb: "PUT", path: "flood", do: func(*http.Request) (any, error) { d.SetFlood(true); return nil, nil }},
+		{verb: "DELETE", path: "flood", do: func(*http.Request) (any, error) { d.SetFlood(false); return nil, nil }},
+		{verb: "DELETE", path: "caches", do: func(*http.Request) (any, error) { d.ClearCaches(); return nil, nil }},
 	}
 }
 
-// decode reads a JSON body strictly; what is wrong is said with the member or the byte where it stands.
+// decode reads a JSON body strictly; an error names the member or the byte.
 func decode[T any](r *http.Request) (v T, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -224,7 +228,7 @@ func decode[T any](r *http.Request) (v T, err error) {
 		return v, badControl(fmt.Errorf("the body, up to byte %d: %s", dec.InputOffset(), strings.TrimPrefix(err.Error(), "json: ")))
 	}
 	if dec.More() {
-		return v, badControl(fmt.Errorf("the body: there is more behind the JSON value, at byte %d", dec.InputOffset()))
+		return v, badControl(fmt.Errorf("the body: more follows the JSON value, at byte %d", dec.InputOffset()))
 	}
 	return v, nil
 }
@@ -252,28 +256,19 @@ func (d *Drupal) switchQuirk(on bool) func(*http.Request) (any, error) {
 }
 
 func (d *Drupal) freezeMethods(r *http.Request) (any, error) {
-	f, err := decode[struct {
-		Method string `json:"method"`
-	}](r)
+	f, err := decode[control.Freeze](r)
 	if err != nil {
 		return nil, err
 	}
-	if err := (Selection{Methods: []string{f.Method}}).check(d.Site().Methods, "freeze", "is on the site"); err != nil {
+	if err := (patch.Selection{Methods: []string{f.Method}}).Check(d.Site().Methods, "freeze", "is on the site"); err != nil {
 		return nil, badControl(err)
 	}
 	d.Freeze(f.Method)
 	return nil, nil
 }
 
-// JournalPage is what the control plane shows of the journal.
-type JournalPage struct {
-	Entries []Entry `json:"entries"`
-	Last    int64   `json:"last"`
-	Dropped int64   `json:"dropped"`
-}
-
 func (d *Drupal) readJournal(r *http.Request) (any, error) {
-	f := Filter{}
+	f := journal.Filter{}
 	numbers := map[string]func(int64){
 		"after":  func(n int64) { f.After = n },
 		"status": func(n int64) { f.Status = int(n) },
@@ -301,9 +296,10 @@ func (d *Drupal) readJournal(r *http.Request) (any, error) {
 			return nil, badControl(fmt.Errorf("the journal has no filter %q: it has after, user, method, route, status, fault, ran and limit", name))
 		}
 	}
-	page := JournalPage{Entries: d.journal.Select(f), Last: d.journal.Last(), Dropped: d.journal.Dropped()}
+	j := d.Journal()
+	page := control.JournalPage{Entries: j.Select(f), Last: j.Last(), Dropped: j.Dropped(), Lost: j.Lost(f.After)}
 	if page.Entries == nil {
-		page.Entries = []Entry{}
+		page.Entries = []journal.Entry{}
 	}
 	return page, nil
 }

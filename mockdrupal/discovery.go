@@ -10,10 +10,11 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// discoveryCache keeps the encoded method collections of one snapshot: one a set of visible methods and address.
+// discoveryCache keeps the encoded method collections of one snapshot, one for each set of visible methods and address.
 type discoveryCache struct {
 	mu   sync.Mutex
 	docs map[discoveryKey]*discoveryDoc
@@ -26,7 +27,7 @@ type discoveryDoc struct {
 	data []byte // {"data":[…],"links":{…} without the closing brace
 }
 
-// maxDiscoveryDocs bounds the cache: addresses are the callers' to choose.
+// maxDiscoveryDocs bounds the cache, because callers choose the address.
 const maxDiscoveryDocs = 64
 
 func (c *discoveryCache) get(key discoveryKey, encode func() []byte) []byte {
@@ -45,7 +46,7 @@ func (c *discoveryCache) get(key discoveryKey, encode func() []byte) []byte {
 }
 
 // methods is GET /jsonrpc/methods.
-func (x *exchange) methods(map[string]string) *Answer {
+func (x *request) methods(map[string]string) *Response {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -57,7 +58,7 @@ func (x *exchange) methods(map[string]string) *Answer {
 	return a
 }
 
-func (x *exchange) collection() *Answer {
+func (x *request) collection() *Response {
 	visible, base := x.state.visible(x.caller), x.base()
 	if x.state.unlinkable(visible) {
 		return x.unexpected()
@@ -71,10 +72,10 @@ func (x *exchange) collection() *Answer {
 		}
 	}
 	body := make([]byte, 0, len(doc)+len(tail))
-	return newAnswer(http.StatusOK, typeJSON, append(append(body, doc...), tail...))
+	return exchange.NewResponse(http.StatusOK, exchange.JSONType, append(append(body, doc...), tail...))
 }
 
-// unlinkable tells whether a visible method has a slash in its id: Drupal cannot make a link to it and gives up.
+// unlinkable reports whether a visible method has a slash in its id: Drupal cannot make a link to it and fails.
 func (s *snapshot) unlinkable(visible string) bool {
 	return slices.ContainsFunc(s.slashed, func(m *method) bool { return visible[m.class] == '1' })
 }
@@ -91,7 +92,7 @@ func (s *snapshot) collection(visible, base string) []byte {
 }
 
 // method is GET /jsonrpc/methods/{id}: what the collection holds of it, or 404 for all that the caller may not run.
-func (x *exchange) method(vars map[string]string) *Answer {
+func (x *request) method(vars map[string]string) *Response {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -100,7 +101,7 @@ func (x *exchange) method(vars map[string]string) *Answer {
 	if !ok || x.state.lacks(x.caller, m) != "" {
 		return x.notFound("The " + id + " method is not available.")
 	}
-	return newAnswer(http.StatusOK, typeJSON, m.document(x.state.site, x.base()))
+	return exchange.NewResponse(http.StatusOK, exchange.JSONType, m.document(x.state.site, x.base()))
 }
 
 // document is the method as the jsonrpc_discovery module normalises it.
@@ -193,7 +194,7 @@ func (m *method) toolAttribute() php.Value {
 	return tool
 }
 
-// schemaValue is a schema as PHP has it, where {} is []. One that PHP cannot read is shown as it stands.
+// schemaValue is a schema as PHP has it, where {} is []. One that PHP cannot read is shown unchanged.
 func schemaValue(raw fixtures.Raw) php.Value {
 	if raw == nil {
 		return nil

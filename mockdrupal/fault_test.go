@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"os"
 	"strings"
 	"sync"
@@ -18,35 +19,40 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// patience is how long the wire may stay silent before a test takes a request for hanging.
+// patience is how long a connection may stay silent before a test considers a request to hang.
 const patience = 700 * time.Millisecond
 
-// wire is what a client saw of one request on a connection of its own.
-type wire struct {
+// received is what a client received of one request on a connection of its own.
+type received struct {
 	raw   []byte // all that came
 	err   error  // how reading ended; nil at a clean end
 	first time.Duration
 }
 
-// head and body of the answer.
-func (w wire) head() string { h, _, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(h) }
-func (w wire) body() string { _, b, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(b) }
+// head and body of the response.
+func (w received) head() string { h, _, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(h) }
+func (w received) body() string { _, b, _ := bytes.Cut(w.raw, []byte("\r\n\r\n")); return string(b) }
 
-// send writes a request onto a new connection and reads until the end or until the wire is silent.
-func send(t *testing.T, s *mockdrupal.Server, verb, path, body string) wire {
+// send writes a request onto a new connection and reads until the end or until the connection is silent.
+func send(t *testing.T, s *mockdrupal.Server, verb, path, body string) received {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
-		return wire{err: err}
+		return received{err: err}
 	}
 	defer conn.Close()
+	start := time.Now()
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nAuthorization: Basic YWdlbnQ6YWdlbnQtcGFzcw==\r\nContent-Length: %d\r\n\r\n%s",
 		verb, path, len(body), body)
-	var w wire
-	start, buffer := time.Now(), make([]byte, 64<<10)
+	var w received
+	buffer := make([]byte, 64<<10)
 	for {
 		_ = conn.SetReadDeadline(time.Now().Add(patience))
 		n, err := conn.Read(buffer)
@@ -66,9 +72,9 @@ func send(t *testing.T, s *mockdrupal.Server, verb, path, body string) wire {
 
 const whoami = `{"jsonrpc":"2.0","id":7,"method":"test.whoami"}`
 
-// contains is a check that the answer's status line and body hold these texts.
-func contains(status, text string) func(*testing.T, wire) {
-	return func(t *testing.T, w wire) {
+// contains is a check that the response's status line and body hold these texts.
+func contains(status, text string) func(*testing.T, received) {
+	return func(t *testing.T, w received) {
 		t.Helper()
 		if w.err != nil || !strings.HasPrefix(w.head(), "HTTP/1.1 "+status) || !strings.Contains(w.body(), text) {
 			t.Errorf("want %s with %s, saw (%v)\n%s", status, text, w.err, shorten(w.raw))
@@ -84,7 +90,7 @@ func shorten(b []byte) string {
 }
 
 // declares is a check that the body is not as long as announced.
-func declares(t *testing.T, w wire, off int) {
+func declares(t *testing.T, w received, off int) {
 	t.Helper()
 	var length int
 	for _, line := range strings.Split(w.head(), "\r\n") {
@@ -97,82 +103,85 @@ func declares(t *testing.T, w wire, off int) {
 	}
 }
 
-// faultCases show every kind of fault on the wire.
+// faultCases show every kind of fault on a connection.
 var faultCases = []struct {
 	fault mockdrupal.Fault
 	path  string // "": POST /jsonrpc
 	ran   int64  // how often the method runs
-	check func(*testing.T, wire)
+	check func(*testing.T, received)
 }{
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Delay, Delay: 40 * time.Millisecond}, "", 1, func(t *testing.T, w received) {
 		contains("200", `"id":7`)(t, w)
 		if w.first < 40*time.Millisecond {
 			t.Errorf("the first byte came after %v", w.first)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDrip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHang}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.DelayBody, Delay: 20 * time.Millisecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: fault.Drip, Delay: 100 * time.Microsecond}, "", 1, contains("200", `"name":"agent"}}`)},
+	{mockdrupal.Fault{Kind: fault.Hang}, "", 0, func(t *testing.T, w received) {
 		if len(w.raw) > 0 || !errors.Is(w.err, os.ErrDeadlineExceeded) {
 			t.Errorf("want silence, saw (%v) %s", w.err, w.raw)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHangBody}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.HangBody}, "", 1, func(t *testing.T, w received) {
 		if !errors.Is(w.err, os.ErrDeadlineExceeded) || !strings.Contains(w.body(), `{"jsonrpc"`) || strings.Contains(w.body(), "agent") {
 			t.Errorf("want half a body and silence, saw (%v) %s", w.err, w.raw)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultResetEarly}, "", 0, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultReset}, "", 0, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultReset, Run: true}, "", 1, isReset},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultClose}, "", 0, isClosed},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultClose, Run: true}, "", 1, isClosed},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultCut}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}, "", 1, func(t *testing.T, w wire) { declares(t, w, +1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}, "", 1, func(t *testing.T, w wire) { declares(t, w, -1) }},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHTML}, "", 0, contains("200", "<title>Error | Small</title>")},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.ResetEarly}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: fault.Reset}, "", 0, isReset},
+	{mockdrupal.Fault{Kind: fault.Reset, Run: true}, "", 1, isReset},
+	{mockdrupal.Fault{Kind: fault.Close}, "", 0, isClosed},
+	{mockdrupal.Fault{Kind: fault.Close, Run: true}, "", 1, isClosed},
+	{mockdrupal.Fault{Kind: fault.Cut}, "", 1, func(t *testing.T, w received) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: fault.LengthLong}, "", 1, func(t *testing.T, w received) { declares(t, w, +1) }},
+	{mockdrupal.Fault{Kind: fault.LengthShort}, "", 1, func(t *testing.T, w received) { declares(t, w, -1) }},
+	{mockdrupal.Fault{Kind: fault.Status, Status: 503, Body: `{"busy":true}`}, "", 0, contains("503", `{"busy":true}`)},
+	{mockdrupal.Fault{Kind: fault.HTML}, "", 0, contains("200", "<title>Error | Small</title>")},
+	{mockdrupal.Fault{Kind: fault.Empty}, "", 0, func(t *testing.T, w received) {
 		contains("200", "")(t, w)
 		if w.body() != "" {
 			t.Errorf("want no body, saw %s", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultContentType}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.ContentType}, "", 1, func(t *testing.T, w received) {
 		if !strings.Contains(w.head(), "Content-Type: text/plain") {
 			t.Errorf("want text/plain, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Garbage}, "", 1, func(t *testing.T, w received) {
 		contains("200", "{")(t, w)
 		if json.Valid([]byte(w.body())) {
 			t.Errorf("want no JSON, saw %s", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Trailing}, "", 1, func(t *testing.T, w received) {
 		contains("200", "}\n<br />")(t, w)
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.InvalidUTF8}, "", 1, func(t *testing.T, w received) {
 		if utf8.ValidString(w.body()) {
 			t.Errorf("want invalid UTF-8, saw %q", w.body())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}, "", 1, contains("200", `"id":8`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNullID}, "", 1, contains("200", `"id":null,"result"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultIDType}, "", 1, contains("200", `"id":"7"`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBoth}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNeither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultBatch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultHuge, Size: 1 << 20}, "", 0, func(t *testing.T, w wire) {
-		contains("200", `"id":7,"result":"xxx`)(t, w)
-		if len(w.raw) < 1<<20 {
-			t.Errorf("want 1 MiB, saw %d bytes", len(w.raw))
+	{mockdrupal.Fault{Kind: fault.BOM}, "", 1, contains("200", "\xef\xbb\xbf{")},
+	{mockdrupal.Fault{Kind: fault.Duplicate}, "", 1, contains("200", `"agent"},"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: fault.WrongID}, "", 1, contains("200", `"id":8`)},
+	{mockdrupal.Fault{Kind: fault.MissingID}, "", 1, contains("200", `{"jsonrpc":"2.0","result"`)},
+	{mockdrupal.Fault{Kind: fault.NullID}, "", 1, contains("200", `"id":null,"result"`)},
+	{mockdrupal.Fault{Kind: fault.IDType}, "", 1, contains("200", `"id":"7"`)},
+	{mockdrupal.Fault{Kind: fault.Both}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
+	{mockdrupal.Fault{Kind: fault.Neither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
+	{mockdrupal.Fault{Kind: fault.Batch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: fault.Huge, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)},
+	{mockdrupal.Fault{Kind: fault.HugeMembers, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":{"m0":0,"m1":1,`)},
+	{mockdrupal.Fault{Kind: fault.HugeGzip, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)}, // the request accepts no gzip
+	{mockdrupal.Fault{Kind: fault.SetCookie, Cookie: "marker=one; Path=/"}, "", 1, func(t *testing.T, w received) {
+		contains("200", `"name":"agent"`)(t, w)
+		if !strings.Contains(w.head(), "\r\nSet-Cookie: marker=one; Path=/") {
+			t.Errorf("want the marker's cookie, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultGzip}, "", 1, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Gzip}, "", 1, func(t *testing.T, w received) {
 		r, err := gzip.NewReader(strings.NewReader(w.body()))
 		if err == nil {
 			_, err = io.ReadAll(r)
@@ -181,42 +190,54 @@ var faultCases = []struct {
 			t.Errorf("want a broken gzip stream, saw\n%s", shorten(w.raw))
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultRedirect}, "", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.Redirect}, "", 0, func(t *testing.T, w received) {
 		if !strings.HasPrefix(w.head(), "HTTP/1.1 302") || !strings.Contains(w.head(), "Location: http://elsewhere.invalid/") {
 			t.Errorf("want a redirect elsewhere, saw\n%s", w.head())
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultCyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.NullSchema}, "/jsonrpc/methods", 0, contains("200", `"schema":null`)},
+	{mockdrupal.Fault{Kind: fault.ListNotes}, "/jsonrpc/methods", 0, contains("200", `"annotations":["a","b"]`)},
+	{mockdrupal.Fault{Kind: fault.CyclicRef}, "/jsonrpc/methods", 0, contains("200", `"schema":{"$ref":"#"}`)},
+	{mockdrupal.Fault{Kind: fault.RemoteRef, Location: "http://elsewhere.test/s.json"}, "/jsonrpc/methods", 0, contains("200", `{"$ref":"http://elsewhere.test/s.json"}`)},
+	{mockdrupal.Fault{Kind: fault.DeepSchema}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
 		if n := strings.Count(w.body(), `{"type":"array","items":`); n < 5000 {
 			t.Errorf("want a schema 5,000 deep, saw %d levels", n)
 		}
 	}},
-	{mockdrupal.Fault{Kind: mockdrupal.FaultDuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w wire) {
+	{mockdrupal.Fault{Kind: fault.DuplicateTool}, "/jsonrpc/methods", 0, func(t *testing.T, w received) {
 		if n := strings.Count(w.body(), `"id":"test.echo"`); n != 2 {
 			t.Errorf("want test.echo twice, saw it %d times", n)
 		}
 	}},
 }
 
-func isReset(t *testing.T, w wire) {
+// isHuge is a check that the body is valid JSON of at least 1 MiB, sent in chunks.
+func isHuge(text string) func(*testing.T, received) {
+	return func(t *testing.T, w received) {
+		t.Helper()
+		contains("200", text)(t, received{raw: []byte(w.head() + "\r\n\r\n" + w.body())})
+		body, err := io.ReadAll(httputil.NewChunkedReader(strings.NewReader(w.body())))
+		if err != nil || len(body) < 1<<20 || !json.Valid(body) {
+			t.Errorf("want valid JSON of 1 MiB, saw %d bytes (%v): %s … %s", len(body), err, shorten(body), body[max(0, len(body)-100):])
+		}
+	}
+}
+
+func isReset(t *testing.T, w received) {
 	t.Helper()
 	if !errors.Is(w.err, syscall.ECONNRESET) || len(w.raw) > 0 {
 		t.Errorf("want a reset before any byte, saw (%v) %s", w.err, w.raw)
 	}
 }
 
-func isClosed(t *testing.T, w wire) {
+func isClosed(t *testing.T, w received) {
 	t.Helper()
 	if w.err != nil || len(w.raw) > 0 {
 		t.Errorf("want the end of the connection before any byte, saw (%v) %s", w.err, w.raw)
 	}
 }
 
-func TestFaultsOnTheWire(t *testing.T) {
+func TestFaultsOnTheConnection(t *testing.T) {
 	for _, c := range faultCases {
 		name := c.fault.Kind
 		if c.fault.Run {
@@ -228,7 +249,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			if _, err := s.Arm(c.fault); err != nil {
 				t.Fatal(err)
 			}
-			var w wire
+			var w received
 			if c.path == "" {
 				w = send(t, s, "POST", "/jsonrpc", whoami)
 			} else {
@@ -249,25 +270,25 @@ func TestFaultsOnTheWire(t *testing.T) {
 }
 
 func TestEveryKindOfFaultHasItsTest(t *testing.T) {
-	elsewhere := map[string]bool{mockdrupal.FaultStale: true, mockdrupal.FaultRefuse: true, mockdrupal.FaultDeaf: true} // tests of their own below
-	for _, kind := range mockdrupal.FaultNames() {
-		seen := elsewhere[kind]
+	elsewhere := map[string]bool{fault.Stale: true, fault.Refuse: true, fault.Deaf: true} // tests of their own below
+	for _, kind := range fault.Kinds() {
+		seen := elsewhere[kind.Name]
 		for _, c := range faultCases {
-			seen = seen || c.fault.Kind == kind
+			seen = seen || c.fault.Kind == kind.Name
 		}
 		if !seen {
-			t.Errorf("no test sees the fault %s on the wire", kind)
+			t.Errorf("no test sees the fault %s on the connection", kind.Name)
 		}
 	}
 }
 
 func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	disarm, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStale, Route: mockdrupal.RouteMethods})
+	disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Patch(mockdrupal.Patch{Disable: mockdrupal.Selection{Methods: []string{"test.echo"}}}); err != nil {
+	if err := s.Patch(patch.Patch{Disable: patch.Selection{Methods: []string{"test.echo"}}}); err != nil {
 		t.Fatal(err)
 	}
 	contains("200", "test.echo")(t, send(t, s, "GET", "/jsonrpc/methods", ""))
@@ -279,7 +300,7 @@ func TestStaleDiscoveryShowsTheSiteAsItWas(t *testing.T) {
 
 func TestRefusedConnectionsForAWhile(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: 100 * time.Millisecond}); err != nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: 100 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if w := send(t, s, "POST", "/jsonrpc", whoami); !errors.Is(w.err, syscall.ECONNREFUSED) {
@@ -297,7 +318,7 @@ func TestRefusedConnectionsForAWhile(t *testing.T) {
 	}
 }
 
-func TestWhoConnectsHearsNothingForAWhile(t *testing.T) {
+func TestConnectionsTimeOutForAWhile(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	address := strings.TrimPrefix(s.URL, "http://")
 	pooled := &http.Transport{}
@@ -320,31 +341,31 @@ func TestWhoConnectsHearsNothingForAWhile(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Fatal(err)
 	}
-	spare, err := net.Dial("tcp", address) // open, and never used
+	unused, err := net.Dial("tcp", address) // open, and never used
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer spare.Close()
+	defer unused.Close()
 	time.Sleep(20 * time.Millisecond) // until the server has taken it
 	for range 2 {
-		hear, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: time.Minute})
+		disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Deaf, Delay: time.Minute})
 		if err != nil {
 			t.Skipf("NOT TESTED HERE: %v", err)
 		}
 		if _, err := net.DialTimeout("tcp", address, 300*time.Millisecond); !isTimeout(err) {
-			t.Errorf("connecting gave %v, want no answer in time", err)
+			t.Errorf("connecting gave %v, want a time-out", err)
 		}
 		if err := ask(); err == nil {
-			t.Error("a request on a connection that was open before was answered")
+			t.Error("a request on a connection that was open before got a response")
 		}
 		if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a request on a new connection gave %v, want no answer in time", err)
+			t.Errorf("a request on a new connection gave %v, want a time-out", err)
 		}
-		spare.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := spare.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		unused.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := unused.Read(make([]byte, 1)); err == nil || isTimeout(err) {
 			t.Errorf("a connection that was never used is open still: %v", err)
 		}
-		hear()
+		disarm()
 		if err := ask(); err != nil {
 			t.Errorf("the mock does not come back: %v", err)
 		}
@@ -360,18 +381,18 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	arm := func(f mockdrupal.Fault) {
 		t.Helper()
-		f.Kind, f.Status = mockdrupal.FaultStatus, 503
+		f.Kind, f.Status = fault.Status, 503
 		if _, err := s.Arm(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hits := func(user, method string, times int) (spoilt int) {
+	hits := func(user, method string, times int) (affected int) {
 		for range times {
 			if status, _ := call(t, s, user, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); status == 503 {
-				spoilt++
+				affected++
 			}
 		}
-		return spoilt
+		return affected
 	}
 	for _, c := range []struct {
 		name         string
@@ -379,7 +400,7 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 		user, method string
 		want         int // of 40
 	}{
-		{"another route", mockdrupal.Fault{Route: mockdrupal.RouteMethods}, "agent", "test.echo", 0},
+		{"another route", mockdrupal.Fault{Route: route.Methods}, "agent", "test.echo", 0},
 		{"the method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.echo", 40},
 		{"another method", mockdrupal.Fault{Method: "test.e*"}, "agent", "test.count", 0},
 		{"the user", mockdrupal.Fault{User: "agent"}, "agent", "test.echo", 40},
@@ -388,14 +409,14 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	} {
 		arm(c.fault)
 		if got := hits(c.user, c.method, 40); got != c.want {
-			t.Errorf("%s: %d of 40 requests spoilt, want %d", c.name, got, c.want)
+			t.Errorf("%s: %d of 40 requests affected, want %d", c.name, got, c.want)
 		}
 		s.DisarmAll()
 	}
-	arm(mockdrupal.Fault{Route: mockdrupal.RouteMethod, Method: "test.echo"})
+	arm(mockdrupal.Fault{Route: route.Method, Method: "test.echo"})
 	for id, status := range map[string]int{"test.echo": 503, "test.count": 200} {
 		if res, _ := do(t, "GET", s.URL+"/jsonrpc/methods/"+id, "", "Authorization", agentBasic); res.StatusCode != status {
-			t.Errorf("the fault of test.echo: %s answers %d, want %d", id, res.StatusCode, status)
+			t.Errorf("the fault of test.echo: %s gives %d, want %d", id, res.StatusCode, status)
 		}
 	}
 	s.DisarmAll()
@@ -405,18 +426,18 @@ func TestFaultsMatchByRouteMethodUserCountAndChance(t *testing.T) {
 	s.DisarmAll()
 	arm(chance)
 	if again := hits("agent", "test.echo", 40); first != again || first < 8 || first > 32 {
-		t.Errorf("by chance %d, then %d of 40 requests were spoilt: want about half, and the same with the same seed", first, again)
+		t.Errorf("by chance %d, then %d of 40 requests were affected: want about half, and the same with the same seed", first, again)
 	}
 }
 
-func TestFaultsOfOneRouteSpareTheOthers(t *testing.T) {
+func TestFaultsOfOneRouteLeaveTheOthersAlone(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Count: 1}); err != nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	contains("200", `"name":"agent"`)(t, send(t, s, "POST", "/jsonrpc", whoami))
 	contains("200", `"schema":null`)(t, send(t, s, "GET", "/jsonrpc/methods", ""))
-	if _, err := s.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultNullSchema, Route: mockdrupal.RouteJSONRPC}); err == nil {
+	if _, err := s.Arm(mockdrupal.Fault{Kind: fault.NullSchema, Route: route.JSONRPC}); err == nil {
 		t.Error("a poisoned discovery of /jsonrpc is armed: it can match nothing")
 	}
 }
@@ -437,7 +458,7 @@ func TestFaultsUnderLoadWhileTheSiteChanges(t *testing.T) {
 		})
 	}
 	for i := range 40 {
-		kind := []string{mockdrupal.FaultStatus, mockdrupal.FaultReset, mockdrupal.FaultWrongID, mockdrupal.FaultCut}[i%4]
+		kind := []string{fault.Status, fault.Reset, fault.WrongID, fault.Cut}[i%4]
 		if _, err := s.Arm(mockdrupal.Fault{Kind: kind, Count: 2, Probability: 0.5, Seed: uint64(i)}); err != nil {
 			t.Fatal(err)
 		}

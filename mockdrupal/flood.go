@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Ways to sign in that Drupal counts apart.
+// Ways to authenticate whose failures Drupal counts separately.
 const (
 	floodBasic = "basic_auth.failed_login_user"
 	floodLogin = "user.http_login"
 )
 
-// Drupal's flood limits for signing in: so many failures of one account in the window lock it.
+// Drupal's flood limits for authentication: so many failures of one account in the window lock it.
 const (
 	floodLimit  = 5
 	floodWindow = 6 * time.Hour
@@ -27,7 +27,7 @@ type flood struct {
 
 type attempt struct{ way, account string }
 
-// SetFlood switches flood control on or off; either way it forgets all failures.
+// SetFlood switches flood control on or off; either way all failures are forgotten.
 func (d *Drupal) SetFlood(on bool) {
 	d.flood.mu.Lock()
 	defer d.flood.mu.Unlock()
@@ -35,7 +35,7 @@ func (d *Drupal) SetFlood(on bool) {
 	d.flood.on.Store(on)
 }
 
-// locked tells whether the account is locked now: then even the right password is refused.
+// locked reports whether the account is locked now: then even the right password is refused.
 func (f *flood) locked(way, account string, now time.Time) bool {
 	if !f.on.Load() {
 		return false

@@ -5,22 +5,23 @@ import (
 	"strconv"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// loginRoutes are Drupal's own routes for signing in and out by cookie.
-func loginRoutes() []route {
-	return []route{
-		{name: RouteLogin, path: "/user/login", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*exchange).login)},
-		{name: RouteLogout, path: "/user/logout", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*exchange).logout)},
-		{name: RouteSession, path: "/session/token", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*exchange).sessionToken)},
-		{name: RouteSession, path: "/user/login_status", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*exchange).loginStatus)},
+// loginAddresses are Drupal's own routes for logging in and out by cookie.
+func loginAddresses() []address {
+	return []address{
+		{path: "/user/login", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*request).login)},
+		{path: "/user/logout", verbs: []string{"GET", "POST"}, schemes: globalSchemes, handle: ifAllowed((*request).logout)},
+		{path: "/session/token", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*request).sessionToken)},
+		{path: "/user/login_status", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifAllowed((*request).loginStatus)},
 	}
 }
 
-// ifAllowed refuses callers whose kind of credentials the route does not take.
-func ifAllowed(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
-	return func(x *exchange, _ map[string]string) *Answer {
+// ifAllowed refuses callers whose kind of credentials the route does not accept.
+func ifAllowed(handle func(*request) *Response) func(*request, map[string]string) *Response {
+	return func(x *request, _ map[string]string) *Response {
 		if x.rejected != nil {
 			return x.rejected
 		}
@@ -29,32 +30,32 @@ func ifAllowed(handle func(*exchange) *Answer) func(*exchange, map[string]string
 }
 
 // bad is a 400 with a message.
-func (x *exchange) bad(message string) *Answer {
+func (x *request) bad(message string) *Response {
 	return x.refuse(refusal{http.StatusBadRequest, "Client error", message})
 }
 
 const wrongCredentials = "Sorry, unrecognized username or password."
 
 // login is POST /user/login?_format=json. Without a format it is the page with the form.
-func (x *exchange) login() *Answer {
-	if format, _ := x.format(); x.verb != http.MethodPost || format != "json" {
+func (x *request) login() *Response {
+	if format, _ := x.format(); x.Verb != http.MethodPost || format != "json" {
 		if x.caller.scheme != "" { // as Drupal's AccessDeniedSubscriber has it
 			return redirectTo(x.base() + "/user/" + strconv.Itoa(x.caller.user.UID))
 		}
-		return page(http.StatusOK, "Log in | "+x.state.site.Title)
+		return exchange.Page(http.StatusOK, "Log in | "+x.state.site.Title)
 	}
 	if x.caller.scheme != "" {
 		return x.denied("This route can only be accessed by anonymous users.")
 	}
-	doc, err := php.Decode(x.body)
+	doc, err := php.Decode(x.Body)
 	if err != nil {
 		return x.unexpected()
 	}
-	credentials, _ := doc.(*php.Array)
-	if credentials == nil {
-		credentials = &php.Array{}
+	sent, _ := doc.(*php.Array)
+	if sent == nil {
+		sent = &php.Array{}
 	}
-	name, pass := credentials.Member("name"), credentials.Member("pass")
+	name, pass := sent.Member("name"), sent.Member("pass")
 	switch {
 	case name == nil && pass == nil:
 		return x.bad("Missing credentials.")
@@ -79,7 +80,7 @@ func (x *exchange) login() *Answer {
 	return x.loggedIn(u)
 }
 
-func (x *exchange) loggedIn(u *fixtures.User) *Answer {
+func (x *request) loggedIn(u *fixtures.User) *Response {
 	value, opened := x.d.session.start(u.Name)
 	user := php.Map(php.Pair{Name: "uid", Value: php.ToString(int64(u.UID))})
 	if x.state.site.Holds(u, "administer users") {
@@ -90,49 +91,49 @@ func (x *exchange) loggedIn(u *fixtures.User) *Answer {
 		user.Set(php.KeyOf("roles"), roles)
 	}
 	user.Set(php.KeyOf("name"), u.Name)
-	a := jsonAnswer(http.StatusOK, php.Map(
+	a := exchange.JSON(http.StatusOK, php.Map(
 		php.Pair{Name: "current_user", Value: user},
 		php.Pair{Name: "csrf_token", Value: opened.csrf},
 		php.Pair{Name: "logout_token", Value: opened.logout},
 	))
-	cookie := http.Cookie{Name: sessionCookie(x.r.Host), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
-	a.header.Set("Set-Cookie", cookie.String())
+	cookie := http.Cookie{Name: sessionCookie(x.Request.Host), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	a.Header.Set("Set-Cookie", cookie.String())
 	return a
 }
 
-// logout is POST /user/logout?_format=json&token=…; by GET it is a person's link, which needs no token.
-func (x *exchange) logout() *Answer {
-	open := x.d.session.find(x.r)
+// logout is POST /user/logout?_format=json&token=…; by GET it is a link on a page, which needs no token.
+func (x *request) logout() *Response {
+	open := x.d.session.find(x.Request)
 	if x.caller.scheme == "" {
 		return x.denied("This route can only be accessed by authenticated users.")
 	}
-	if x.verb != http.MethodPost {
+	if x.Verb != http.MethodPost {
 		x.d.session.end(open)
 		return redirectTo(x.base() + "/")
 	}
-	switch token, _, has := x.query("token"); {
+	switch token, _, has := x.Query("token"); {
 	case !has:
 		return x.denied("'csrf_token' URL query argument is missing.")
 	case open == nil || token != open.logout:
 		return x.denied("'csrf_token' URL query argument is invalid.")
 	}
 	x.d.session.end(open)
-	return newAnswer(http.StatusNoContent, "", nil)
+	return exchange.NewResponse(http.StatusNoContent, "", nil)
 }
 
-// sessionToken is the CSRF token of the session; an anonymous caller gets one that opens nothing.
-func (x *exchange) sessionToken() *Answer {
+// sessionToken is the CSRF token of the session; an anonymous caller gets one that belongs to no session.
+func (x *request) sessionToken() *Response {
 	token := randomToken()
-	if open := x.d.session.find(x.r); open != nil {
+	if open := x.d.session.find(x.Request); open != nil {
 		token = open.csrf
 	}
-	return newAnswer(http.StatusOK, typeText, []byte(token))
+	return exchange.NewResponse(http.StatusOK, exchange.TextType, []byte(token))
 }
 
-func (x *exchange) loginStatus() *Answer {
+func (x *request) loginStatus() *Response {
 	status := "0"
 	if x.caller.scheme != "" {
 		status = "1"
 	}
-	return newAnswer(http.StatusOK, typeText, []byte(status))
+	return exchange.NewResponse(http.StatusOK, exchange.TextType, []byte(status))
 }

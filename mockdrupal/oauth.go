@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -16,16 +17,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is made when it
-// is first needed, for that takes a while.
+// oauth is the site's small OAuth 2 server: its signing key and the tokens that were revoked. The key is generated
+// when it is first needed, because that takes a while.
 type oauth struct {
 	once    sync.Once
 	key     *rsa.PrivateKey
 	mu      sync.Mutex
-	revoked map[string]bool // by jti
+	revoked map[string]time.Time // when a revoked token expires, by jti
 }
 
 // Settings of the OAuth 2 server.
@@ -33,14 +36,14 @@ const (
 	keyBits       = 2048
 	keyID         = "mock"
 	tokenLifetime = 5 * time.Minute
-	rolePrefix    = "role_" // the scope role_agent cuts a token down to the role agent
+	rolePrefix    = "role_" // the scope role_agent limits a token to the role agent
 )
 
 func (o *oauth) signingKey() *rsa.PrivateKey {
 	o.once.Do(func() {
 		key, err := rsa.GenerateKey(rand.Reader, keyBits)
 		if err != nil {
-			panic("mockdrupal: making the signing key: " + err.Error()) // the machine has no randomness
+			panic("mockdrupal: generating the signing key: " + err.Error()) // the machine has no randomness
 		}
 		o.key = key
 	})
@@ -50,7 +53,23 @@ func (o *oauth) signingKey() *rsa.PrivateKey {
 func (o *oauth) isRevoked(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.revoked[id]
+	_, revoked := o.revoked[id]
+	return revoked
+}
+
+// maxRevoked is how many revoked tokens are kept before those that have expired are dropped.
+const maxRevoked = 1000
+
+func (o *oauth) revoke(id string, expires, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.revoked) >= maxRevoked {
+		maps.DeleteFunc(o.revoked, func(_ string, expires time.Time) bool { return !now.Before(expires) })
+	}
+	if o.revoked == nil {
+		o.revoked = map[string]time.Time{}
+	}
+	o.revoked[id] = expires
 }
 
 // tokenClaims are those of the tokens that the endpoint issues.
@@ -59,18 +78,18 @@ type tokenClaims struct {
 	Scopes []string `json:"scope"` // roles
 }
 
-// oauthRoutes exist on sites that take bearer tokens.
-func oauthRoutes() []route {
-	return []route{
-		{name: RouteToken, path: "/oauth/token", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).issueToken)},
-		{name: RouteToken, path: "/oauth/revoke", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*exchange).revokeToken)},
-		{name: RouteJWKS, path: "/oauth/jwks", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).jwks)},
-		{name: RouteOAuth, path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*exchange).authorizationServer)},
+// oauthAddresses exist on sites that take bearer tokens.
+func oauthAddresses() []address {
+	return []address{
+		{path: "/oauth/token", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*request).issueToken)},
+		{path: "/oauth/revoke", verbs: []string{"POST"}, schemes: globalSchemes, handle: ifOAuth((*request).revokeToken)},
+		{path: "/oauth/jwks", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*request).jwks)},
+		{path: "/.well-known/oauth-authorization-server", verbs: []string{"GET"}, schemes: globalSchemes, handle: ifOAuth((*request).authorizationServer)},
 	}
 }
 
-func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) *Answer {
-	return func(x *exchange, _ map[string]string) *Answer {
+func ifOAuth(handle func(*request) *Response) func(*request, map[string]string) *Response {
+	return func(x *request, _ map[string]string) *Response {
 		if !x.takesBearer() {
 			return x.noRoute()
 		}
@@ -78,23 +97,12 @@ func ifOAuth(handle func(*exchange) *Answer) func(*exchange, map[string]string) 
 	}
 }
 
-// bearerToken reads a bearer token: simple_oauth looks for the word Bearer in this case and no other, the resource server
-// takes it off where it comes first.
-func bearerToken(r *http.Request) (string, bool) {
-	header := strings.TrimSpace(r.Header.Get("Authorization"))
-	token := header
-	if rest := strings.TrimPrefix(header, "Bearer"); strings.TrimSpace(rest) != rest {
-		token = strings.TrimSpace(rest)
-	}
-	return token, header == "Bearer" || strings.Contains(header, "Bearer ")
+// takesBearer reports whether the site has OAuth at all: without it a bearer token is no credential.
+func (x *request) takesBearer() bool {
+	return slices.Contains(x.state.site.Auth.JSONRPC, credentials.Bearer) || slices.Contains(x.state.site.Auth.MCP, credentials.Bearer)
 }
 
-// takesBearer tells whether the site has OAuth at all: without it a bearer token is no credential.
-func (x *exchange) takesBearer() bool {
-	return slices.Contains(x.state.site.Auth.JSONRPC, schemeBearer) || slices.Contains(x.state.site.Auth.MCP, schemeBearer)
-}
-
-// What the resource server says of a token that it does not take.
+// What the resource server says of a token that it does not accept.
 const (
 	notThreeParts = "The JWT string must have two dots"
 	notBase64     = "Error while decoding from Base64Url, invalid base64 characters detected"
@@ -103,9 +111,9 @@ const (
 	wasRevoked    = "Access token has been revoked"
 )
 
-// checkToken returns who a bearer token stands for, or what is wrong with it: first the tokens of the site file, then
-// those that the endpoint signed.
-func (x *exchange) checkToken(token string) (who caller, problem string) {
+// checkToken returns whom a bearer token authenticates, or what is wrong with it: first it looks among the tokens of
+// the site file, then at those that the endpoint signed.
+func (x *request) checkToken(token string) (who caller, problem string) {
 	fixed, known := x.state.tokens[token]
 	switch {
 	case !known:
@@ -118,13 +126,11 @@ func (x *exchange) checkToken(token string) (who caller, problem string) {
 	return caller{user: fixed.user, scopes: fixed.token.Scopes}, ""
 }
 
-func (x *exchange) checkSigned(token string) (who caller, problem string) {
+func (x *request) checkSigned(token string) (who caller, problem string) {
 	if problem := malformed(token); problem != "" {
 		return caller{}, problem
 	}
-	var claims tokenClaims
-	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &x.d.oauth.signingKey().PublicKey, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithTimeFunc(x.d.Now), jwt.WithExpirationRequired())
+	claims, err := x.readSigned(token)
 	if err != nil {
 		return caller{}, notVerified
 	}
@@ -135,7 +141,14 @@ func (x *exchange) checkSigned(token string) (who caller, problem string) {
 	return caller{user: u, scopes: claims.Scopes}, ""
 }
 
-func (x *exchange) accountByID(uid string) *fixtures.User {
+// readSigned returns the claims of a token that the endpoint signed and that has not expired.
+func (x *request) readSigned(token string) (claims tokenClaims, err error) {
+	_, err = jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &x.d.oauth.signingKey().PublicKey, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithTimeFunc(x.d.Now), jwt.WithExpirationRequired())
+	return claims, err
+}
+
+func (x *request) accountByID(uid string) *fixtures.User {
 	for i := range x.state.site.Users {
 		if u := &x.state.site.Users[i]; strconv.Itoa(u.UID) == uid {
 			return u
@@ -175,21 +188,21 @@ func malformed(token string) string {
 }
 
 // badToken refuses a bearer token.
-func (x *exchange) badToken(problem string) *Answer {
+func (x *request) badToken(problem string) *Response {
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "The resource owner or authorization server denied the request."})
-	a.header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
+	a.Header["WWW-Authenticate"] = []string{`Bearer realm="OAuth", error="access_denied", error_description="` + problem + `"`}
 	return a
 }
 
-// oauthError is an error answer of the token endpoint.
-func oauthError(status int, code, description string, more ...php.Pair) *Answer {
+// oauthError is an error response of the token endpoint.
+func oauthError(status int, code, description string, more ...php.Pair) *Response {
 	members := append([]php.Pair{{Name: "error", Value: code}, {Name: "error_description", Value: description}}, more...)
-	return jsonAnswer(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
+	return exchange.JSON(status, php.Map(append(members, php.Pair{Name: "message", Value: description})...))
 }
 
 // issueToken is POST /oauth/token with client_credentials: every account is a client, its password the secret.
-func (x *exchange) issueToken() *Answer {
-	form, err := url.ParseQuery(string(x.body))
+func (x *request) issueToken() *Response {
+	form, err := url.ParseQuery(string(x.Body))
 	if err != nil {
 		form = url.Values{}
 	}
@@ -197,7 +210,7 @@ func (x *exchange) issueToken() *Answer {
 		return oauthError(http.StatusBadRequest, "unsupported_grant_type", "The authorization grant type is not supported by the authorization server.",
 			php.Pair{Name: "hint", Value: "Check that all required parameters have been provided"})
 	}
-	id, secret, basic := basicCredentials(x.r)
+	id, secret, basic := credentials.ReadBasic(x.Request.Header)
 	if !basic {
 		id, secret = form.Get("client_id"), form.Get("client_secret")
 	}
@@ -223,7 +236,7 @@ func (x *exchange) issueToken() *Answer {
 	if err != nil {
 		return x.unexpected()
 	}
-	return jsonAnswer(http.StatusOK, php.Map(
+	return exchange.JSON(http.StatusOK, php.Map(
 		php.Pair{Name: "token_type", Value: "Bearer"},
 		php.Pair{Name: "expires_in", Value: int64(tokenLifetime / time.Second)},
 		php.Pair{Name: "access_token", Value: signed},
@@ -231,27 +244,21 @@ func (x *exchange) issueToken() *Answer {
 }
 
 // revokeToken is POST /oauth/revoke (RFC 7009) for the tokens that the endpoint issued: 200, known or not.
-func (x *exchange) revokeToken() *Answer {
-	form, err := url.ParseQuery(string(x.body))
+func (x *request) revokeToken() *Response {
+	form, err := url.ParseQuery(string(x.Body))
 	if err != nil {
 		return oauthError(http.StatusBadRequest, "invalid_request", "The body is no form")
 	}
-	var claims tokenClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(form.Get("token"), &claims); err == nil {
-		x.d.oauth.mu.Lock()
-		defer x.d.oauth.mu.Unlock()
-		if x.d.oauth.revoked == nil {
-			x.d.oauth.revoked = map[string]bool{}
-		}
-		x.d.oauth.revoked[claims.ID] = true
+	if claims, err := x.readSigned(form.Get("token")); err == nil {
+		x.d.oauth.revoke(claims.ID, claims.ExpiresAt.Time, x.d.Now())
 	}
-	return newAnswer(http.StatusOK, typeJSON, nil)
+	return exchange.NewResponse(http.StatusOK, exchange.JSONType, nil)
 }
 
-func (x *exchange) jwks() *Answer {
+func (x *request) jwks() *Response {
 	public := x.d.oauth.signingKey().PublicKey
 	encode := base64.RawURLEncoding.EncodeToString
-	return jsonAnswer(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
+	return exchange.JSON(http.StatusOK, php.Map(php.Pair{Name: "keys", Value: php.List(php.Map(
 		php.Pair{Name: "kty", Value: "RSA"},
 		php.Pair{Name: "use", Value: "sig"},
 		php.Pair{Name: "alg", Value: "RS256"},
@@ -262,13 +269,13 @@ func (x *exchange) jwks() *Answer {
 }
 
 // authorizationServer is the metadata document of RFC 8414.
-func (x *exchange) authorizationServer() *Answer {
+func (x *request) authorizationServer() *Response {
 	scopes := &php.Array{}
 	for _, r := range x.state.site.Roles {
 		scopes.Append(rolePrefix + r.ID)
 	}
 	base := x.base()
-	a := jsonAnswer(http.StatusOK, php.Map(
+	a := exchange.JSON(http.StatusOK, php.Map(
 		php.Pair{Name: "issuer", Value: base + "/"},
 		php.Pair{Name: "token_endpoint", Value: base + "/oauth/token"},
 		php.Pair{Name: "jwks_uri", Value: base + "/oauth/jwks"},
@@ -281,7 +288,7 @@ func (x *exchange) authorizationServer() *Answer {
 		php.Pair{Name: "token_endpoint_auth_signing_alg_values_supported", Value: php.List("RS256")},
 		php.Pair{Name: "service_documentation", Value: "https://www.drupal.org/project/simple_oauth"},
 	))
-	a.header.Set("Access-Control-Allow-Origin", "*")
-	a.header.Set("Access-Control-Allow-Methods", "GET")
+	a.Header.Set("Access-Control-Allow-Origin", "*")
+	a.Header.Set("Access-Control-Allow-Methods", "GET")
 	return a
 }

@@ -5,96 +5,69 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/gorilla/mux"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 )
 
-// route is one address of the site.
-type route struct {
-	name    string   // as faults and the journal call it
-	path    string   // a mux template; matched whatever the case, as Drupal does
-	verbs   []string // those that Drupal declares, in its order; none: all
+// address is one address of the site and what responds there.
+type address struct {
+	name    string   // of the route, as faults and the journal use it
+	path    string   // a mux template; matched in any letter case, as Drupal does
+	verbs   []string // those that Drupal declares, in its order
 	schemes func(*fixtures.Site) []string
-	exists  func(x *exchange, vars map[string]string) bool // nil: always
-	handle  func(x *exchange, vars map[string]string) *Answer
+	exists  func(x *request, vars map[string]string) bool // nil: always
+	handle  func(x *request, vars map[string]string) *Response
 }
-
-// Route names, for Fault.Route and Filter.Route.
-const (
-	RouteJSONRPC = "jsonrpc"
-	RouteMethods = "methods"
-	RouteMethod  = "method"
-	RouteLogin   = "login"
-	RouteLogout  = "logout"
-	RouteSession = "session"
-	RouteToken   = "token"
-	RouteJWKS    = "jwks"
-	RouteOAuth   = "oauth-metadata"
-)
 
 func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 
 // globalSchemes are those of routes that name none: the session cookie, and OAuth where there is any.
 func globalSchemes(s *fixtures.Site) []string {
-	if slices.Contains(slices.Concat(s.Auth.JSONRPC, s.Auth.MCP), schemeBearer) {
-		return []string{schemeCookie, schemeBearer}
+	if slices.Contains(slices.Concat(s.Auth.JSONRPC, s.Auth.MCP), credentials.Bearer) {
+		return []string{credentials.Cookie, credentials.Bearer}
 	}
-	return []string{schemeCookie}
+	return []string{credentials.Cookie}
 }
 
-func (d *Drupal) routeTable() []route {
-	return slices.Concat(loginRoutes(), oauthRoutes(), d.faceRoutes(), []route{
-		{name: RouteJSONRPC, path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: jsonrpcSchemes, handle: (*exchange).jsonrpc},
-		{name: RouteMethods, path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*exchange).methods},
-		{name: RouteMethod, path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*exchange).method},
+// allAddresses are those of Drupal and of the extensions. Drupal's have the names that package route gives them.
+func (d *Drupal) allAddresses() []address {
+	all := slices.Concat(loginAddresses(), oauthAddresses(), d.extensionAddresses(), []address{
+		{path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: jsonrpcSchemes, handle: (*request).jsonrpc},
+		{path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*request).methods},
+		{path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*request).method},
 	})
-}
-
-// routes builds the router; a route's name is its index in the table.
-func (d *Drupal) routes() *mux.Router {
-	router := mux.NewRouter().SkipClean(true)
-	for i, rt := range d.table {
-		router.Path(anyCase(rt.path)).Name(strconv.Itoa(i))
+	for _, r := range route.Drupal() {
+		i := slices.IndexFunc(all, func(a address) bool { return a.path == r.Path })
+		all[i].name = r.Name
 	}
-	return router
+	return all
 }
 
-// anyCase turns the fixed segments of a template into patterns that match in any case.
-func anyCase(template string) string {
-	segments := strings.Split(strings.TrimPrefix(template, "/"), "/")
-	for i, s := range segments {
-		if !strings.HasPrefix(s, "{") {
-			segments[i] = fmt.Sprintf("{_%d:(?i:%s)}", i, s)
-		}
+func routeTable(addresses []address) *route.Table {
+	routes := make([]route.Route, len(addresses))
+	for i, a := range addresses {
+		routes[i] = route.Route{Name: a.name, Path: a.path}
 	}
-	return "/" + strings.Join(segments, "/")
+	return route.NewTable(routes)
 }
 
-// find routes the exchange by Drupal's reading of its path; nil when there is no such route, as for what is not UTF-8.
-func (d *Drupal) find(x *exchange) (*route, map[string]string) {
-	if !utf8.ValidString(x.path) {
+// find returns the address that Drupal reads in the request's path; nil when there is none.
+func (d *Drupal) find(x *request) (*address, map[string]string) {
+	i, vars := d.routes.Find(x.Path)
+	if i < 0 {
 		return nil, nil
 	}
-	var match mux.RouteMatch
-	d.router.Match(&http.Request{Method: x.verb, URL: &url.URL{Path: x.path}, Host: x.r.Host}, &match)
-	if match.Route == nil {
-		return nil, nil
-	}
-	i, _ := strconv.Atoi(match.Route.GetName()) // always a number: routes names them so
-	return &d.table[i], match.Vars
+	return &d.addresses[i], vars
 }
 
-// dispatch answers the request as a well-behaved site.
-func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
-	if x.d.behind != nil {
-		return x.forward()
-	}
-	if !isKnownVerb(x.r.Method) {
+// dispatch responds as a well-behaved site.
+func (x *request) dispatch(rt *address, vars map[string]string) *Response {
+	if !isKnownVerb(x.Request.Method) {
 		return notImplemented()
 	}
 	if _, ok := x.format(); !ok {
@@ -103,12 +76,12 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	if a := x.before(); a != nil {
 		return a
 	}
-	if strings.HasPrefix(x.sent, "//") {
+	if strings.HasPrefix(x.PathInfo, "//") {
 		return x.redirectSlashes()
 	}
 	exists := rt != nil && (rt.exists == nil || rt.exists(x, vars))
-	if exists && x.verb == http.MethodOptions && !slices.Contains(rt.verbs, x.verb) {
-		return newAnswer(http.StatusOK, typeHTML, nil).With("Allow", strings.Join(rt.verbs, ", "))
+	if exists && x.Verb == http.MethodOptions && !slices.Contains(rt.verbs, x.Verb) {
+		return exchange.NewResponse(http.StatusOK, exchange.HTMLType, nil).With("Allow", strings.Join(rt.verbs, ", "))
 	}
 	if x.refused != nil {
 		return x.refused
@@ -116,7 +89,7 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	if !exists {
 		return x.noRoute()
 	}
-	verb := x.verb
+	verb := x.Verb
 	if verb == http.MethodHead {
 		verb = http.MethodGet
 	}
@@ -126,37 +99,37 @@ func (x *exchange) dispatch(rt *route, vars map[string]string) *Answer {
 	return rt.handle(x, vars)
 }
 
-// noRoute is what Symfony's RouterListener says of an address that the site does not have.
-func (x *exchange) noRoute() *Answer {
-	message := fmt.Sprintf(`No route found for "%s %s"`, x.verb, x.base()+x.sent)
-	if referer := x.r.Header.Get("Referer"); referer != "" {
+// noRoute is the response of Symfony's RouterListener to an address that the site does not have.
+func (x *request) noRoute() *Response {
+	message := fmt.Sprintf(`No route found for "%s %s"`, x.Verb, x.base()+x.PathInfo)
+	if referer := x.Request.Header.Get("Referer"); referer != "" {
 		message += fmt.Sprintf(` (from "%s")`, referer)
 	}
 	return x.notFound(message)
 }
 
-func (x *exchange) wrongVerb(rt *route) *Answer {
+func (x *request) wrongVerb(rt *address) *Response {
 	allowed := slices.Clone(rt.verbs)
 	if slices.Contains(allowed, "GET") {
 		allowed = append(allowed, "HEAD")
 	}
 	allow := strings.Join(allowed, ", ")
 	a := x.refuse(refusal{http.StatusMethodNotAllowed, "Client error",
-		fmt.Sprintf(`No route found for "%s %s": Method Not Allowed (Allow: %s)`, x.verb, x.base()+x.sent, allow)})
-	a.header.Set("Allow", allow)
+		fmt.Sprintf(`No route found for "%s %s": Method Not Allowed (Allow: %s)`, x.Verb, x.base()+x.PathInfo, allow)})
+	a.Header.Set("Allow", allow)
 	return a
 }
 
-// notImplemented is the word of the web server before Drupal.
-func notImplemented() *Answer {
-	a := page(http.StatusNotImplemented, "501 Not Implemented")
-	a.header = http.Header{"Content-Type": {typeHTML}}
+// notImplemented is the response of the web server before Drupal.
+func notImplemented() *Response {
+	a := exchange.Page(http.StatusNotImplemented, "501 Not Implemented")
+	a.Header = http.Header{"Content-Type": {exchange.HTMLType}}
 	return a
 }
 
-func (x *exchange) redirectSlashes() *Answer {
-	to := x.base() + "/" + strings.TrimLeft(x.sent, "/")
-	if q := normalQuery(x.r.URL.RawQuery); q != "" {
+func (x *request) redirectSlashes() *Response {
+	to := x.base() + "/" + strings.TrimLeft(x.PathInfo, "/")
+	if q := normalQuery(x.Request.URL.RawQuery); q != "" {
 		to += "?" + q
 	}
 	return redirectTo(to)
@@ -167,14 +140,14 @@ func normalQuery(raw string) string {
 	arguments := url.Values{}
 	for _, pair := range strings.FieldsFunc(raw, func(c rune) bool { return c == '&' }) {
 		name, value, _ := strings.Cut(pair, "=")
-		arguments.Set(phpUnescape(name), phpUnescape(value))
+		arguments.Set(php.URLDecode(name), php.URLDecode(value))
 	}
 	return strings.ReplaceAll(arguments.Encode(), "+", "%20")
 }
 
-func redirectTo(to string) *Answer {
-	a := page(http.StatusFound, "Redirecting to "+to)
-	a.header.Set("Content-Type", "text/html; charset=utf-8")
-	a.header.Set("Location", to)
+func redirectTo(to string) *Response {
+	a := exchange.Page(http.StatusFound, "Redirecting to "+to)
+	a.Header.Set("Content-Type", "text/html; charset=utf-8")
+	a.Header.Set("Location", to)
 	return a
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/phpschema"
 )
@@ -67,7 +69,7 @@ func (r rpcResponse) value() *php.Array {
 	)})...)
 }
 
-// failure is the response to a call that failed: an id that PHP takes for false is lost.
+// failure is the response to a call that failed: an id that is false to PHP is lost.
 func failure(id php.Value, e *rpcError) rpcResponse {
 	if !php.Truthy(id) {
 		id = nil
@@ -86,7 +88,7 @@ var requestSchema = func() php.Value {
 	return v
 }()
 
-// violations is what breaks the request schema. The usual single request is seen through at a glance.
+// violations is what breaks the request schema. The usual single request is recognised without the validator.
 func violations(doc php.Value) []phpschema.Error {
 	if request, ok := doc.(*php.Array); ok && request.Member("jsonrpc") == version {
 		_, hasMethod := request.Member("method").(string)
@@ -101,8 +103,8 @@ func violations(doc php.Value) []phpschema.Error {
 	return phpschema.Validate(doc, requestSchema)
 }
 
-// jsonrpc is the module's HttpController: read the calls, run them, put the responses together.
-func (x *exchange) jsonrpc(map[string]string) *Answer {
+// jsonrpc is the module's HttpController: read the calls, run them, combine the responses.
+func (x *request) jsonrpc(map[string]string) *Response {
 	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -114,7 +116,7 @@ func (x *exchange) jsonrpc(map[string]string) *Answer {
 	return a
 }
 
-func (x *exchange) rpc() *Answer {
+func (x *request) rpc() *Response {
 	if problem := x.queryProblem(); problem != nil {
 		return x.failed(failure(nil, problem))
 	}
@@ -122,13 +124,13 @@ func (x *exchange) rpc() *Answer {
 	if failed != nil {
 		return x.failed(*failed)
 	}
-	if x.verb == http.MethodOptions {
+	if x.Verb == http.MethodOptions {
 		return preflight(calls)
 	}
 	var responses []rpcResponse
 	for _, c := range calls {
 		r := x.run(c)
-		if x.aborted {
+		if x.Done {
 			return nil
 		}
 		if r != nil {
@@ -136,15 +138,17 @@ func (x *exchange) rpc() *Answer {
 		}
 	}
 	if len(responses) == 0 {
-		return newAnswer(http.StatusNoContent, "", nil)
+		return exchange.NewResponse(http.StatusNoContent, "", nil)
 	}
 	return x.respond(responses, batch)
 }
 
-// failed answers a request that could not be read: 400 with one response object, whatever was asked.
-func (x *exchange) failed(r rpcResponse) *Answer { return jsonAnswer(http.StatusBadRequest, r.value()) }
+// failed responds to a request that could not be read: 400 with one response object, whatever the request.
+func (x *request) failed(r rpcResponse) *Response {
+	return exchange.JSON(http.StatusBadRequest, r.value())
+}
 
-func (x *exchange) respond(responses []rpcResponse, batch bool) *Answer {
+func (x *request) respond(responses []rpcResponse, batch bool) *Response {
 	doc := responses[0].value()
 	if batch {
 		doc = &php.Array{}
@@ -152,9 +156,9 @@ func (x *exchange) respond(responses []rpcResponse, batch bool) *Answer {
 			doc.Append(r.value())
 		}
 	}
-	a := jsonAnswer(http.StatusOK, doc)
+	a := exchange.JSON(http.StatusOK, doc)
 	for name, value := range sharedHeaders(responses) {
-		a.header[name] = []string{value} // as written: the module does not canonicalise names
+		a.Header[name] = []string{value} // as written: the module does not canonicalise names
 	}
 	return a
 }
@@ -170,46 +174,34 @@ func sharedHeaders(responses []rpcResponse) map[string]string {
 	return shared
 }
 
-// preflight answers OPTIONS: the calls are read and not run.
-func preflight(calls []*rpcCall) *Answer {
-	a := newAnswer(http.StatusNoContent, "", nil)
+// preflight responds to OPTIONS: the calls are read and not run.
+func preflight(calls []*rpcCall) *Response {
+	a := exchange.NewResponse(http.StatusNoContent, "", nil)
 	var responses []rpcResponse
 	for _, c := range calls {
 		responses = append(responses, rpcResponse{headers: c.method.ResponseHeaders})
 	}
 	if len(responses) > 0 {
 		for name, value := range sharedHeaders(responses) {
-			a.header[name] = []string{value}
+			a.Header[name] = []string{value}
 		}
 	}
-	a.header.Set("Allow", "OPTIONS, GET, HEAD, POST")
+	a.Header.Set("Allow", "OPTIONS, GET, HEAD, POST")
 	return a
 }
 
 // queryProblem is what Symfony says when ?query[]= is no scalar.
-func (x *exchange) queryProblem() *rpcError {
-	if _, isList, _ := x.query("query"); isList && (x.verb == http.MethodGet || x.verb == http.MethodOptions) {
+func (x *request) queryProblem() *rpcError {
+	if _, isList, _ := x.Query("query"); isList && (x.Verb == http.MethodGet || x.Verb == http.MethodOptions) {
 		return internalError(`Input value "query" contains a non-scalar value.`)
-	}
-	return nil
-}
-
-// message is the JSON text that the request carries: the body, or the query argument; nothing for HEAD.
-func (x *exchange) message() []byte {
-	switch x.verb {
-	case http.MethodPost:
-		return x.body
-	case http.MethodGet, http.MethodOptions:
-		text, _, _ := x.query("query")
-		return []byte(text)
 	}
 	return nil
 }
 
 // readCalls reads all calls of the request before any of them runs: the first that cannot be read fails the whole
 // request.
-func (x *exchange) readCalls() (calls []*rpcCall, batch bool, failed *rpcResponse) {
-	doc, err := php.Decode(x.message())
+func (x *request) readCalls() (calls []*rpcCall, batch bool, failed *rpcResponse) {
+	doc, err := php.Decode(x.Message())
 	if err != nil {
 		doc = nil
 	}
@@ -241,9 +233,9 @@ func (x *exchange) readCalls() (calls []*rpcCall, batch bool, failed *rpcRespons
 	return calls, batch, nil
 }
 
-// rawCalls returns params and ids as they were sent, and enters the calls into the journal.
-func (x *exchange) rawCalls(batch bool) []Call {
-	message := x.message()
+// rawCalls returns params and ids as they were sent, and records the calls in the journal.
+func (x *request) rawCalls(batch bool) []journal.Call {
+	message := x.Message()
 	docs := [][]byte{message}
 	if batch {
 		docs = php.Elements(message)
@@ -251,35 +243,16 @@ func (x *exchange) rawCalls(batch bool) []Call {
 			docs = append(docs, m.Raw)
 		}
 	}
-	calls := make([]Call, len(docs))
+	calls := make([]journal.Call, len(docs))
 	for i, doc := range docs {
-		calls[i] = sketch(doc)
+		calls[i] = exchange.ReadCall(doc)
 	}
-	x.note(func(e *Entry) { e.Calls = calls })
+	x.NoteCalls(calls)
 	return calls
 }
 
-// sketch reads a call's method, id and params as they stand in a request.
-func sketch(doc []byte) Call {
-	var c Call
-	for _, m := range php.Members(doc) {
-		switch m.Name {
-		case "method":
-			if name, err := php.Decode(m.Raw); err == nil {
-				c.Method = php.ToString(name)
-			}
-		case "id":
-			c.ID = m.Raw
-		case "params":
-			c.Params = m.Raw
-		}
-	}
-	c.Notification = c.ID == nil
-	return c
-}
-
-// isOtherVersion finds what the schema's loose comparison lets pass, as "2": a single request may say so, one of a batch
-// may not.
+// isOtherVersion finds versions that the schema's loose comparison accepts, such as "2": a single request may have them,
+// one of a batch may not.
 func isOtherVersion(request php.Value) bool { return request.(*php.Array).Member("jsonrpc") != version }
 
 func adaptor(class string, errs []phpschema.Error) string {
@@ -292,7 +265,7 @@ func adaptor(class string, errs []phpschema.Error) string {
 }
 
 // readCall reads one call: its method must exist and its parameters conform. Access is checked later, when it runs.
-func (x *exchange) readCall(request *php.Array, raw Call, index int) (*rpcCall, *rpcResponse) {
+func (x *request) readCall(request *php.Array, raw journal.Call, index int) (*rpcCall, *rpcResponse) {
 	id := request.Member("id")
 	refuse := func(e *rpcError) (*rpcCall, *rpcResponse) {
 		r := failure(id, e)
@@ -333,7 +306,7 @@ func (x *exchange) readCall(request *php.Array, raw Call, index int) (*rpcCall, 
 const rawFactory = `Drupal\jsonrpc\ParameterFactory\RawParameterFactory`
 
 // convert checks an argument and hands it to its parameter factory.
-func (x *exchange) convert(p param, v php.Value) (php.Value, *rpcError) {
+func (x *request) convert(p param, v php.Value) (php.Value, *rpcError) {
 	if p.Drupal != nil {
 		return v, nil
 	}

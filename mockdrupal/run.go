@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
@@ -35,8 +36,8 @@ func (c *counters) get(id string) int64 {
 // Runs returns how often the method with this id ran on this mock.
 func (d *Drupal) Runs(id string) int64 { return d.counts.get(id) }
 
-// run executes one call; nil for a notification that went well.
-func (x *exchange) run(c *rpcCall) *rpcResponse {
+// run executes one call; nil for a notification that succeeded.
+func (x *request) run(c *rpcCall) *rpcResponse {
 	r := x.execute(c)
 	if c.id == nil && r.err == nil {
 		return nil
@@ -46,7 +47,7 @@ func (x *exchange) run(c *rpcCall) *rpcResponse {
 
 // execute is the module's Handler: access, then the method. A denial and a JsonRpcException lose the id, any other
 // exception keeps it.
-func (x *exchange) execute(c *rpcCall) rpcResponse {
+func (x *request) execute(c *rpcCall) rpcResponse {
 	if permission := x.state.lacks(x.caller, c.method); permission != "" {
 		return failure(nil, invalidRequest("Access Denied: "+permissionRequired(permission)))
 	}
@@ -64,13 +65,13 @@ func (x *exchange) execute(c *rpcCall) rpcResponse {
 }
 
 // perform runs the method's behaviour on the call's arguments.
-func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
+func (x *request) perform(c *rpcCall) (php.Value, *rpcError) {
 	m := c.method
 	runs := x.d.counts.add(m.ID)
-	x.note(func(e *Entry) { e.Calls[c.journal].Ran = true })
+	x.Note(func(e *journal.Entry) { e.Calls[c.journal].Ran = true })
 	if m.Behaviour.Sleep > 0 || x.d.clock.isFrozen(m.ID) {
-		if err := x.d.clock.sleep(x.r.Context(), m.ID, m.Behaviour.Sleep); err != nil {
-			x.aborted = true
+		if err := x.d.clock.sleep(x.Request.Context(), m.ID, m.Behaviour.Sleep); err != nil {
+			x.Done = true
 			return nil, nil
 		}
 	}
@@ -98,7 +99,7 @@ func (x *exchange) perform(c *rpcCall) (php.Value, *rpcError) {
 	}
 }
 
-// literal is a result that the fixture spells out; null is PHP's NULL.
+// literal is a result that the fixture contains; null is PHP's NULL.
 func literal(raw fixtures.Raw) php.Value {
 	if text := strings.TrimSpace(string(raw)); text == "" || text == "null" {
 		return nil
@@ -107,7 +108,7 @@ func literal(raw fixtures.Raw) php.Value {
 }
 
 // compute is for the behaviours that look at their arguments.
-func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
+func (x *request) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcError) {
 	arguments := c.arguments
 	switch b.Kind {
 	case fixtures.Lookup:
@@ -120,16 +121,16 @@ func (x *exchange) compute(c *rpcCall, b *fixtures.Behaviour) (php.Value, *rpcEr
 		}
 		return arguments.Member(b.By), nil // the parameter factory loaded it
 	case fixtures.Pick:
-		picked := &php.Array{}
+		result := &php.Array{}
 		if more, err := php.Decode(b.Value); err == nil {
 			if members, ok := more.(*php.Array); ok {
-				picked = members
+				result = members
 			}
 		}
 		for _, name := range b.Fields {
-			picked.Set(php.KeyOf(name), arguments.Member(name))
+			result.Set(php.KeyOf(name), arguments.Member(name))
 		}
-		return picked, nil
+		return result, nil
 	case fixtures.Types:
 		types := &php.Array{}
 		for _, p := range c.method.parameters() {
@@ -178,7 +179,7 @@ func (s *snapshot) lookup(b *fixtures.Behaviour, arguments *php.Array) (php.Valu
 	return found, nil
 }
 
-// paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit all that is left is
+// paged cuts items to {offset, limit} as SQLite does, where a negative limit is none; without a limit the rest is
 // taken.
 func paged(items []*php.Array, page *php.Array) []*php.Array {
 	items = items[min(max(php.ToInt(page.Member("offset")), 0), int64(len(items))):]
@@ -232,7 +233,7 @@ var contentEntities = map[string]string{"node": "node", "user": "users", "block_
 	"menu_link_content": "menu_link_content", "taxonomy_term": "taxonomy_term_data", "media": "media", "path_alias": "path_alias",
 	"consumer": "consumer", "oauth2_token": "oauth2_token"}
 
-// configEntities are those that live in configuration, which may be asked for anything.
+// configEntities are those that are stored in configuration, where every query is possible.
 var configEntities = []string{"node_type", "user_role", "block", "menu", "taxonomy_vocabulary", "media_type", "view", "date_format", "filter_format",
 	"entity_view_mode", "entity_form_mode", "field_config", "field_storage_config", "action", "image_style"}
 

@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
 )
 
 // session is one login by cookie.
@@ -34,30 +34,17 @@ func sessionCookie(host string) string {
 	return "SESS" + hex.EncodeToString(sum[:])[:32]
 }
 
-// sendsSession tells whether the request carries a session cookie, be it a good one or not.
-func sendsSession(r *http.Request) bool {
-	if r.Header.Get("Cookie") == "" {
-		return false
-	}
-	return slices.ContainsFunc(r.Cookies(), func(c *http.Cookie) bool { return isSessionName(c.Name) })
-}
-
-func isSessionName(name string) bool {
-	return strings.HasPrefix(name, "SESS") || strings.HasPrefix(name, "SSESS")
-}
-
-// find returns the session that the request's cookie opens, nil when there is none.
+// find returns the session of the request's cookie, nil when there is none.
 func (s *sessions) find(r *http.Request) *session {
-	if r.Header.Get("Cookie") == "" {
+	values := credentials.ReadSessions(r)
+	if len(values) == 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range r.Cookies() {
-		if isSessionName(c.Name) {
-			if found := s.open[c.Value]; found != nil {
-				return found
-			}
+	for _, value := range values {
+		if found := s.open[value]; found != nil {
+			return found
 		}
 	}
 	return nil
@@ -91,7 +78,7 @@ func randomToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// OpenSession signs an account in without its password and gives the session's cookie, `NAME=VALUE`.
+// OpenSession logs an account in without its password and returns the session's cookie, `NAME=VALUE`.
 func (d *Drupal) OpenSession(user string) string {
 	value, _ := d.session.start(user)
 	return sessionCookie(user) + "=" + value

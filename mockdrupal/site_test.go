@@ -1,10 +1,15 @@
 package mockdrupal_test
 
 import (
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -75,23 +80,23 @@ func TestJournalFiltersAndForgets(t *testing.T) {
 	j := s.Journal()
 	for _, c := range []struct {
 		name   string
-		filter mockdrupal.Filter
+		filter journal.Filter
 		want   int
 	}{
-		{"all", mockdrupal.Filter{}, 3},
-		{"after", mockdrupal.Filter{After: 1}, 2},
-		{"user", mockdrupal.Filter{User: "agent"}, 2},
-		{"anonymous", mockdrupal.Filter{User: fixtures.Anonymous}, 1},
-		{"method", mockdrupal.Filter{Method: "test.e*"}, 1},
-		{"status", mockdrupal.Filter{Status: 401}, 1},
-		{"ran", mockdrupal.Filter{Ran: true}, 2},
-		{"limit", mockdrupal.Filter{Limit: 1}, 1},
+		{"all", journal.Filter{}, 3},
+		{"after", journal.Filter{After: 1}, 2},
+		{"user", journal.Filter{User: "agent"}, 2},
+		{"anonymous", journal.Filter{User: fixtures.Anonymous}, 1},
+		{"method", journal.Filter{Method: "test.e*"}, 1},
+		{"status", journal.Filter{Status: 401}, 1},
+		{"ran", journal.Filter{Ran: true}, 2},
+		{"limit", journal.Filter{Limit: 1}, 1},
 	} {
 		if got := len(j.Select(c.filter)); got != c.want {
 			t.Errorf("%s: %d entries, want %d", c.name, got, c.want)
 		}
 	}
-	batch := j.Select(mockdrupal.Filter{Method: "test.e*"})[0]
+	batch := j.Select(journal.Filter{Method: "test.e*"})[0]
 	if len(batch.Calls) != 2 || !batch.Calls[1].Notification || !batch.Calls[1].Ran || string(batch.Calls[1].Params) != `{"x":1.0}` || string(batch.Calls[0].ID) != `"a"` {
 		t.Errorf("calls of the batch: %+v", batch.Calls)
 	}
@@ -122,7 +127,7 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 		ask           func() string
 		without, with string
 	}{
-		{mockdrupal.QuirkStickyGet, func() string { get(t, s, "nope"); return get(t, s, whoami) }, `"name":"agent"`, "invalid input data"},
+		{quirk.StickyGet, func() string { get(t, s, "nope"); return get(t, s, whoami) }, `"name":"agent"`, "invalid input data"},
 	} {
 		if body := c.ask(); !strings.Contains(body, c.without) {
 			t.Errorf("without %s: %s", c.quirk, body)
@@ -138,7 +143,7 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 	if body := get(t, s, whoami); !strings.Contains(body, `"name":"agent"`) {
 		t.Errorf("after clearing the caches: %s", body)
 	}
-	if got := s.ActiveQuirks(); len(got) != len(mockdrupal.Quirks()) {
+	if got := s.ActiveQuirks(); len(got) != len(quirk.All()) {
 		t.Errorf("active quirks %v", got)
 	}
 	if err := s.SetQuirk("odd", true); err == nil || !strings.Contains(err.Error(), "odd") {
@@ -152,24 +157,41 @@ func TestQuirksChangeWhatTheyName(t *testing.T) {
 func TestPatchIsWholeOrNothing(t *testing.T) {
 	s := start(t, smallSite(), mockdrupal.Options{})
 	blocked := true
-	if err := s.Patch(mockdrupal.Patch{
-		Users: map[string]mockdrupal.UserPatch{"agent": {Blocked: &blocked}},
-		Roles: map[string]mockdrupal.RolePatch{"nobody": {Grant: []string{"access content"}}},
+	if err := s.Patch(patch.Patch{
+		Users: map[string]patch.User{"agent": {Blocked: &blocked}},
+		Roles: map[string]patch.Role{"nobody": {Grant: []string{"access content"}}},
 	}); err == nil {
 		t.Fatal("a patch of an unknown role is taken")
 	}
 	if status, _ := call(t, s, "agent", whoami); status != 200 {
 		t.Errorf("half of the bad patch was applied: %d", status)
 	}
-	if err := s.Patch(mockdrupal.Patch{
-		Roles:   map[string]mockdrupal.RolePatch{"agent": {Grant: []string{"administer site configuration"}}},
-		Methods: map[string]mockdrupal.MethodPatch{"test.echo": {Access: &[]string{"access content"}}},
+	if err := s.Patch(patch.Patch{
+		Roles:   map[string]patch.Role{"agent": {Grant: []string{"administer site configuration"}}},
+		Methods: map[string]patch.Method{"test.echo": {Access: &[]string{"access content"}}},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for method, holds := range map[string]string{"test.admin": "secret", "test.echo": "access content"} {
 		if _, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(body, holds) {
 			t.Errorf("%s after the patch: %s, want %s", method, body, holds)
+		}
+	}
+}
+
+// TestDroppedEntriesAreVisible: what a reader of numbers misses, it can see.
+func TestDroppedEntriesAreVisible(t *testing.T) {
+	d, err := mockdrupal.New(smallSite(), mockdrupal.Options{JournalLimit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := d.Journal().Last()
+	for i := range 25 {
+		r := httptest.NewRequest("POST", "/jsonrpc", strings.NewReader(whoami))
+		r.SetBasicAuth("agent", "agent-pass")
+		d.ServeHTTP(httptest.NewRecorder(), r)
+		if lost, want := d.Journal().Lost(since), int64(max(0, i+1-10)); lost != want {
+			t.Errorf("after %d requests %d are lost, want %d", i+1, lost, want)
 		}
 	}
 }

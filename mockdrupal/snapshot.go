@@ -11,15 +11,15 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// snapshot is one immutable state of the site, with what is worth computing once.
+// snapshot is one immutable state of the site, with what is computed once.
 type snapshot struct {
 	site *fixtures.Site
 	*offer
-	users  map[string]*fixtures.User // by name in lower case: Drupal takes a name in any case
+	users  map[string]*fixtures.User // by name in lower case: Drupal accepts a name in any letter case
 	tokens map[string]fixedToken
 }
 
-// offer is what a site has to offer, whoever its users are. Snapshots of sites with the very same methods share it.
+// offer is what a site offers, independent of its users. Snapshots of sites with the same methods share it.
 type offer struct {
 	methods map[string]*method
 	order   []*method
@@ -41,7 +41,7 @@ type method struct {
 	class int // index into snapshot.classes
 }
 
-// reading is what is worked out of a method once; snapshots in which it is the same share it.
+// reading is what is computed of a method once; snapshots in which the method is the same share it.
 type reading struct {
 	once   sync.Once
 	params []param
@@ -79,7 +79,7 @@ func newSnapshot(site *fixtures.Site, before *snapshot) *snapshot {
 	return s
 }
 
-// offersTheSame tells whether a site shares its methods with that of the snapshot. A nil snapshot has none.
+// offersTheSame reports whether a site shares its methods with that of the snapshot. A nil snapshot has none.
 func (s *snapshot) offersTheSame(site *fixtures.Site) bool {
 	if s == nil || s.site.Extensions != site.Extensions {
 		return false
@@ -122,7 +122,7 @@ func (s *snapshot) readingOf(m *fixtures.Method) *reading {
 	return &reading{}
 }
 
-// readsAs tells whether two methods differ in nothing but what they do.
+// readsAs reports whether two methods differ in nothing but what they do.
 func readsAs(a, b *fixtures.Method) bool {
 	one, two := *a, *b
 	one.Behaviour, two.Behaviour = fixtures.Behaviour{}, fixtures.Behaviour{}
@@ -137,7 +137,7 @@ func (m *method) parameters() []param {
 			p := &m.Params[i]
 			schema, err := php.Decode(p.Resolved())
 			if err != nil {
-				schema = nil // a poisoned schema takes anything
+				schema = nil // a poisoned schema accepts anything
 			}
 			m.params[i] = param{Param: p, key: php.KeyOf(p.Name), schema: schema}
 		}
@@ -145,15 +145,15 @@ func (m *method) parameters() []param {
 	return m.params
 }
 
-// account returns the account with this name, in any case; nil when there is none.
+// account returns the account with this name, in any letter case; nil when there is none.
 func (s *snapshot) account(name string) *fixtures.User { return s.users[strings.ToLower(name)] }
 
 // caller is who makes a request.
 type caller struct {
-	user   *fixtures.User // never nil; the anonymous user for all who are not signed in
-	sent   string         // the kind of credentials that the request carries, right or wrong; "" when none
-	scheme string         // how the caller signed in; "" when anonymous
-	scopes []string       // roles that a bearer token is cut down to; nil: all that the user has
+	user   *fixtures.User // never nil; the anonymous user for callers without valid credentials
+	sent   string         // the kind of credentials that the request carries, valid or not; "" when none
+	scheme string         // how the caller authenticated; "" when anonymous
+	scopes []string       // roles that a bearer token is limited to; nil: all that the user has
 }
 
 // name is the caller's account, "" for the anonymous one.
@@ -164,7 +164,7 @@ func (c caller) name() string {
 	return c.user.Name
 }
 
-// holds tells whether the caller holds a permission: by the account, within the token's scopes.
+// holds reports whether the caller holds a permission: by the account, within the token's scopes.
 func (s *snapshot) holds(c caller, permission string) bool {
 	if !s.site.Holds(c.user, permission) {
 		return false

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // limits bound what a report holds, so that no bridge can make one too large to open.
@@ -19,11 +21,14 @@ type limits struct {
 	evidence  int // bytes of all bodies together; failing results are served first
 }
 
-// reportLimits hold for report.json and so for every form that is made of it; a page shows less of each body.
+// reportLimits apply to report.json and so to every format, since all are made of it; a page shows less of each body.
 var (
 	reportLimits = limits{text: 64 << 10, findings: 128, finding: 2 << 10, exchanges: 64, body: 64 << 10, evidence: 24 << 20}
 	pageLimits   = limits{text: 16 << 10, findings: 128, finding: 1 << 10, exchanges: 64, body: 16 << 10, evidence: 8 << 20}
 )
+
+// Excerpt is a copy of r for a page: it has at most 16 KiB of a value or a body.
+func (r *Report) Excerpt() *Report { return bounded(r, pageLimits) }
 
 // bounded is r within l: valid UTF-8, valid JSON, no nil where report.json has an array. r is left as it is.
 func bounded(r *Report, l limits) *Report {
@@ -68,23 +73,65 @@ func boundedSince(c *Comparison, l limits) *Comparison {
 }
 
 func boundedResult(r Result, l limits) Result {
-	for _, s := range []*string{&r.Text, &r.Source, &r.Message, &r.Expected, &r.Actual, &r.Curl, &r.Why, &r.Remedy, &r.KnownReason} {
+	for _, s := range []*string{&r.Text, &r.Source, &r.Message, &r.Expected, &r.Actual, &r.Note, &r.Curl, &r.Why, &r.Remedy, &r.KnownReason} {
 		*s = text(*s, l.text)
-	}
-	if over := len(r.Evidence) - l.exchanges; over > 0 {
-		first := l.exchanges / 8
-		r.Evidence = slices.Concat(r.Evidence[:first], r.Evidence[first+over:])
-		r.EvidenceOmitted += over
 	}
 	r.Findings = slices.Clone(r.Findings[:min(len(r.Findings), l.findings)])
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		f.Message, f.KnownReason = text(f.Message, l.finding), text(f.KnownReason, l.finding)
+		for _, s := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Identity, &f.Row, &f.Message, &f.KnownReason} {
+			*s = text(*s, l.finding)
+		}
 	}
+	r = boundedEvidence(r, l.exchanges)
 	r.DurationMS = duration(r.DurationMS)
-	r.Evidence = notNil(slices.Clone(r.Evidence))
 	for i := range r.Evidence {
 		r.Evidence[i] = boundedExchange(r.Evidence[i], l)
+	}
+	return r
+}
+
+// boundedEvidence keeps at most most exchanges: the first ones, those that findings blame, and of the last ones as many as
+// there is room for. The findings, which r does not share, point to where their exchanges stand then.
+func boundedEvidence(r Result, most int) Result {
+	at := make([]int, len(r.Evidence)) // where each exchange goes; -1: nowhere
+	kept := 0
+	keep := func(i int) {
+		if i >= 0 && i < len(at) && at[i] < 0 && kept < most {
+			at[i] = 0
+			kept++
+		}
+	}
+	for i := range at {
+		at[i] = -1
+	}
+	for i := range most / 8 {
+		keep(i)
+	}
+	for _, f := range r.Findings[:min(len(r.Findings), most/2)] {
+		if f.Request != nil {
+			keep(*f.Request)
+		}
+	}
+	for i := range slices.Backward(at) {
+		keep(i)
+	}
+	evidence := []Exchange{}
+	for i, e := range r.Evidence {
+		if at[i] == 0 {
+			at[i] = len(evidence)
+			evidence = append(evidence, e)
+		}
+	}
+	r.EvidenceOmitted += len(r.Evidence) - kept
+	r.Evidence = evidence
+	for i := range r.Findings {
+		if from := r.Findings[i].Request; from != nil {
+			r.Findings[i].Request = nil
+			if *from >= 0 && *from < len(at) && at[*from] >= 0 {
+				r.Findings[i].Request = new(at[*from])
+			}
+		}
 	}
 	return r
 }
@@ -92,6 +139,11 @@ func boundedResult(r Result, l limits) Result {
 func boundedExchange(e Exchange, l limits) Exchange {
 	e.Error = text(e.Error, l.text)
 	e.Request = boundedMessage(e.Request, l.body)
+	e.Credentials = slices.Clone(e.Credentials[:min(len(e.Credentials), maxHeaders)])
+	for i := range e.Credentials {
+		c := &e.Credentials[i]
+		c.Header, c.Scheme, c.User = text(c.Header, 256), text(c.Scheme, 256), text(c.User, 1<<10)
+	}
 	if e.Response != nil {
 		response := boundedMessage(*e.Response, l.body)
 		e.Response = &response
@@ -118,14 +170,17 @@ func duration(ms float64) float64 {
 	return 0
 }
 
+// maxHeaders is how many headers of a message a report has.
+const maxHeaders = 64
+
 func boundedMessage(m Message, body int) Message {
 	m.DurationMS = duration(m.DurationMS)
-	const headers, header = 64, 8 << 10
+	const header = 8 << 10
 	m.URL = text(m.URL, header)
 	m = cutBody(m, body)
 	kept := make(map[string]string, len(m.Header))
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
-		if len(kept) < headers {
+		if len(kept) < maxHeaders {
 			kept[text(name, 256)] = text(m.Header[name], header)
 		}
 	}
@@ -168,7 +223,7 @@ func spend(evidence []Exchange, budget int) int {
 	return budget
 }
 
-func text(s string, max int) string { return clip(strings.ToValidUTF8(s, "\uFFFD"), max) }
+func text(s string, max int) string { return terminal.Clip(strings.ToValidUTF8(s, "\uFFFD"), max) }
 
 func notNil[T any](s []T) []T {
 	if s == nil {

@@ -1,9 +1,12 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // Change is what became of one clause between two reports.
@@ -15,7 +18,7 @@ type Change struct {
 	Message string  `json:"message,omitempty"`
 }
 
-// Comparison tells two reports apart. Each clause that is not the same in both, or fails in both, stands in one list.
+// Comparison is the difference between two reports. Each clause that is not the same in both, or fails in both, stands in one list.
 type Comparison struct {
 	Old          Side     `json:"old"`
 	New          Side     `json:"new"`
@@ -35,7 +38,7 @@ type Side struct {
 	Headline string `json:"headline"`
 }
 
-// Compare tells what changed from old to new. What the ledger changed is held apart from what the bridge changed: a
+// Compare finds what changed from old to new. It keeps apart what the contract changed and what the bridge changed: a
 // clause that is new, gone or worded or levelled differently is never a regression.
 func Compare(old, new *Report) *Comparison {
 	c := &Comparison{
@@ -63,10 +66,10 @@ func Compare(old, new *Report) *Comparison {
 }
 
 func (c *Comparison) add(old *Report, was, is Result) {
-	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: line(is.Message, 500)}
+	change := Change{ID: is.ID, Level: is.Level, Old: was.Verdict, New: is.Verdict, Message: terminal.VisibleLine(is.Message, 500)}
 	failed, fails := was.Verdict == Fail || was.Verdict == Known, is.Verdict == Fail
 	switch {
-	case was.Verdict == "" && incomplete(old):
+	case was.Verdict == "" && !old.Whole():
 		c.Unjudged = append(c.Unjudged, change)
 	case was.Verdict == "", was.Level != is.Level, was.Text != is.Text && was.Text != "":
 		c.Ledger = append(c.Ledger, change)
@@ -83,15 +86,15 @@ func (c *Comparison) add(old *Report, was, is Result) {
 
 func (c *Comparison) drop(new *Report, was Result) {
 	change := Change{ID: was.ID, Level: was.Level, Old: was.Verdict}
-	if incomplete(new) {
+	if !new.Whole() {
 		c.Unjudged = append(c.Unjudged, change)
 		return
 	}
 	c.Ledger = append(c.Ledger, change)
 }
 
-// incomplete holds for a run that need not have every clause of its ledger.
-func incomplete(r *Report) bool { return r.Filtered || r.CutShort != "" }
+// Whole holds for a run that has every clause: no filter left one out, and it did not end early.
+func (r *Report) Whole() bool { return !r.Filtered && r.CutShort == "" }
 
 func side(r *Report) Side {
 	return Side{Target: r.Target, Ledger: r.Ledger.Revision, Started: r.Started.UTC().Format("2006-01-02 15:04 MST"), Headline: r.Headline()}
@@ -132,14 +135,14 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		name string
 		side Side
 	}{{"old", c.Old}, {"new", c.New}} {
-		fmt.Fprintf(&b, "%s  %s, %s, ledger %s: %s\n", s.name, line(targetName(s.side.Target), 200), s.side.Started, line(s.side.Ledger, 100), s.side.Headline)
+		fmt.Fprintf(&b, "%s  %s, %s, contract %s: %s\n", s.name, terminal.Line(s.side.Target.Title(), 200), s.side.Started, terminal.Line(s.side.Ledger, 100), s.side.Headline)
 	}
 	for _, g := range c.Groups() {
 		fmt.Fprintf(&b, "\n%s (%d)\n", g.Title, len(g.Changes))
 		for _, change := range g.Changes {
-			fmt.Fprintf(&b, "  %s %s: %s → %s", change.ID, change.Level, or(string(change.Old), "absent"), or(string(change.New), "absent"))
+			fmt.Fprintf(&b, "  %s %s: %s → %s", change.ID, change.Level, cmp.Or(string(change.Old), "absent"), cmp.Or(string(change.New), "absent"))
 			if change.Message != "" {
-				fmt.Fprintf(&b, " (%s)", change.Message)
+				fmt.Fprintf(&b, " (%s)", terminal.Line(change.Message, 500))
 			}
 			b.WriteString("\n")
 		}

@@ -2,7 +2,7 @@ package reports
 
 import "runtime"
 
-// CurrentEnvironment tells where this process runs, by what the build and getenv (os.Getenv or a stand-in) say.
+// CurrentEnvironment describes where this process runs, by what the build and getenv (os.Getenv or a stand-in) say.
 func CurrentEnvironment(getenv func(string) string) *Environment {
 	return &Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CI: ciName(getenv)}
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // report.schema.json
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 //go:embed report.schema.json
@@ -26,7 +29,7 @@ var schema []byte
 // Schema gives the JSON Schema (2020-12) of report.json.
 func Schema() []byte { return bytes.Clone(schema) }
 
-// WriteJSON writes r as report.json: bounded, indented, with its results counted anew and the schema version filled in
+// WriteJSON writes r as report.json: bounded, indented, with its results counted again and the schema version filled in
 // where it is missing.
 func WriteJSON(w io.Writer, r *Report) error {
 	b := bounded(r, reportLimits)
@@ -40,6 +43,19 @@ func WriteJSON(w io.Writer, r *Report) error {
 	}
 	_, err = w.Write(append(data, '\n'))
 	return err
+}
+
+// Canonical is r as one reads it back from its report.json.
+func (r *Report) Canonical() (*Report, error) {
+	var b bytes.Buffer
+	if err := WriteJSON(&b, r); err != nil {
+		return nil, err
+	}
+	written, err := parse(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("this run gives no valid report: %w", err)
+	}
+	return written, nil
 }
 
 // maxReport bounds what ReadFile reads, in bytes; reportLimits keep what we write far below it.
@@ -129,7 +145,7 @@ var compiledSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return compiler.Compile("report.schema.json")
 })
 
-// conforms holds data against the published schema and tells the first place that breaks it.
+// conforms validates data with the published schema and names the first place that breaks it.
 func conforms(data []byte) error {
 	compiled, err := compiledSchema()
 	if err != nil {
@@ -146,7 +162,7 @@ func conforms(data []byte) error {
 	for len(broken.Causes) > 0 {
 		broken = broken.Causes[0]
 	}
-	return fmt.Errorf("%s: %s; `bridgecheck report schema` prints what a report has to be", place(broken.InstanceLocation), line(broken.ErrorKind.LocalizedString(message.NewPrinter(language.English)), 500))
+	return fmt.Errorf("%s: %s; `bridgecheck report schema` prints what a report has to be", place(broken.InstanceLocation), terminal.Line(broken.ErrorKind.LocalizedString(message.NewPrinter(language.English)), 500))
 }
 
 // place writes a JSON Pointer's words as results[3].evidence.
@@ -160,15 +176,15 @@ func place(words []string) string {
 		if b.Len() > 0 {
 			b.WriteString(".")
 		}
-		b.WriteString(line(word, 100))
+		b.WriteString(terminal.Line(word, 100))
 	}
-	return or(b.String(), "the report")
+	return cmp.Or(b.String(), "the report")
 }
 
-// clauseID is what a clause's id may look like; every form relies on it to need no escaping.
+// clauseID is what a clause's id may look like; every format relies on it to need no escaping.
 var clauseID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
-// check holds what was read against what every writer of a report keeps.
+// check finds what no writer of a report writes.
 func (r *Report) check() error {
 	levels := []Level{MUST, SHOULD, MAY}
 	seen := map[string]int{}
@@ -176,13 +192,18 @@ func (r *Report) check() error {
 		first, twice := seen[result.ID]
 		switch {
 		case !clauseID.MatchString(result.ID):
-			return fmt.Errorf("results[%d] has the id %q: it should be a clause such as list/answers-json", i, line(result.ID, 100))
+			return fmt.Errorf("results[%d] has the id %q: it should be a clause such as list/answers-json", i, terminal.Line(result.ID, 100))
 		case twice:
 			return fmt.Errorf("results[%d] is %s again (first at %d): each clause stands in a report once", i, result.ID, first)
 		case !slices.Contains(Verdicts(), result.Verdict):
 			return fmt.Errorf("results[%d] (%s) has the verdict %q: allowed are %s", i, result.ID, result.Verdict, list(Verdicts()))
 		case !slices.Contains(levels, result.Level):
 			return fmt.Errorf("results[%d] (%s) has the level %q: allowed are %s", i, result.ID, result.Level, list(levels))
+		}
+		for j, f := range result.Findings {
+			if f.Request != nil && (*f.Request < 0 || *f.Request >= len(result.Evidence)) {
+				return fmt.Errorf("results[%d].findings[%d] (%s) blames the exchange %d: the evidence has %d", i, j, result.ID, *f.Request, len(result.Evidence))
+			}
 		}
 		seen[result.ID] = i
 	}
@@ -194,7 +215,7 @@ func (r *Report) check() error {
 			known := func(v Verdict) bool { return v == "" || slices.Contains(Verdicts(), v) }
 			if !clauseID.MatchString(change.ID) || !slices.Contains(levels, change.Level) || !known(change.Old) || !known(change.New) {
 				return fmt.Errorf("since holds the change %q %q from %q to %q: it should be a clause, a level and two verdicts",
-					line(change.ID, 100), line(string(change.Level), 100), line(string(change.Old), 100), line(string(change.New), 100))
+					terminal.Line(change.ID, 100), terminal.Line(string(change.Level), 100), terminal.Line(string(change.Old), 100), terminal.Line(string(change.New), 100))
 			}
 		}
 	}
@@ -213,7 +234,7 @@ func located(data []byte, err error) error {
 		offset = syntax.Offset
 	case errors.As(err, &kind):
 		offset = kind.Offset
-		err = fmt.Errorf("%s is of the kind %s, which does not belong there", or(kind.Field, "the report"), kind.Value)
+		err = fmt.Errorf("%s is of the kind %s, which does not belong there", cmp.Or(kind.Field, "the report"), kind.Value)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if offset < 0 {

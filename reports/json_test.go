@@ -1,4 +1,4 @@
-package reports
+package reports_test
 
 import (
 	"bytes"
@@ -11,76 +11,40 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 	"pgregory.net/rapid"
 )
 
-func written(t *testing.T, write func(*bytes.Buffer) error) []byte {
+func reportJSON(t *testing.T, r *reports.Report) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func reportJSON(t *testing.T, r *Report) []byte {
-	t.Helper()
-	return written(t, func(b *bytes.Buffer) error { return WriteJSON(b, r) })
-}
-
-func compiled(t *testing.T, text []byte) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
-func mustConform(t *testing.T, schema *jsonschema.Schema, data []byte) {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(doc); err != nil {
-		t.Error(err)
-	}
+	return sample.Written(t, func(b *bytes.Buffer) error { return reports.WriteJSON(b, r) })
 }
 
 func TestReportConformsToItsSchema(t *testing.T) {
-	schema := compiled(t, Schema())
-	mustConform(t, schema, reportJSON(t, every()))
-	mustConform(t, schema, reportJSON(t, kept()))
+	schema := sample.Compiled(t, reports.Schema())
+	sample.MustConform(t, schema, reportJSON(t, sample.Every()))
+	sample.MustConform(t, schema, reportJSON(t, sample.Kept()))
 
-	later := every()
-	later.Since = Compare(kept(), later)
-	mustConform(t, schema, reportJSON(t, later))
+	later := sample.Every()
+	later.Since = reports.Compare(sample.Kept(), later)
+	sample.MustConform(t, schema, reportJSON(t, later))
 
-	moved := kept() // while a clock was moved
+	moved := sample.Kept() // while a clock was moved
 	moved.DurationMS = -1
 	moved.Results[0].DurationMS = math.NaN()
-	moved.Results[0].Evidence = []Exchange{{Request: Message{DurationMS: -3}, Drupal: []Upstream{{DurationMS: math.Inf(1)}}}}
-	mustConform(t, schema, reportJSON(t, moved))
+	moved.Results[0].Evidence = []reports.Exchange{{Request: reports.Message{DurationMS: -3}, Drupal: []reports.Upstream{{DurationMS: math.Inf(1)}}}}
+	sample.MustConform(t, schema, reportJSON(t, moved))
 
-	empty := &Report{}
-	mustConform(t, schema, reportJSON(t, empty))
+	empty := &reports.Report{}
+	sample.MustConform(t, schema, reportJSON(t, empty))
 }
 
 // TestSchemaNamesEveryMember holds the schema's members against the model's.
 func TestSchemaNamesEveryMember(t *testing.T) {
 	var root map[string]any
-	if err := json.Unmarshal(Schema(), &root); err != nil {
+	if err := json.Unmarshal(reports.Schema(), &root); err != nil {
 		t.Fatal(err)
 	}
 	members := func(path ...string) map[string]any {
@@ -94,21 +58,21 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 		model any
 		in    map[string]any
 	}{
-		{Report{}, members()},
-		{Comparison{}, members("properties", "since")},
-		{Side{}, members("$defs", "side")},
-		{Change{}, members("$defs", "change")},
-		{Tool{}, members("properties", "tool")},
-		{Ledger{}, members("properties", "ledger")},
-		{Target{}, members("$defs", "target")},
-		{Environment{}, members("properties", "environment")},
-		{Summary{}, members("properties", "summary")},
-		{BaselineProblem{}, members("properties", "baseline_problems", "items")},
-		{Result{}, members("$defs", "result")},
-		{Finding{}, members("$defs", "result", "properties", "findings", "items")},
-		{Exchange{}, members("$defs", "exchange")},
-		{Message{}, members("$defs", "message")},
-		{Upstream{}, members("$defs", "upstream")},
+		{reports.Report{}, members()},
+		{reports.Comparison{}, members("properties", "since")},
+		{reports.Side{}, members("$defs", "side")},
+		{reports.Change{}, members("$defs", "change")},
+		{reports.Tool{}, members("properties", "tool")},
+		{reports.Ledger{}, members("properties", "ledger")},
+		{reports.Target{}, members("$defs", "target")},
+		{reports.Environment{}, members("properties", "environment")},
+		{reports.Summary{}, members("properties", "summary")},
+		{reports.BaselineProblem{}, members("properties", "baseline_problems", "items")},
+		{reports.Result{}, members("$defs", "result")},
+		{reports.Finding{}, members("$defs", "result", "properties", "findings", "items")},
+		{reports.Exchange{}, members("$defs", "exchange")},
+		{reports.Message{}, members("$defs", "message")},
+		{reports.Upstream{}, members("$defs", "upstream")},
 	} {
 		model := reflect.TypeOf(c.model)
 		for i := range model.NumField() {
@@ -128,8 +92,8 @@ func TestSchemaNamesEveryMember(t *testing.T) {
 }
 
 func TestWrittenReportReadsBackTheSame(t *testing.T) {
-	first := reportJSON(t, every())
-	r, err := Parse(first)
+	first := reportJSON(t, sample.Every())
+	r, err := reports.Parse(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +106,7 @@ func TestWrittenReportReadsBackTheSame(t *testing.T) {
 }
 
 func TestReadFileSaysWhatIsWrong(t *testing.T) {
-	good := string(reportJSON(t, every()))
+	good := string(reportJSON(t, sample.Every()))
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
 		{"no JSON", `{"schema": "1.0",` + "\n  oops}", "line 2, column 3: invalid character 'o'"},
@@ -173,31 +137,31 @@ func TestReadFileSaysWhatIsWrong(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := ReadFile(path)
+			_, err := reports.ReadFile(path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error is %v, want %q with the file's name", err, c.want)
 			}
 		})
 	}
-	if _, err := ReadFile(filepath.Join(t.TempDir(), "none.json")); err == nil {
+	if _, err := reports.ReadFile(filepath.Join(t.TempDir(), "none.json")); err == nil {
 		t.Error("a missing file is read")
 	}
 }
 
 func TestReportIsBounded(t *testing.T) {
 	body := strings.Repeat("é", 1<<20)
-	r := kept()
+	r := sample.Kept()
 	for i := range r.Results {
 		for range 300 {
-			r.Results[i].Evidence = append(r.Results[i].Evidence, Exchange{Request: Message{Body: body}, Response: &Message{Body: body}})
+			r.Results[i].Evidence = append(r.Results[i].Evidence, reports.Exchange{Request: reports.Message{Body: body}, Response: &reports.Message{Body: body}})
 		}
 	}
-	r.Results[1].Verdict = Fail
+	r.Results[1].Verdict = reports.Fail
 	data := reportJSON(t, r)
 	if len(data) > 32<<20 {
 		t.Errorf("the report has %d bytes", len(data))
 	}
-	read, err := Parse(data)
+	read, err := reports.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,8 +183,8 @@ func TestReportIsBounded(t *testing.T) {
 func TestCutBodyCountsWhatWent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
-		m := Message{Body: base64.StdEncoding.EncodeToString(raw), Encoding: "base64"}
-		cut := cutBody(m, rapid.IntRange(0, 40).Draw(t, "max"))
+		m := reports.Message{Body: base64.StdEncoding.EncodeToString(raw), Encoding: "base64"}
+		cut := reports.CutBody(m, rapid.IntRange(0, 40).Draw(t, "max"))
 		kept, err := base64.StdEncoding.DecodeString(cut.Body)
 		if err != nil || !bytes.HasPrefix(raw, kept) || len(kept)+cut.Truncated != len(raw) {
 			t.Fatalf("kept %x and says that %d went of %x: %v", kept, cut.Truncated, raw, err)
@@ -230,31 +194,31 @@ func TestCutBodyCountsWhatWent(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, kept()); err != nil {
+	if err := reports.WriteJSON(&b, sample.Kept()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema":"1.0"}`))
-	whole := every()
-	whole.Since = Compare(kept(), whole)
+	whole := sample.Every()
+	whole.Since = reports.Compare(sample.Kept(), whole)
 	b.Reset()
-	if err := WriteJSON(&b, bounded(whole, limits{text: 1 << 10, exchanges: 4, body: 1 << 10, evidence: 8 << 10})); err != nil {
+	if err := reports.WriteJSON(&b, reports.BoundedSmall(whole)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:b.Len()/3])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Parse(data)
+		r, err := reports.Parse(data)
 		if err != nil {
 			return
 		}
-		if err := WriteAll(r, t.TempDir()); err != nil {
+		if err := format.WriteAll(r, t.TempDir()); err != nil {
 			t.Fatalf("a report that is read cannot be written: %v", err)
 		}
-		if merged, err := Merge([]*Report{r, r}); err != nil || len(merged) != 1 {
+		if merged, err := reports.MergeShards([]*reports.Report{r, r}); err != nil || len(merged) != 1 {
 			t.Fatalf("a report cannot be merged with itself: %v", err)
 		}
-		if c := Compare(r, r); c.ExitCode() != 0 {
+		if c := reports.Compare(r, r); c.ExitCode() != 0 {
 			t.Fatalf("a report is worse than itself: %+v", c.NewlyFailing)
 		}
 	})

@@ -1,80 +1,118 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
-// Merge joins the reports of shards: those of one bridge become one report, in the order in which the bridges come
-// first. Shards must agree on ledger and capabilities. A clause that two shards judged keeps the verdict that needs
-// more attention. A merged report counts as filtered until it has every clause that has a check.
-func Merge(reports []*Report) ([]*Report, error) {
-	if len(reports) == 0 {
+// Merge makes one report of several runs of one bridge: shards, or passes in several setups. It has every clause once, in
+// the order in which they first come; a clause that several runs have keeps its gravest verdict. The capabilities are
+// those of any run, the target is that of the first. The merged report counts as filtered if a run was filtered, until it
+// has every clause that has a check. The runs must be of one revision of the contract, and all strict or none.
+func Merge(runs ...*Report) (*Report, error) {
+	if len(runs) == 0 {
 		return nil, errors.New("there is no report to merge")
 	}
-	var merged []*Report
-	index := map[string]int{}
-	for _, r := range reports {
-		key := r.Target.Name + "\x00" + r.Target.Version + "\x00" + r.Target.URL
-		i, ok := index[key]
-		if !ok {
-			index[key] = len(merged)
-			c := *r
-			c.Results, c.Since = slices.Clone(r.Results), nil
-			merged = append(merged, &c)
-			continue
-		}
-		if err := merged[i].join(r); err != nil {
-			return nil, fmt.Errorf("merge %s: %w", targetName(r.Target), err)
+	merged := *runs[0]
+	merged.Since = nil
+	merged.Results, merged.Capabilities = slices.Clone(merged.Results), slices.Clone(merged.Capabilities)
+	merged.BaselineProblems = slices.Clone(merged.BaselineProblems)
+	for _, run := range runs[1:] {
+		if err := merged.join(run); err != nil {
+			return nil, fmt.Errorf("merge %s: %w", merged.Target.Title(), err)
 		}
 	}
-	for _, r := range merged {
-		if r.Filtered && r.Ledger.Checked > 0 && len(r.Results) >= r.Ledger.Checked {
-			r.Filtered = false
-		}
-		r.Summarize()
+	if merged.Filtered && merged.Ledger.Checked > 0 && len(merged.Results) >= merged.Ledger.Checked {
+		merged.Filtered = false
+		merged.Settings = maps.Clone(merged.Settings)
+		delete(merged.Settings, "only")
+		delete(merged.Settings, "skip")
 	}
-	return merged, nil
+	merged.Summarize()
+	return &merged, nil
 }
 
-// join adds a shard to r.
-func (r *Report) join(shard *Report) error {
-	mine, theirs := slices.Sorted(slices.Values(r.Capabilities)), slices.Sorted(slices.Values(shard.Capabilities))
+// join adds a run to r, which shares no list with another report.
+func (r *Report) join(run *Report) error {
 	switch {
-	case r.Ledger.Revision != shard.Ledger.Revision:
-		return fmt.Errorf("the shards have the ledgers %s and %s: run them with one bridgecheck", r.Ledger.Revision, shard.Ledger.Revision)
-	case !slices.Equal(mine, theirs):
-		return fmt.Errorf("the shards claim %v and %v: run them with the same capabilities", mine, theirs)
-	case r.Strict != shard.Strict:
-		return errors.New("one shard is strict, another is not")
+	case r.Ledger.Revision != run.Ledger.Revision:
+		return fmt.Errorf("the reports are of the revisions %s and %s of the contract: run them with one bridgecheck", r.Ledger.Revision, run.Ledger.Revision)
+	case r.Strict != run.Strict:
+		return errors.New("one report is strict, another is not")
 	}
 	at := map[string]int{}
 	for i, result := range r.Results {
 		at[result.ID] = i
 	}
-	for _, result := range shard.Results {
+	for _, result := range run.Results {
 		i, twice := at[result.ID]
-		switch {
-		case !twice:
+		if !twice {
 			r.Results = append(r.Results, result)
-		case urgency(result) < urgency(r.Results[i]):
+			continue
+		}
+		took := r.Results[i].DurationMS + result.DurationMS
+		if gravity(result.Verdict) < gravity(r.Results[i].Verdict) {
 			r.Results[i] = result
 		}
+		r.Results[i].DurationMS = took
 	}
-	for _, p := range shard.BaselineProblems {
-		if !slices.Contains(r.BaselineProblems, p) {
-			r.BaselineProblems = append(r.BaselineProblems[:len(r.BaselineProblems):len(r.BaselineProblems)], p)
-		}
+	r.Capabilities = union(r.Capabilities, run.Capabilities)
+	r.BaselineProblems = union(r.BaselineProblems, run.BaselineProblems)
+	if run.Started.Before(r.Started) {
+		r.Started = run.Started
 	}
-	if shard.Started.Before(r.Started) {
-		r.Started = shard.Started
-	}
-	r.DurationMS += shard.DurationMS
-	r.CutShort, r.NoBridge = or(r.CutShort, shard.CutShort), or(r.NoBridge, shard.NoBridge)
-	r.Filtered = r.Filtered || shard.Filtered
+	r.DurationMS += run.DurationMS
+	r.CutShort, r.NoBridge = cmp.Or(r.CutShort, run.CutShort), cmp.Or(r.NoBridge, run.NoBridge)
+	r.Filtered = r.Filtered || run.Filtered
 	return nil
 }
 
-// urgency ranks a result's verdict: the smaller, the more attention it needs.
-func urgency(r Result) int { return slices.Index(Verdicts(), r.Verdict) }
+func union[T comparable](all, more []T) []T {
+	for _, v := range more {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// gravity ranks verdicts, the gravest first. One run that tested a clause outweighs others that could not.
+func gravity(v Verdict) int {
+	return slices.Index([]Verdict{Fail, Error, Fixed, Warn, Known, Pass, NotTestable, NotApplicable}, v)
+}
+
+// MergeShards merges the reports of each bridge, in the order in which the bridges first come. The shards of one bridge
+// must claim the same capabilities.
+func MergeShards(reports []*Report) ([]*Report, error) {
+	if len(reports) == 0 {
+		return nil, errors.New("there is no report to merge")
+	}
+	type bridge struct{ name, version, url string }
+	var order []bridge
+	shards := map[bridge][]*Report{}
+	for _, r := range reports {
+		key := bridge{r.Target.Name, r.Target.Version, r.Target.URL}
+		if shards[key] == nil {
+			order = append(order, key)
+		} else if first := shards[key][0]; !sameCapabilities(first, r) {
+			return nil, fmt.Errorf("merge %s: the shards claim %v and %v: run them with the same capabilities", r.Target.Title(), first.Capabilities, r.Capabilities)
+		}
+		shards[key] = append(shards[key], r)
+	}
+	var merged []*Report
+	for _, key := range order {
+		r, err := Merge(shards[key]...)
+		if err != nil {
+			return nil, err
+		}
+		merged = append(merged, r)
+	}
+	return merged, nil
+}
+
+func sameCapabilities(a, b *Report) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a.Capabilities)), slices.Sorted(slices.Values(b.Capabilities)))
+}

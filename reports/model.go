@@ -1,16 +1,17 @@
-// Package reports holds the one model of a run's outcome and writes it in every form: JSON, a page, JUnit, SARIF,
-// Markdown, badges, the console; it compares, merges, verifies and serves them. All forms are views of a Report; none
-// of them decides a verdict, and none trusts a text in it: a bridge may have sent it.
+// Package reports holds the outcome of a run as data: a Report has a Result for each clause, with the findings and the
+// exchanges that show them. It reads, writes, merges and compares reports; package format writes them for people and
+// tools. Nothing here decides a verdict, and no text of a report is trusted, because a bridge may have sent it.
 package reports
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// SchemaVersion is the version of report.json's layout.
+// SchemaVersion is the version of the layout of report.json.
 const SchemaVersion = "1.0"
 
 // Level is how binding a clause is.
@@ -23,22 +24,22 @@ const (
 	MAY    = contract.MAY
 )
 
-// Verdict is what a run says of one clause.
+// Verdict is the outcome of one clause.
 type Verdict string
 
 // The verdicts, as they stand in report.json.
 const (
 	Pass          Verdict = "pass"
 	Fail          Verdict = "fail"
-	Warn          Verdict = "warn"  // a SHOULD that is not kept
-	Known         Verdict = "known" // fails, as the baseline says
-	Fixed         Verdict = "fixed" // the baseline says it fails, it passes
+	Warn          Verdict = "warn"  // a SHOULD or MAY is broken
+	Known         Verdict = "known" // fails, and the baseline excuses it
+	Fixed         Verdict = "fixed" // passes, and the baseline says that it fails
 	NotApplicable Verdict = "not-applicable"
 	NotTestable   Verdict = "not-testable"
-	Error         Verdict = "error" // the harness could not judge
+	Error         Verdict = "error" // the check itself failed
 )
 
-// Report is one run against one target.
+// Report is the outcome of one run against one bridge.
 type Report struct {
 	Schema       string         `json:"schema"`
 	Tool         Tool           `json:"tool"`
@@ -47,7 +48,7 @@ type Report struct {
 	Started      time.Time      `json:"started"`
 	DurationMS   int64          `json:"duration_ms"`
 	Capabilities []string       `json:"capabilities"`
-	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what a reader needs to repeat the run
+	Settings     map[string]any `json:"settings,omitempty"` // page size, filters, time-outs: what repeating the run takes
 	Seed         int64          `json:"seed"`
 	Environment  *Environment   `json:"environment,omitempty"`
 	CutShort     string         `json:"cut_short,omitempty"` // why the run ended early; empty: it did not
@@ -57,10 +58,10 @@ type Report struct {
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
-	// Since tells what changed from an earlier report; nil: none was given.
+	// Since is what changed from an earlier report; nil: none was given.
 	Since *Comparison `json:"since,omitempty"`
 
-	// BaselineProblems are entries of the baseline that no longer hold; each of them fails the run.
+	// BaselineProblems are the entries of the baseline that no longer hold; each of them fails the run.
 	BaselineProblems []BaselineProblem `json:"baseline_problems,omitempty"`
 }
 
@@ -69,7 +70,7 @@ type Environment struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
 	Go   string `json:"go"`
-	CI   string `json:"ci,omitempty"` // the CI system's name; empty: none was recognised
+	CI   string `json:"ci,omitempty"` // the CI system's name; empty: none that we recognise
 }
 
 // BaselineProblem is a baseline entry that is expired or matches nothing that fails.
@@ -87,15 +88,15 @@ type Tool struct {
 	Commit  string `json:"commit,omitempty"`
 }
 
-// Ledger is the contract that was judged by. Checked counts the clauses that have a check, filtered out or not (0: not
-// told); Unchecked lists those that have none yet.
+// Ledger is the contract that the bridge was tested against. Checked counts the clauses that have a check, filtered out
+// or not (0: unknown); Unchecked lists those that have none yet.
 type Ledger struct {
 	Revision  string   `json:"revision"`
 	Checked   int      `json:"checked,omitempty"`
 	Unchecked []string `json:"unchecked"`
 }
 
-// Target is the bridge that was judged.
+// Target is the bridge that was tested.
 type Target struct {
 	URL          string `json:"url"`
 	Name         string `json:"name,omitempty"`
@@ -104,7 +105,15 @@ type Target struct {
 	Contact      string `json:"contact,omitempty"`
 }
 
-// Summary counts verdicts.
+// Title is what a report calls its bridge: name and version where given, else its address.
+func (t Target) Title() string {
+	if t.Name == "" {
+		return t.URL
+	}
+	return strings.TrimSpace(t.Name + " " + t.Version)
+}
+
+// Summary counts the verdicts.
 type Summary struct {
 	Pass          int  `json:"pass"`
 	Fail          int  `json:"fail"`
@@ -118,7 +127,8 @@ type Summary struct {
 	Conformant    bool `json:"conformant"`
 }
 
-// Result is the verdict on one clause, with its evidence.
+// Result is the verdict on one clause, with its evidence. What is wrong stands in Findings; Message, Expected, Actual and
+// Curl repeat the finding to read first, as Conclude fills them in.
 type Result struct {
 	ID         string     `json:"id"`
 	Level      Level      `json:"level"`
@@ -127,46 +137,59 @@ type Result struct {
 	Source     string     `json:"source,omitempty"`     // where the requirement comes from
 	Capability string     `json:"capability,omitempty"` // what the bridge must claim for it to apply
 	Verdict    Verdict    `json:"verdict"`
-	Message    string     `json:"message,omitempty"` // one sentence; for pass empty
-	Expected   string     `json:"expected,omitempty"`
-	Actual     string     `json:"actual,omitempty"`
+	Message    string     `json:"message,omitempty"`  // one sentence; empty for pass
+	Expected   string     `json:"expected,omitempty"` // by the contract
+	Actual     string     `json:"actual,omitempty"`   // what the bridge did
+	Note       string     `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
 	DurationMS float64    `json:"duration_ms"`
 	Evidence   []Exchange `json:"evidence"`
-	Curl       string     `json:"curl,omitempty"` // reproduces the failing request; credentials as $VARIABLES
+	Curl       string     `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
 
 	Why             string    `json:"why,omitempty"`              // what goes wrong for users when the clause is broken
 	Remedy          string    `json:"remedy,omitempty"`           // how to fix it; not testable: what would make it testable
 	KnownReason     string    `json:"known_reason,omitempty"`     // the baseline's reason for a known failure
-	Findings        []Finding `json:"findings,omitempty"`         // each fault, where a check judges several tools or callers
+	Findings        []Finding `json:"findings,omitempty"`         // what is wrong, in the order in which it was found
 	EvidenceOmitted int       `json:"evidence_omitted,omitempty"` // exchanges left out to bound the report
 
-	Judged []Part `json:"-"` // what the run judged apart from the rest, right or wrong; in no file
+	// Tested are the parts that the check tested one by one, right or wrong. It is for the baseline, and in no file.
+	Tested []Part `json:"-"`
 }
 
-// Part is what a check judges apart from the rest: a tool, a caller, or a tool as a caller sees it. Empty: all.
+// Part is what a check tests apart from the rest: a tool, a caller, or a tool as a caller sees it. Empty: all.
 type Part struct {
 	Tool, Identity string
 }
 
-// Finding is one fault among several that a check found for one clause; baseline entries for a tool or an identity are
-// held against it.
+// Finding is one failed expectation. Subject, Expected and Actual say what was tested, what the contract asks and what came;
+// where there is no pair to compare, Message alone says what is wrong.
 type Finding struct {
-	Tool        string `json:"tool,omitempty"`
-	Identity    string `json:"identity,omitempty"`
-	Message     string `json:"message"`
-	KnownReason string `json:"known_reason,omitempty"` // the baseline's; empty: no entry excuses it
-
-	Expected, Actual, Curl string `json:"-"` // the result's own where this is the fault that it tells first; in no file
+	Request     *int   `json:"request,omitempty"` // the exchange that shows it, as an index of the result's evidence; nil: none
+	Subject     string `json:"subject,omitempty"` // `POST /mcp/tools/invoke as agent`
+	Expected    string `json:"expected,omitempty"`
+	Actual      string `json:"actual,omitempty"`
+	Tool        string `json:"tool,omitempty"`         // empty: the check tests all tools together
+	Identity    string `json:"identity,omitempty"`     // empty: the check tests all callers together
+	Row         string `json:"row,omitempty"`          // the row of the check's table; empty: there is none
+	Message     string `json:"message"`                // one sentence; Conclude makes it of the members above
+	KnownReason string `json:"known_reason,omitempty"` // the baseline's reason; empty: no entry excuses it
 }
 
-// Exchange is one request to the bridge and its answer, with what reached the site meanwhile.
+// Exchange is one request to the bridge and its response, with what reached the site meanwhile.
 type Exchange struct {
-	Identity string     `json:"identity"`
-	At       time.Time  `json:"at"`
-	Request  Message    `json:"request"`
-	Response *Message   `json:"response"` // null: none came; Error says why
-	Error    string     `json:"error,omitempty"`
-	Drupal   []Upstream `json:"drupal"`
+	Identity    string       `json:"identity"`
+	At          time.Time    `json:"at"`
+	Request     Message      `json:"request"`
+	Credentials []Credential `json:"credentials,omitempty"` // the headers of the request that hold secrets
+	Response    *Message     `json:"response"`              // null: none came; Error says why
+	Error       string       `json:"error,omitempty"`
+	Drupal      []Upstream   `json:"drupal"`
+}
+
+// Credential is a request header whose value is a secret, and all of it that is not.
+type Credential struct {
+	Header string `json:"header"`           // `Authorization`
+	Scheme string `json:"scheme,omitempty"` // what stands before the secret, as `Basic` or `Bearer`
+	User   string `json:"user,omitempty"`   // the account's name in HTTP Basic
 }
 
 // Message is an HTTP message. A body that is not UTF-8 is base64 with Encoding "base64"; Truncated counts the bytes
@@ -182,7 +205,7 @@ type Message struct {
 	DurationMS float64           `json:"duration_ms,omitempty"`
 }
 
-// Upstream is one request that reached the site: who, which method, whether it ran, and what the site answered.
+// Upstream is one request that reached the site: its account, its method, whether that ran, and the site's status.
 type Upstream struct {
 	At         time.Time       `json:"at"`
 	User       string          `json:"user"`

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 )
 
 // State is what a run says of a bridge as a whole.
 type State string
 
-// The states. Partial means: nothing failed, and yet not everything that matters was judged and kept.
+// The states. Partial means: nothing failed, and yet not every binding clause was tested and passes.
 const (
 	Conformant    State = "conformant"
 	Partial       State = "partial"
@@ -46,10 +48,11 @@ func (s Summary) Count(v Verdict) int {
 
 // Summarize counts the verdicts of r's results into r.Summary and decides whether the bridge is conformant.
 func (r *Report) Summarize() {
-	r.Summary = r.summarized()
+	r.Summary = r.Counted()
 }
 
-func (r *Report) summarized() Summary {
+// Counted counts the verdicts of r's results as they are now, whatever r.Summary says.
+func (r *Report) Counted() Summary {
 	s := r.count()
 	s.Conformant = r.State() == Conformant
 	return s
@@ -70,25 +73,25 @@ func (r *Report) count() Summary {
 	return s
 }
 
-// State judges the run by its results. A failure that a baseline excuses (known) on a clause that binds makes the run
+// State is the outcome of the run by its results. A failure that a baseline excuses (known) on a clause that binds makes the run
 // partial, never conformant: the bridge still breaks the contract.
 func (r *Report) State() State {
 	switch {
 	case len(r.faults()) > 0:
 		return NotConformant
-	case len(r.unjudged()) > 0, len(r.gaps()) > 0:
+	case len(r.untested()) > 0, len(r.gaps()) > 0:
 		return Partial
 	}
 	return Conformant
 }
 
 // ExitCode is the exit code of a command that made r: 0 conformant, or partial by filters and baseline only; 1 a
-// binding clause failed or the baseline is stale; 4 the bridge could not be judged.
+// binding clause failed or the baseline is stale; 4 the bridge could not be tested.
 func (r *Report) ExitCode() int {
 	switch {
 	case len(r.faults()) > 0:
 		return 1
-	case len(r.unjudged()) > 0:
+	case len(r.untested()) > 0:
 		return 4
 	}
 	return 0
@@ -96,7 +99,7 @@ func (r *Report) ExitCode() int {
 
 // Headline is the run's outcome in one line: its state and the reasons for it.
 func (r *Report) Headline() string {
-	reasons := slices.Concat(r.faults(), r.unjudged(), r.gaps())
+	reasons := slices.Concat(r.faults(), r.untested(), r.gaps())
 	if len(reasons) == 0 {
 		s := r.count()
 		reasons = []string{plural(s.Pass, "clause") + " kept"}
@@ -124,31 +127,31 @@ func (r *Report) faults() []string {
 		reasons = append(reasons, agree(s.Fixed, "clause that the baseline excuses passes now", "clauses that the baseline excuses pass now"))
 	}
 	if n := len(r.BaselineProblems); n > 0 {
-		reasons = append(reasons, agree(n, "baseline entry does not hold", "baseline entries do not hold"))
+		reasons = append(reasons, agree(n, "baseline entry no longer applies", "baseline entries no longer apply"))
 	}
 	return reasons
 }
 
-// unjudged says what kept the bridge from being judged.
-func (r *Report) unjudged() []string {
+// untested says what kept the bridge from being tested.
+func (r *Report) untested() []string {
 	s := r.count()
 	var reasons []string
 	if s.Pass+s.Fail+s.Warn+s.Known+s.Fixed == 0 {
 		reasons = append(reasons, "no check ran")
 	}
 	if s.Error > 0 {
-		reasons = append(reasons, agree(s.Error, "check ended in an error of the harness", "checks ended in an error of the harness"))
+		reasons = append(reasons, agree(s.Error, "check ended in an error of its own", "checks ended in an error of their own"))
 	}
 	if n := len(r.Blocked()); n > 0 {
 		reasons = append(reasons, agree(n, "MUST could not be tested", "MUSTs could not be tested"))
 	}
 	if r.CutShort != "" {
-		reasons = append(reasons, "the run was cut short ("+line(r.CutShort, 200)+")")
+		reasons = append(reasons, "the run was cut short ("+terminal.Line(r.CutShort, 200)+")")
 	}
 	return reasons
 }
 
-// gaps says what keeps a judged bridge without a fault from being called conformant.
+// gaps says what keeps a tested bridge without a fault from being called conformant.
 func (r *Report) gaps() []string {
 	var reasons []string
 	if r.Filtered {
@@ -189,15 +192,15 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
-// First is the fault to begin with: failures before what the harness or the baseline got wrong, binding clauses before
-// others, else the ledger's order, in which later clauses build upon earlier ones. False: there is none.
+// First is the fault to begin with: failures before errors of a check and stale entries of the baseline, binding clauses before
+// others, else the contract's order, in which later clauses build upon earlier ones. False: there is none.
 func (r *Report) First() (Result, bool) {
 	verdicts := []Verdict{Fail, Error, Fixed}
 	if r.Strict {
 		verdicts = append(verdicts, Warn)
 	}
 	for _, v := range verdicts {
-		for _, level := range r.levels() {
+		for _, level := range r.Levels() {
 			for _, result := range r.With(v) {
 				if result.Level == level {
 					return result, true
@@ -217,6 +220,13 @@ func (r *Report) Areas() []string {
 		}
 	}
 	return areas
+}
+
+// Levels gives the levels of the results, each once, the binding one first.
+func (r *Report) Levels() []Level {
+	return slices.DeleteFunc([]Level{MUST, SHOULD, MAY}, func(l Level) bool {
+		return !slices.ContainsFunc(r.Results, func(result Result) bool { return result.Level == l })
+	})
 }
 
 func plural(n int, noun string) string { return agree(n, noun, noun+"s") }

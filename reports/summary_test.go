@@ -1,49 +1,55 @@
-package reports
+package reports_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
 	"pgregory.net/rapid"
 )
 
 func TestStateAndExitCode(t *testing.T) {
-	must := func(v Verdict) Result { return Result{ID: "list/x", Level: MUST, Area: "list", Verdict: v} }
-	should := func(v Verdict) Result { return Result{ID: "list/x", Level: SHOULD, Area: "list", Verdict: v} }
-	unclaimed := must(NotTestable)
+	must := func(v reports.Verdict) reports.Result {
+		return reports.Result{ID: "list/x", Level: reports.MUST, Area: "list", Verdict: v}
+	}
+	should := func(v reports.Verdict) reports.Result {
+		return reports.Result{ID: "list/x", Level: reports.SHOULD, Area: "list", Verdict: v}
+	}
+	unclaimed := must(reports.NotTestable)
 	unclaimed.Capability = "mcp"
-	claimed := must(NotTestable)
+	claimed := must(reports.NotTestable)
 	claimed.Capability = "tools"
 
 	for _, c := range []struct {
 		name     string
-		report   *Report
-		state    State
+		report   *reports.Report
+		state    reports.State
 		code     int
 		headline string
 	}{
-		{"all kept", kept(), Conformant, 0, "conformant: 2 clauses kept"},
-		{"a warning", keptWith(should(Warn)), Conformant, 0, "conformant: 2 clauses kept, 1 warning"},
-		{"a warning under strict", strict(keptWith(should(Warn))), NotConformant, 1, "1 warning counts under --strict"},
-		{"a failure", keptWith(must(Fail)), NotConformant, 1, "1 clause fails"},
-		{"a failure in a filtered run", filtered(keptWith(must(Fail))), NotConformant, 1, "1 clause fails, filters left clauses out"},
-		{"a failure in a run cut short", cut(keptWith(must(Fail))), NotConformant, 1, "cut short"},
-		{"a stale baseline", keptWith(must(Fixed)), NotConformant, 1, "passes now"},
-		{"a baseline entry that does not hold", withProblem(kept()), NotConformant, 1, "1 baseline entry does not hold"},
-		{"an excused failure", keptWith(must(Known)), Partial, 0, "1 failure is excused by the baseline"},
-		{"an excused warning", keptWith(should(Known)), Conformant, 0, "conformant"},
-		{"an excused warning under strict", strict(keptWith(should(Known))), Partial, 0, "excused"},
-		{"a harness error", keptWith(must(Error)), Partial, 4, "1 check ended in an error of the harness"},
-		{"an untestable MUST", keptWith(must(NotTestable)), Partial, 4, "1 MUST could not be tested"},
-		{"an untestable MUST of a claimed capability", keptWith(claimed), Partial, 4, "1 MUST could not be tested"},
-		{"an untestable MUST of no claimed capability", keptWith(unclaimed), Conformant, 0, "conformant"},
-		{"an untestable SHOULD", keptWith(should(NotTestable)), Conformant, 0, "conformant"},
-		{"a clause that does not apply", keptWith(must(NotApplicable)), Conformant, 0, "conformant"},
-		{"filters", filtered(kept()), Partial, 0, "partial: filters left clauses out"},
-		{"cut short", cut(kept()), Partial, 4, "the run was cut short (interrupted)"},
-		{"nothing", &Report{}, Partial, 4, "no check ran"},
-		{"nothing that applies", &Report{Results: []Result{must(NotApplicable)}}, Partial, 4, "no check ran"},
-		{"nothing but what filters leave", filtered(&Report{Results: []Result{must(NotApplicable)}}), Partial, 4, "no check ran"},
+		{"all kept", sample.Kept(), reports.Conformant, 0, "conformant: 2 clauses kept"},
+		{"a warning", sample.KeptWith(should(reports.Warn)), reports.Conformant, 0, "conformant: 2 clauses kept, 1 warning"},
+		{"a warning under strict", sample.Strict(sample.KeptWith(should(reports.Warn))), reports.NotConformant, 1, "1 warning counts under --strict"},
+		{"a failure", sample.KeptWith(must(reports.Fail)), reports.NotConformant, 1, "1 clause fails"},
+		{"a failure in a filtered run", sample.Filtered(sample.KeptWith(must(reports.Fail))), reports.NotConformant, 1, "1 clause fails, filters left clauses out"},
+		{"a failure in a run cut short", sample.CutShort(sample.KeptWith(must(reports.Fail))), reports.NotConformant, 1, "cut short"},
+		{"a stale baseline", sample.KeptWith(must(reports.Fixed)), reports.NotConformant, 1, "passes now"},
+		{"a baseline entry that does not hold", sample.WithProblem(sample.Kept()), reports.NotConformant, 1, "1 baseline entry no longer applies"},
+		{"an excused failure", sample.KeptWith(must(reports.Known)), reports.Partial, 0, "1 failure is excused by the baseline"},
+		{"an excused warning", sample.KeptWith(should(reports.Known)), reports.Conformant, 0, "conformant"},
+		{"an excused warning under strict", sample.Strict(sample.KeptWith(should(reports.Known))), reports.Partial, 0, "excused"},
+		{"a harness error", sample.KeptWith(must(reports.Error)), reports.Partial, 4, "1 check ended in an error of its own"},
+		{"an untestable MUST", sample.KeptWith(must(reports.NotTestable)), reports.Partial, 4, "1 MUST could not be tested"},
+		{"an untestable MUST of a claimed capability", sample.KeptWith(claimed), reports.Partial, 4, "1 MUST could not be tested"},
+		{"an untestable MUST of no claimed capability", sample.KeptWith(unclaimed), reports.Conformant, 0, "conformant"},
+		{"an untestable SHOULD", sample.KeptWith(should(reports.NotTestable)), reports.Conformant, 0, "conformant"},
+		{"a clause that does not apply", sample.KeptWith(must(reports.NotApplicable)), reports.Conformant, 0, "conformant"},
+		{"filters", sample.Filtered(sample.Kept()), reports.Partial, 0, "partial: filters left clauses out"},
+		{"cut short", sample.CutShort(sample.Kept()), reports.Partial, 4, "the run was cut short (interrupted)"},
+		{"nothing", &reports.Report{}, reports.Partial, 4, "no check ran"},
+		{"nothing that applies", &reports.Report{Results: []reports.Result{must(reports.NotApplicable)}}, reports.Partial, 4, "no check ran"},
+		{"nothing but what filters leave", sample.Filtered(&reports.Report{Results: []reports.Result{must(reports.NotApplicable)}}), reports.Partial, 4, "no check ran"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.report.State(); got != c.state {
@@ -59,39 +65,31 @@ func TestStateAndExitCode(t *testing.T) {
 	}
 }
 
-func strict(r *Report) *Report   { r.Strict = true; return r }
-func filtered(r *Report) *Report { r.Filtered = true; return r }
-func cut(r *Report) *Report      { r.CutShort = "interrupted"; return r }
-func withProblem(r *Report) *Report {
-	r.BaselineProblems = []BaselineProblem{{File: "baseline.yaml", Line: 3, Clause: "list/x", Text: "expired on 2026-01-01"}}
-	return r
-}
-
 // TestConformantIsSaidOfCleanRunsOnly draws runs and holds the state against the design's sentence.
 func TestConformantIsSaidOfCleanRunsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &Report{
+		r := &reports.Report{
 			Strict:   rapid.Bool().Draw(t, "strict"),
 			Filtered: rapid.Bool().Draw(t, "filtered"),
 			CutShort: rapid.SampledFrom([]string{"", "interrupted"}).Draw(t, "cut short"),
 		}
 		ran, clean := 0, !r.Filtered && r.CutShort == ""
-		for _, v := range rapid.SliceOfN(rapid.SampledFrom(Verdicts()), 0, 4).Draw(t, "verdicts") {
-			level := rapid.SampledFrom([]Level{MUST, SHOULD}).Draw(t, "level")
-			r.Results = append(r.Results, Result{Verdict: v, Level: level})
+		for _, v := range rapid.SliceOfN(rapid.SampledFrom(reports.Verdicts()), 0, 4).Draw(t, "verdicts") {
+			level := rapid.SampledFrom([]reports.Level{reports.MUST, reports.SHOULD}).Draw(t, "level")
+			r.Results = append(r.Results, reports.Result{Verdict: v, Level: level})
 			switch v {
-			case Pass:
+			case reports.Pass:
 				ran++
-			case Fail, Error, Fixed:
+			case reports.Fail, reports.Error, reports.Fixed:
 				clean = false
-			case Warn:
+			case reports.Warn:
 				ran++
 				clean = clean && !r.Strict
-			case Known:
+			case reports.Known:
 				ran++
-				clean = clean && level != MUST && !r.Strict
-			case NotTestable:
-				clean = clean && level != MUST
+				clean = clean && level != reports.MUST && !r.Strict
+			case reports.NotTestable:
+				clean = clean && level != reports.MUST
 			}
 		}
 		r.Summarize()

@@ -41,11 +41,11 @@ func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)
 // moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.
 func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
 	t.Helper()
-	face, err := module.Face(version)
+	face, err := module.New(version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return defaultSite(t, mockdrupal.Options{Faces: []mockdrupal.Face{face}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
+	return defaultSite(t, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
 }
 
 // serveAt serves a handler for the rest of the test and returns its URL.

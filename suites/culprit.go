@@ -40,7 +40,7 @@ func (c *collector) settle() {
 	}
 }
 
-// explained tells whether one of the culprits fails in this run, gravely enough for the level of the clause.
+// explained reports whether one of the culprits fails in this run, gravely enough for the level of the clause.
 func (c *collector) explained(r reports.Result, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]
@@ -49,7 +49,7 @@ func (c *collector) explained(r reports.Result, culprits []string) bool {
 	})
 }
 
-// pending tells whether one of the culprits is not decided itself.
+// pending reports whether one of the culprits is not decided itself.
 func (c *collector) pending(id string, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]

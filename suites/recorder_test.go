@@ -11,12 +11,13 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// runBehindProxy judges the reference bridge, which may be told to use a transport of its own, before a recording proxy
+// runBehindProxy tests the reference bridge, which may be configured to use a transport of its own, before a recording proxy
 // before a site of which the run knows nothing.
 func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options) map[string]reports.Result {
 	t.Helper()
@@ -24,7 +25,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Recorder, err = mockdrupal.NewProxy(address, mockdrupal.ProxyOptions{})
+	o.Recorder, err = proxy.New(address, proxy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

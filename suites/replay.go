@@ -5,87 +5,145 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// Replayed is a request of a report that was sent again.
-type Replayed struct {
-	Clause   string
-	Line     string           // the curl line that was obeyed
-	Old, New reports.Exchange // without secrets
-	Same     bool             // whether the new answer has the old one's status and body
+// ReplayOptions say what Replay sends, and where.
+type ReplayOptions struct {
+	Report  *reports.Report
+	Clause  string
+	To      string              // base URL of the bridge; "": the report's target, which alone is then sent to
+	Getenv  func(string) string // the environment: of it only the variables of identities are read
+	Timeout time.Duration       // of the request
 }
 
-// Replay sends the request that a clause's result blames again, with the credentials in the environment variables that
-// its curl line names, and waits at most so long for the answer. It is one request, and judges nothing. The error says
-// what is missing.
-func Replay(ctx context.Context, report *reports.Report, clause string, getenv func(string) string, timeout time.Duration) (*Replayed, error) {
+// Replayed is a request of a report that was sent again. Anybody may have written its texts: escape them for a terminal.
+type Replayed struct {
+	Clause   string
+	Line     string           // the curl line of the request
+	Old, New reports.Exchange // without secrets
+	Same     bool             // whether the new response has the status and the body of the old one
+}
+
+// replayable are the identities whose variables a replay expands, for example AGENT_PASSWORD. A report that another
+// wrote must not read the rest of the environment.
+var replayable = []Identity{Agent, Agent2, Discoverer, Outsider, NoRPC, Blocked, Service, Admin}
+
+// Replay sends the request that the result of a clause blames again, once, and gives no verdict. It reads no variables but
+// those of identities, and sends to no host that neither the report's target nor To names. The error, a *UsageError, says
+// what is missing or wrong.
+func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
+	old, err := failingRequest(o.Report, o.Clause)
+	if err != nil {
+		return nil, err
+	}
+	again := old
+	if again.Request.URL, err = destination(o, old.Request.URL); err != nil {
+		return nil, err
+	}
+	secrets := &redact.Redactor{}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, harness.ErrTimeout)
+	defer cancel()
+	request, err := again.NewRequest(ctx, func(name string) string {
+		secrets.Add(o.Getenv(name))
+		return o.Getenv(name)
+	})
+	if err != nil {
+		return nil, usage("%s: %v", o.Clause, err)
+	}
+	if name, password, ok := request.BasicAuth(); ok {
+		secrets.Add(harness.Basic(name, password))
+	}
+	r := &Replayed{Clause: o.Clause, Line: again.Curl(), Old: old, New: send(request, secrets)}
+	r.Same = sameAnswer(r.Old, r.New)
+	return r, nil
+}
+
+// failingRequest finds the request that the result of a clause blames, and refuses one that cannot be sent again.
+func failingRequest(report *reports.Report, clause string) (reports.Exchange, error) {
+	none := reports.Exchange{}
+	known, err := contract.Load()
+	if err != nil {
+		return none, err
+	}
 	i := slices.IndexFunc(report.Results, func(r reports.Result) bool { return r.ID == clause })
 	if i < 0 {
 		ids := make([]string, len(report.Results))
 		for i, r := range report.Results {
 			ids[i] = r.ID
 		}
-		return nil, usage("the report has no result for %q; the nearest is %s", clause, suggest.Nearest(clause, ids))
+		return none, usage("the report has no result for %q; the nearest is %s", clause, suggest.Nearest(clause, ids))
+	}
+	if _, ok := known.Clause(clause); !ok {
+		return none, usage("%q is no clause of the contract: the report is of another version, or was changed", clause)
 	}
 	result := report.Results[i]
-	if result.Curl == "" {
-		return nil, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
+	old, ok := result.Blamed()
+	switch {
+	case !ok:
+		return none, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
+	case strings.Contains(old.Request.URL+"\n"+old.Request.Body, redact.Mark):
+		return none, usage("%s: the request held a secret that the report does not: it cannot be sent again", clause)
+	case len(old.Credentials) > 0 && !slices.Contains(replayable, Identity(old.Identity)):
+		return none, usage("%s: the request needs the credentials of %q, and replay has only those of %s", clause, old.Identity, joined(replayable))
 	}
-	secrets := &redact.Redactor{}
-	request, err := harness.ParseCurl(result.Curl, func(name string) string {
-		secrets.Add(getenv(name))
-		return getenv(name)
-	})
-	if err != nil {
-		return nil, usage("%s: %v", clause, err)
-	}
-	r := &Replayed{Clause: clause, Line: result.Curl}
-	if r.Old, err = blamed(result, request); err != nil {
-		return nil, err
-	}
-	r.New = send(ctx, request, secrets, timeout)
-	r.Same = sameAnswer(r.Old, r.New)
-	return r, nil
+	return old, nil
 }
 
-// blamed finds the exchange of the curl line in the evidence.
-func blamed(result reports.Result, request harness.Curl) (reports.Exchange, error) {
-	for _, e := range slices.Backward(result.Evidence) {
-		if e.Request.Method == request.Method && e.Request.URL == request.URL && strings.HasPrefix(request.Body, e.Request.Body) {
-			return e, nil
+func joined(identities []Identity) string {
+	names := make([]string, len(identities))
+	for i, who := range identities {
+		names[i] = who.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// destination is where the request goes: the URL of the report, which must be below the target's, or the same below To.
+func destination(o ReplayOptions, written string) (string, error) {
+	target, err := BaseURL(o.Report.Target.URL)
+	if err != nil {
+		return "", usage("the target of the report: %v", err)
+	}
+	from, err := url.Parse(written)
+	if err != nil || from.Host == "" {
+		return "", usage("the report holds no address of the request that failed")
+	}
+	same := from.Scheme == target.Scheme && from.Host == target.Host && from.User == nil
+	if o.To == "" {
+		if !same {
+			return "", usage("the request goes to %s and the target of the report is %s: say by --to which bridge receives it", from.Host, target.Host)
 		}
+		return written, nil
 	}
-	return reports.Exchange{}, usage("%s: the report does not hold the answer to the request of its curl line", result.ID)
+	to, err := BaseURL(o.To)
+	if err != nil {
+		return "", usage("--to: %v", err)
+	}
+	if to.User != nil {
+		return "", usage("--to takes an address without credentials: they come from the variables of the identity")
+	}
+	path := from.EscapedPath()
+	if same {
+		path = strings.TrimPrefix(path, target.EscapedPath())
+	}
+	rest := &url.URL{RawQuery: from.RawQuery, ForceQuery: from.ForceQuery}
+	return to.String() + path + rest.String(), nil
 }
 
-// send sends the request. Why no answer came stands in the exchange.
-func send(ctx context.Context, c harness.Curl, secrets *redact.Redactor, timeout time.Duration) reports.Exchange {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, harness.ErrTimeout)
-	defer cancel()
-	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: c.Method, URL: c.URL}}
-	var body io.Reader
-	if c.Body != "" {
-		body = strings.NewReader(c.Body)
-	}
-	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
-	if err != nil {
-		e.Error = secrets.Text(err.Error())
-		return e
-	}
-	req.Header = c.Header.Clone()
-	if name, password, ok := strings.Cut(c.User, ":"); ok {
-		req.SetBasicAuth(name, password)
-		secrets.Add(harness.Basic(name, password))
-	}
+// send sends the request. Why no response came stands in the exchange.
+func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
+	ctx := req.Context()
+	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: req.Method, URL: req.URL.String()}}
 	transport := newTransport(nil, nil)
 	defer transport.CloseIdleConnections()
 	began := time.Now()
@@ -95,13 +153,13 @@ func send(ctx context.Context, c harness.Curl, secrets *redact.Redactor, timeout
 		return e
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
+	response, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
 	if err != nil {
 		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
 	}
 	t := &harness.T{Environment: &harness.Environment{Redact: secrets}}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Milliseconds(time.Since(began))}
-	t.Body(e.Response, answer, harness.KeptBody)
+	t.Body(e.Response, response, harness.KeptBody)
 	return e
 }
 

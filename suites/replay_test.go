@@ -1,16 +1,19 @@
 package suites_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-func TestReplayTellsWhetherTheAnswerIsTheSame(t *testing.T) {
+func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 	var well bool
 	drupal := moduleSite(t, module.V13)
 	at := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,23 +31,118 @@ func TestReplayTellsWhetherTheAnswerIsTheSame(t *testing.T) {
 		t.Fatalf("the curl line is %s", line)
 	}
 	password := func(name string) string { return map[string]string{"AGENT_PASSWORD": "agent-pass"}[name] }
+	none := func(string) string { return "" }
+	replay := func(clause string, getenv func(string) string) (*suites.Replayed, error) {
+		return suites.Replay(t.Context(), suites.ReplayOptions{Report: report, Clause: clause, Getenv: getenv, Timeout: 5 * time.Second})
+	}
 
-	if _, err := suites.Replay(t.Context(), report, "list/cursor-malformed", func(string) string { return "" }, time.Second); err == nil || !strings.Contains(err.Error(), "AGENT_PASSWORD is not set") {
+	if _, err := replay("list/cursor-malformed", none); err == nil || !strings.Contains(err.Error(), "AGENT_PASSWORD is not set") {
 		t.Errorf("without the password Replay says %v", err)
 	}
-	if _, err := suites.Replay(t.Context(), report, "no/such", password, time.Second); err == nil {
+	if _, err := replay("no/such", password); err == nil {
 		t.Error("a clause that is not in the report was replayed")
 	}
-	same, err := suites.Replay(t.Context(), report, "list/cursor-malformed", password, 5*time.Second)
+	same, err := replay("list/cursor-malformed", password)
 	if err != nil || !same.Same || same.New.Response.Status != http.StatusOK {
-		t.Errorf("the unchanged bridge gave %+v (%v), want the same", same, err)
+		t.Errorf("the unchanged bridge gave %+v (%v), expected the same", same, err)
 	}
 	well = true
-	other, err := suites.Replay(t.Context(), report, "list/cursor-malformed", password, 5*time.Second)
+	other, err := replay("list/cursor-malformed", password)
 	if err != nil || other.Same || other.New.Response.Status != http.StatusBadRequest {
-		t.Errorf("the mended bridge gave %+v (%v), want another answer", other, err)
+		t.Errorf("the fixed bridge gave %+v (%v), expected another response", other, err)
 	}
 	if strings.Contains(other.New.Response.Body, "agent-pass") {
-		t.Errorf("the new answer shows the password: %s", other.New.Response.Body)
+		t.Errorf("the new response shows the password: %s", other.New.Response.Body)
+	}
+}
+
+// A report may come from another, or from a bridge that wrote its own texts into it.
+func TestReplayOfAForgedReport(t *testing.T) {
+	var mu sync.Mutex
+	var received []string
+	record := func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		received = append(received, r.Host+r.URL.RequestURI()+" "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+	}
+	target, elsewhere := serveAt(t, http.HandlerFunc(record)), serveAt(t, http.HandlerFunc(record))
+	environment := func(name string) string {
+		return map[string]string{"AGENT_TOKEN": "agent-token", "AGENT_X_API_KEY": "agent-key", "AWS_SECRET_ACCESS_KEY": "cloud-key", "AGENT_PASSWORD": "agent-pass", "HOME": "/root"}[name]
+	}
+	forged := func(who, header, scheme, url string) *reports.Report {
+		e := reports.Exchange{Identity: who, Request: reports.Message{Method: "GET", URL: url}}
+		if header != "" {
+			e.Request.Header = map[string]string{header: scheme + " [redacted]"}
+			e.Credentials = []reports.Credential{{Header: header, Scheme: scheme}}
+		}
+		first := 0
+		return &reports.Report{Target: reports.Target{URL: target + "/base"}, Results: []reports.Result{{ID: "list/cursor-malformed", Verdict: reports.Fail,
+			Findings: []reports.Finding{{Message: "x", Request: &first}}, Evidence: []reports.Exchange{e}}}}
+	}
+	for _, c := range []struct {
+		name, who, header, scheme, url, to string
+
+		says     string // of the refusal; "": the request is sent
+		receives string
+	}{
+		{name: "positive control", who: "agent", header: "Authorization", scheme: "Bearer", url: target + "/base/x?y=1", receives: target + "/base/x?y=1 Bearer agent-token"},
+		{name: "another header of an identity", who: "agent", header: "X-Api-Key", url: target + "/base/x", receives: target + "/base/x agent-key"},
+		{name: "a variable of the user", who: "AWS", header: "Secret-Access-Key", url: target + "/base/x", says: `the credentials of "AWS", and replay has only those of agent,`},
+		{name: "no credentials and a strange identity", who: "AWS", url: target + "/base/x", receives: target + "/base/x "},
+		{name: "another host", who: "agent", header: "Authorization", scheme: "Bearer", url: elsewhere + "/base/x", says: "say by --to which bridge receives it"},
+		{name: "another scheme", who: "agent", url: strings.Replace(target, "http:", "https:", 1) + "/base/x", says: "say by --to which bridge receives it"},
+		{name: "the target as the user of another host", who: "agent", url: strings.Replace(target, "http://", "http://"+strings.TrimPrefix(target, "http://127.")+"@", 1) + "/base/x", says: "say by --to which bridge receives it"},
+		{name: "another host, named by --to", who: "agent", header: "Authorization", scheme: "Bearer", url: target + "/base/x%2Fy?z", to: elsewhere + "/moved/", receives: elsewhere + "/moved/x%2Fy?z Bearer agent-token"},
+		{name: "the host of --to, not that of the request", who: "agent", header: "Authorization", scheme: "Bearer", url: elsewhere + "/x", to: target, receives: target + "/x Bearer agent-token"},
+		{name: "a --to that is no address", who: "agent", url: target + "/base/x", to: "nowhere", says: "--to: "},
+		{name: "a --to with a password", who: "agent", url: target + "/base/x", to: strings.Replace(target, "http://", "http://a:b@", 1), says: "--to takes an address without credentials"},
+		{name: "no address", who: "agent", url: "/base/x", says: "no address"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			received = nil
+			_, err := suites.Replay(t.Context(), suites.ReplayOptions{Report: forged(c.who, c.header, c.scheme, c.url), Clause: "list/cursor-malformed", To: c.to, Getenv: environment, Timeout: 5 * time.Second})
+			switch {
+			case c.says == "" && (err != nil || len(received) != 1 || "http://"+received[0] != c.receives):
+				t.Errorf("sent %q (%v), expected %q", received, err, c.receives)
+			case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || len(received) > 0):
+				t.Errorf("sent %q (%v), expected nothing and an error with %q", received, err, c.says)
+			}
+		})
+	}
+	unknown := forged("agent", "", "", target+"/x")
+	unknown.Results[0].ID = "list/no-such-clause"
+	if _, err := suites.Replay(t.Context(), suites.ReplayOptions{Report: unknown, Clause: "list/no-such-clause", Getenv: environment, Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "no clause of the contract") {
+		t.Errorf("a clause that the contract does not have: %v", err)
+	}
+}
+
+// What a bridge chose, here the id of its session, is data in the curl line, whatever it looks like.
+func TestCurlLineOfAHostileBridge(t *testing.T) {
+	const session = "$HOME$(id)`id`'!"
+	at := serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Mcp-Session-Id", session)
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/mcp/tools/list" {
+			fmt.Fprint(w, `{"tools":[{"name":"a","description":"does","inputSchema":{"type":"object"}}]}`)
+			return
+		}
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`)
+	}))
+	report, err := suites.Run(t.Context(), suites.Target{URL: at}, suites.Options{Capabilities: append([]string{"mcp"}, suites.DefaultCapabilities...), Only: []string{"mcp/*"}, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, r := range report.Results {
+		if !strings.Contains(r.Curl, "Mcp-Session-Id: ") {
+			continue
+		}
+		lines++
+		if quoted := `'Mcp-Session-Id: $HOME$(id)` + "`id`" + `'\''!'`; !strings.Contains(r.Curl, quoted) {
+			t.Errorf("%s: %s\nexpected in it %s", r.ID, r.Curl, quoted)
+		}
+	}
+	if lines == 0 {
+		t.Error("no curl line holds the session: this proves nothing")
 	}
 }

@@ -44,7 +44,7 @@ NAME_file and the environment as ENV_FILE:
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` of settings")
-	flags.BoolVar(&f.check, "check-config", false, "tell whether the settings are valid, and serve nothing")
+	flags.BoolVar(&f.check, "check-config", false, "report whether the settings are valid, and serve nothing")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak MCP on stdin and stdout, as the account of DRUPAL_USER and DRUPAL_PASSWORD")
 	for _, s := range bridge.Settings() {
 		if s.Secret {

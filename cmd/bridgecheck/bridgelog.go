@@ -1,44 +1,121 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// bridgeLog is the file that takes what a bridge of --exec prints, without the secrets that the run was told.
+const (
+	maxLog    = 8 << 20  // bytes of bridge.log
+	tailBytes = 64 << 10 // bytes at its end that a failure to start looks at
+	tailLines = 10       // lines of them that it shows
+)
+
+// bridgeLog is the file that holds what a bridge of --exec prints, without the secrets that the run knows. When it is
+// full the older half is dropped. It is safe for use by many processes.
 type bridgeLog struct {
 	path    string
 	secrets *redact.Redactor
+	limit   int64 // in bytes
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64 // of the file, in bytes
+	note    int64 // bytes of the line at its beginning that says what was dropped
+	dropped int64 // bytes
 }
 
-// clear takes away the log of an earlier run.
-func (l bridgeLog) clear() error {
-	if err := os.Remove(l.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return unwritable(filepath.Dir(l.path), err)
+// createLog makes an empty log in place of that of an earlier run.
+func createLog(dir string, secrets *redact.Redactor) (*bridgeLog, error) {
+	path := filepath.Join(dir, "bridge.log")
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, unwritable(dir, err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, unwritable(dir, err)
+	}
+	return &bridgeLog{path: path, secrets: secrets, limit: maxLog, file: file}, nil
+}
+
+// writer is for the output of one process. Close writes what is left of its last line.
+func (l *bridgeLog) writer() io.WriteCloser { return l.secrets.Writer(l) }
+
+// Write appends p, after the older half is dropped where it would not fit.
+func (l *bridgeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	written := len(p)
+	if l.size+int64(len(p)) > l.limit {
+		if err := l.dropOlder(); err != nil {
+			return 0, err
+		}
+	}
+	if room := l.limit - l.size; int64(len(p)) > room { // one write larger than half of the log
+		p = p[int64(len(p))-room:]
+	}
+	n, err := l.file.WriteAt(p, l.size)
+	l.size += int64(n)
+	if err != nil {
+		return 0, fmt.Errorf("write the log of the bridge: %w", err)
+	}
+	return written, nil
+}
+
+// dropOlder keeps the newer half, from the beginning of a line, below a line that says how much is missing.
+func (l *bridgeLog) dropOlder() error {
+	kept, err := l.end(min(l.limit/2, l.size-l.note))
+	if err != nil {
+		return err
+	}
+	if _, rest, ok := bytes.Cut(kept, []byte("\n")); ok {
+		kept = rest
+	}
+	l.dropped += l.size - l.note - int64(len(kept))
+	note := fmt.Sprintf("[bridgecheck dropped %d bytes here]\n", l.dropped)
+	if err := l.file.Truncate(0); err != nil {
+		return fmt.Errorf("shorten the log of the bridge: %w", err)
+	}
+	l.note, l.size = int64(len(note)), int64(len(note)+len(kept))
+	if _, err := l.file.WriteAt(append([]byte(note), kept...), 0); err != nil {
+		return fmt.Errorf("shorten the log of the bridge: %w", err)
 	}
 	return nil
 }
 
-// open opens the log for one process more. Where there is no secret to take out the process writes to the file itself.
-func (l bridgeLog) open() (io.WriteCloser, error) {
-	file, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, unwritable(filepath.Dir(l.path), err)
+// end reads at most so many bytes from the end.
+func (l *bridgeLog) end(most int64) ([]byte, error) {
+	data := make([]byte, min(l.size, most))
+	if _, err := l.file.ReadAt(data, l.size-int64(len(data))); err != nil && len(data) > 0 {
+		return nil, fmt.Errorf("read the log of the bridge: %w", err)
 	}
-	if l.secrets.Empty() {
-		return file, nil
-	}
-	return &redactedLog{l.secrets.Writer(file), file}, nil
+	return data, nil
 }
 
-type redactedLog struct {
-	*redact.Writer
-	file *os.File
+// tail shows the last lines, for a message about a bridge that failed. Of a stack trace it shows the error.
+func (l *bridgeLog) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data, err := l.end(tailBytes)
+	lines := terminal.Tail(string(data), tailLines)
+	if err != nil || len(lines) == 0 {
+		return "; it wrote nothing to its log"
+	}
+	return fmt.Sprintf("; the end of %s:\n  %s", l.path, strings.Join(lines, "\n  "))
 }
 
-// Close writes the rest of the last line and closes the file.
-func (l *redactedLog) Close() error { return errors.Join(l.Writer.Close(), l.file.Close()) }
+// Close closes the file. What is written afterwards is lost.
+func (l *bridgeLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
-	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
@@ -88,11 +88,11 @@ func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 	case asJSON:
 		return writeJSON(out, map[string]any{"revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
 	case asHTML:
-		docs := make([]reports.ClauseDoc, len(views))
+		docs := make([]format.ClauseDoc, len(views))
 		for i, v := range views {
 			docs[i] = v.doc()
 		}
-		return reports.WriteClauses(out, contract.Revision, docs)
+		return format.WriteClauses(out, contract.Revision, docs)
 	}
 	w := newTable(out)
 	w.row("CLAUSE", "LEVEL", "WIRE", "CAPABILITY", "CHECK")
@@ -118,12 +118,12 @@ func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 func capability(c contract.Clause) string { return cmp.Or(c.Needs, "tools") }
 
 // doc is the clause as a reader sees it.
-func (v clauseView) doc() reports.ClauseDoc {
+func (v clauseView) doc() format.ClauseDoc {
 	wire := "the bridge's URL alone"
 	if v.Wire == contract.Both {
 		wire = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
 	}
-	return reports.ClauseDoc{
+	return format.ClauseDoc{
 		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Capability: capability(v.Clause), Wire: wire,
 		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
 	}
@@ -145,9 +145,9 @@ func explainClause(cmd *cobra.Command, id string, asJSON bool) error {
 }
 
 // console fits one to out: colours and width on a terminal, plain text elsewhere.
-func console(out io.Writer) *reports.Console {
+func console(out io.Writer) *format.Console {
 	if file, ok := out.(*os.File); ok {
-		return reports.NewConsole(file, os.Getenv)
+		return format.NewConsole(file, os.Getenv)
 	}
-	return &reports.Console{Out: out}
+	return &format.Console{Out: out}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
@@ -73,14 +73,6 @@ func oneOf(words []string) completion {
 	}
 }
 
-func formNames() []string {
-	names := []string{"annotations"}
-	for _, form := range reports.Forms() {
-		names = append(names, form.Name)
-	}
-	return names
-}
-
 func mutantNames() []string {
 	var names []string
 	for _, m := range mutants.All() {
@@ -98,7 +90,7 @@ func addCompletions(root *cobra.Command) {
 		{"run", "only", completeGlobs},
 		{"run", "skip", completeGlobs},
 		{"run", "capabilities", completeCapabilities},
-		{"report convert", "to", oneOf(formNames())},
+		{"report convert", "to", oneOf(format.Names())},
 		{"selftest", "mutant", oneOf(mutantNames())},
 		{"mock", "site", siteWords},
 		{"mock", "with-module", oneOf([]string{"v1.3", "v1.4"})},

@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -39,11 +40,11 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := module.Face(module.V13)
+	face, err := module.New(module.V13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Face{face}, Quirks: quirks})
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}, Quirks: quirks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
 }
 
 func TestThePageCacheThatKeepsErrorsIsNamed(t *testing.T) {
-	_, report := judgeModule(t, []string{mockdrupal.QuirkStickyGet}, func(text string) string { return text })
+	_, report := judgeModule(t, []string{quirk.StickyGet}, func(text string) string { return text })
 	for _, r := range report.Results {
 		if (r.ID == "describe/after-error" || r.ID == "describe/answers-tool") && r.Verdict == reports.Fail {
 			return

@@ -58,7 +58,7 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	defer witness.Close()
 	dir := t.TempDir()
 	var stdout, stderr strings.Builder
-	run := exec.Command("bridgecheck", "run", "--exec", "stubborn", "--report-dir", dir)
+	run := exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--report-dir", dir)
 	run.Env = append(os.Environ(), "WITNESS="+witness.URL)
 	run.Stdout, run.Stderr = &stdout, &stderr
 	if err := run.Start(); err != nil {

@@ -1,5 +1,5 @@
-// Command bridgecheck holds a bridge between Drupal's JSON-RPC methods and MCP tools to the contract, and brings the
-// mock Drupal and the reference bridge along. This package is flags in and exit code out; all else is in the libraries.
+// Command bridgecheck tests a bridge between Drupal's JSON-RPC methods and MCP tools against the contract; the mock
+// Drupal and the reference bridge are part of it. This package is flags in and exit code out; all else is in the libraries.
 package main
 
 import (

@@ -28,17 +28,19 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE COMMAND…   the command ends with exactly this code
 //	serve NAME COMMAND…   the command serves in the background; $NAME is the URL that it prints
+//	ended FILE            the process whose number is in the file has ended
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
+// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks terminals
+// ($HOSTILE), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serveCommand, "sameverdicts": sameVerdicts,
+			"exits": exits, "serve": serveCommand, "sameverdicts": sameVerdicts, "ended": ended,
 		},
 	})
 }
@@ -53,7 +55,16 @@ var nulls = map[string]http.HandlerFunc{
 }
 
 // listings are servers that show the tools a and b and nothing else; properties [] are wrong.
-var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied}
+var listings = map[string]http.HandlerFunc{"WRONG_A": listing("[]", "{}"), "WRONG_AB": listing("[]", "[]"), "PROXY": proxied, "HOSTILE": hostile}
+
+// hostile is a bridge that puts the commands of terminals and CI systems into its responses.
+func hostile(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/mcp/tools/list" {
+		listing("{}", "{}")(w, r)
+		return
+	}
+	answer(200, "application/json\t; ::error::header", "{\"text\": \"\x1b[2J\x1b]0;title\x07\r\n::error::body\u202e\"}\n::error::line\n##[error]line")(w, r)
+}
 
 // proxied is a proxy that takes a password and reaches a bridge where nobody else does, at bridge.invalid. It shows what
 // it was sent.
@@ -153,6 +164,17 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], url)
 	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
+}
+
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] ended FILE")
+	}
+	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	state, err := exec.Command("ps", "-o", "state=", "-p", pid).Output()
+	if over := err != nil || strings.HasPrefix(string(state), "Z"); over == neg {
+		ts.Fatalf("process %s of %s: ended is %t (%s)", pid, args[0], over, strings.TrimSpace(string(state)))
+	}
 }
 
 func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {

@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
 )
 
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
@@ -55,23 +57,23 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 		o.ControlToken = token
 	}
 	if f.withModule != "" {
-		face, err := module.Face(f.withModule)
+		face, err := module.New(f.withModule)
 		if err != nil {
 			return usageError(err)
 		}
-		o.Faces = append(o.Faces, face)
+		o.Extensions = append(o.Extensions, face)
 	}
 	drupal, err := mockdrupal.New(site, o)
 	if err != nil {
 		return usageError(err)
 	}
 	if f.control != "" {
-		control, addr, err := drupal.ListenControl(f.control, token)
+		plane, addr, err := drupal.ListenControl(f.control, token)
 		if err != nil {
 			return usageError(err)
 		}
-		defer control.Close()
-		cmd.PrintErrf("the control plane is at %s\n", reachable("http://"+addr.String()+mockdrupal.ControlPrefix))
+		defer plane.Close()
+		cmd.PrintErrf("the control plane is at %s\n", reachable("http://"+addr.String()+control.Prefix))
 	}
 	server, err := drupal.Listen(f.listen)
 	if err != nil {
@@ -91,7 +93,7 @@ func newQuirks() *cobra.Command {
 		Short: "List the faults of the recorded site that --quirk turns on",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())
-			for _, q := range mockdrupal.Quirks() {
+			for _, q := range quirk.All() {
 				t.row(q.Name, strings.ReplaceAll(q.Text, "\n", " "))
 			}
 			return t.Flush()

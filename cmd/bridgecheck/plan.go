@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -22,7 +24,8 @@ type plan struct {
 	target           suites.Target
 	exec, mockListen string
 	proxy            recording
-	mcpStdio         string // command that is the bridge on stdio; "": none
+	mcpStdio         string   // command that is the bridge on stdio; "": none
+	env              []string // names of variables that the bridge of --exec receives
 	readyTimeout     time.Duration
 	reportDir        string
 	baseline         *baseline.File  // nil: none
@@ -67,8 +70,12 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mcpStdio != "" && p.exec == "" {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
 	}
+	if p.env, err = f.environment(p.exec, file); err != nil {
+		return nil, err
+	}
 	p.file = file
 	file.URL = p.target.URL // where identities log in by default
+	p.warnAboutPlainHTTP(cmd)
 	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
 		return nil, err
 	}
@@ -115,6 +122,20 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
 	return p, nil
+}
+
+// warnAboutPlainHTTP warns where a secret is about to cross a network unencrypted.
+func (p *plan) warnAboutPlainHTTP(cmd *cobra.Command) {
+	exposed := p.file.Exposed()
+	if u, err := url.Parse(p.target.URL); err == nil && u.User != nil && config.Exposes(p.target.URL) {
+		u.User = nil
+		if address := u.String(); !slices.Contains(exposed, address) {
+			exposed = append(exposed, address)
+		}
+	}
+	for _, address := range exposed {
+		cmd.PrintErrf("bridgecheck: warning: credentials go to %s unencrypted: use https\n", terminal.Escape(address))
+	}
 }
 
 // name settles how the report names the bridge. The reference bridge has its name.

@@ -1,46 +1,42 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/shlex"
 
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// What a bridge of --exec is told to keep, unless flags or configuration say otherwise.
+// The settings of a bridge of --exec, unless flags or the configuration give others.
 const (
 	execDiscoveryTTL    = time.Second
 	execUpstreamTimeout = 2 * time.Second
 )
 
-// How a bridge of --exec is awaited and ended.
+// How the run waits for a bridge of --exec, and ends it.
 const (
 	readyPoll      = 20 * time.Millisecond
 	readyRequest   = 5 * time.Second        // one request while it gets ready
 	stopGrace      = 5 * time.Second        // between SIGTERM and SIGKILL
-	interruptGrace = 500 * time.Millisecond // the same after Ctrl-C, when somebody waits
-	logTail        = 10                     // lines of its log that a failure to start shows
+	interruptGrace = 500 * time.Millisecond // the same after Ctrl-C, when the user waits
+	drainTime      = 500 * time.Millisecond // for its output after it has ended: a child of it may hold that open
 )
 
-// process is a bridge that we started, with all that it started itself.
+// process is a bridge that we started.
 type process struct {
 	command string
 	cmd     *exec.Cmd
-	logPath string
-	exited  chan struct{} // closed when it has ended by itself or by stop
+	log     *bridgeLog
+	exited  chan struct{} // closed when it has ended and its output is in the log
 }
 
 // execute starts the mock and the bridge of --exec, and waits until that is ready.
@@ -67,27 +63,24 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	if s.drupal != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 	}
-	log := bridgeLog{filepath.Join(plan.reportDir, "bridge.log"), o.Redactor()}
-	if err := log.clear(); err != nil {
+	log, err := createLog(plan.reportDir, o.Redactor())
+	if err != nil {
 		return err
 	}
+	s.stops = append(s.stops, func() { log.Close() })
+	group := processtree.NewGroup()
+	s.stops = append(s.stops, func() { group.Close(grace(ctx)) })
+	env = bridgeEnvironment(plan.env, env...)
 	if plan.mcpStdio != "" {
-		if s.stdio, err = speak(plan.mcpStdio, log, env); err != nil {
+		if s.stdio, err = speak(plan.mcpStdio, group, log, env); err != nil {
 			return err
 		}
 	}
-	p, err := start(plan.exec, log, env...)
+	p, err := start(plan.exec, group, log, env)
 	if err != nil {
 		return err
 	}
 	s.bridge = p
-	s.stops = append(s.stops, func() {
-		grace := stopGrace
-		if ctx.Err() != nil {
-			grace = interruptGrace
-		}
-		p.stop(grace)
-	})
 	s.target.URL = "http://" + listen
 	return p.awaitReady(ctx, s.target.URL, plan.readyTimeout)
 }
@@ -106,39 +99,42 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// start runs command as the leader of a process group of its own, with its output in a log.
-func start(command string, log bridgeLog, env ...string) (*process, error) {
+// grace is how long a bridge may take to end: little when the user waits for it.
+func grace(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return interruptGrace
+	}
+	return stopGrace
+}
+
+// start runs command as part of a group, with its output in a log.
+func start(command string, group *processtree.Group, log *bridgeLog, env []string) (*process, error) {
 	words, err := shlex.Split(command)
 	if err != nil {
 		return nil, usagef("--exec %q cannot be split into words: %v", command, err)
 	}
 	if len(words) == 0 {
-		return nil, usagef("--exec %q holds no command", command)
+		return nil, usagef("--exec %q has no command", command)
 	}
-	out, err := log.open()
-	if err != nil {
-		return nil, err
-	}
+	out := log.writer()
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = stopGrace
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		out.Close()
+	cmd.WaitDelay = drainTime
+	if _, err := group.Start(cmd); err != nil {
 		return nil, &notReadyError{fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
 	}
-	p := &process{command: command, cmd: cmd, logPath: log.path, exited: make(chan struct{})}
+	p := &process{command: command, cmd: cmd, log: log, exited: make(chan struct{})}
 	go func() {
-		cmd.Wait() // its outcome is in cmd.ProcessState
-		out.Close()
+		_ = cmd.Wait()  // its outcome is in cmd.ProcessState
+		_ = out.Close() // a log that cannot be written does not decide a run
 		close(p.exited)
 	}()
 	return p, nil
 }
 
-// awaitReady waits until the bridge answers a list request, whatever its status. It ends early, without an error, when
-// ctx does: the run that follows tells that it was cut short.
+// awaitReady waits until the bridge responds to a list request, with whatever status. It ends early, without an error,
+// when ctx does: the run that follows reports that it was cut short.
 func (p *process) awaitReady(ctx context.Context, url string, patience time.Duration) error {
 	client := &http.Client{Timeout: readyRequest, Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
@@ -147,23 +143,23 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
-		if answers(limit, client, url+harness.ListPath) {
+		if responds(limit, client, url+harness.ListPath) {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-p.exited:
-			return &notReadyError{fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.tail())}
+			return &notReadyError{fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.log.tail())}
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{fmt.Sprintf("the bridge %q did not answer GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.tail())}
+			return &notReadyError{fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.log.tail())}
 		}
 	}
 }
 
-func answers(ctx context.Context, client *http.Client, url string) bool {
+func responds(ctx context.Context, client *http.Client, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false
@@ -176,19 +172,7 @@ func answers(ctx context.Context, client *http.Client, url string) bool {
 	return true
 }
 
-// tail shows the last lines of the log.
-func (p *process) tail() string {
-	data, err := os.ReadFile(p.logPath)
-	data = bytes.TrimSpace(data)
-	if err != nil || len(data) == 0 {
-		return "; it wrote nothing to its log"
-	}
-	lines := strings.Split(string(data), "\n")
-	lines = lines[max(0, len(lines)-logTail):]
-	return fmt.Sprintf("; the end of %s:\n  %s", p.logPath, strings.Join(lines, "\n  "))
-}
-
-// ended tells how the process ended by itself; "" while it runs.
+// ended says how the process ended by itself; "" while it runs.
 func (p *process) ended() string {
 	select {
 	case <-p.exited:
@@ -198,26 +182,7 @@ func (p *process) ended() string {
 	}
 }
 
-// stop ends the process and all that it started: SIGTERM, and SIGKILL after the grace.
-func (p *process) stop(grace time.Duration) {
-	group := -p.cmd.Process.Pid
-	syscall.Kill(group, syscall.SIGTERM)
-	deadline := time.After(grace)
-	tick := time.NewTicker(readyPoll)
-	defer tick.Stop()
-	for syscall.Kill(group, 0) == nil { // somebody of the group is left
-		select {
-		case <-tick.C:
-			continue
-		case <-deadline:
-		}
-		syscall.Kill(group, syscall.SIGKILL)
-		break
-	}
-	<-p.exited
-}
-
-// notReadyError tells that the bridge of --exec never answered.
+// notReadyError says that the bridge of --exec never responded.
 type notReadyError struct{ reason string }
 
 func (e *notReadyError) Error() string { return e.reason }

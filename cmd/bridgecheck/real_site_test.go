@@ -26,6 +26,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -63,7 +64,7 @@ func newRealSite(t *testing.T) *realSite {
 func (s *realSite) others() []string {
 	var names []string
 	for _, e := range s.drupal.Journal().Entries(0) {
-		if e.Route == mockdrupal.RouteMethods && e.Status == http.StatusOK && e.User != "agent" {
+		if e.Route == route.Methods && e.Status == http.StatusOK && e.User != "agent" {
 			names = append(names, e.User)
 		}
 	}
@@ -363,7 +364,7 @@ func TestAConfiguredTimeoutHolds(t *testing.T) {
 	}))
 	t.Setenv("SECRET", "agent-pass")
 	config := "url: " + slow + "\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json]\n"
-	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "no answer within the time-out") {
+	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "give a longer --timeout") {
 		t.Errorf("with a short time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	if o := runWith(t, t.TempDir(), config+"timeout: 1m\n"); o.code != exitOK {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
@@ -46,7 +46,7 @@ func (r recording) fits(p *plan) error {
 
 // record starts the proxy and returns its URL. A site that takes no connections ends the run before it begins.
 func (s *stage) record(ctx context.Context, r recording) (string, error) {
-	proxy, err := mockdrupal.NewProxy(r.site, mockdrupal.ProxyOptions{})
+	proxy, err := proxy.New(r.site, proxy.Options{})
 	if err != nil {
 		return "", usageError(err)
 	}

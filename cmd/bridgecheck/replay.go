@@ -10,29 +10,35 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// columnWidth is how wide each of the two answers stands on the screen, in characters.
+// columnWidth is how wide each of the two responses stands on the screen, in characters.
 const columnWidth = 58
 
 func newReplay() *cobra.Command {
-	var timeout time.Duration
+	o := suites.ReplayOptions{Getenv: os.Getenv}
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
-		Short: "Send the request of a failure again, and set its answers then and now side by side",
-		Long: `replay sends the request that a clause's failure blames again: the one of the curl line in the report. The
-credentials come from the environment variables that the line names, for example AGENT_PASSWORD.
+		Short: "Send the request of a failure again and show its responses then and now side by side",
+		Long: `replay sends the request that a clause's failure blames again, once. It sends it to the report's target and nowhere
+else; --to names another bridge to send it to.
 
-Exit codes: 0 the answer is the same as in the report · 1 it is another.`,
+The credentials come from environment variables, of which replay reads no others: the identity (AGENT, AGENT2, DISCOVERER,
+OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for
+a session, or the name of any other header, for example AGENT_PASSWORD or SERVICE_X_API_KEY.
+
+Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 		Args: someArguments(2, 2, "a report.json or a directory with one, and a clause"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := readReport(args[0])
-			if err != nil {
+			var err error
+			if o.Report, err = readReport(args[0]); err != nil {
 				return err
 			}
-			replayed, err := suites.Replay(cmd.Context(), report, args[1], os.Getenv, timeout)
+			o.Clause = args[1]
+			replayed, err := suites.Replay(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -45,13 +51,14 @@ Exit codes: 0 the answer is the same as in the report · 1 it is another.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "of the request")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second, "of the request")
+	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
 	return cmd
 }
 
-// writeColumns writes the two answers side by side.
+// writeColumns writes the two responses side by side.
 func writeColumns(w io.Writer, r *suites.Replayed, width int) error {
-	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Clause, r.Line); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Clause, terminal.Escape(r.Line)); err != nil {
 		return err
 	}
 	left, right := columnOf("then, "+r.Old.At.Format(time.RFC3339), r.Old, width), columnOf("now", r.New, width)
@@ -60,20 +67,20 @@ func writeColumns(w io.Writer, r *suites.Replayed, width int) error {
 			return err
 		}
 	}
-	verdict := "the answer is the same"
+	verdict := "the response is the same"
 	if !r.Same {
-		verdict = "the answer is another"
+		verdict = "the response is different"
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", verdict)
 	return err
 }
 
-// columnOf is an answer as lines of at most a width, in characters.
+// columnOf is a response as lines of at most a width, in characters.
 func columnOf(title string, e reports.Exchange, width int) []string {
 	text := []string{title}
 	switch {
 	case e.Response == nil:
-		text = append(text, "no answer: "+e.Error)
+		text = append(text, "no response: "+e.Error)
 	default:
 		text = append(text, fmt.Sprintf("%d %s", e.Response.Status, http.StatusText(e.Response.Status)))
 		if kind := e.Response.Header["Content-Type"]; kind != "" {
@@ -86,22 +93,14 @@ func columnOf(title string, e reports.Exchange, width int) []string {
 	}
 	var lines []string
 	for _, part := range strings.Split(strings.Join(text, "\n"), "\n") {
-		letters := []rune(strings.Map(visible, part))
+		letters := []rune(terminal.Escape(part))
 		for len(letters) > width {
-			lines = append(lines, string(letters[:width]))
+			lines = append(lines, terminal.Escape(string(letters[:width]))) // a cut may have made a command of it
 			letters = letters[width:]
 		}
-		lines = append(lines, string(letters))
+		lines = append(lines, terminal.Escape(string(letters)))
 	}
 	return lines
-}
-
-// visible keeps what a bridge sends from steering the terminal.
-func visible(r rune) rune {
-	if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-		return '·'
-	}
-	return r
 }
 
 func padded(s string, width int) string {

@@ -8,7 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/serve"
 )
 
 func newReport() *cobra.Command {
@@ -34,23 +37,36 @@ func readReport(path string) (*reports.Report, error) {
 }
 
 func newConvert() *cobra.Command {
-	var o reports.ConvertOptions
-	var output string
+	var to, previous, output string
 	cmd := &cobra.Command{
 		Use:   "convert REPORT",
-		Short: "Write a report in another form",
+		Short: "Write a report in another format",
 		Args:  oneArgument("a report.json or a directory with one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Report = args[0]
-			var written bytes.Buffer
-			if err := reports.Convert(&written, o); err != nil {
+			report, err := readReport(args[0])
+			if err != nil {
+				return err
+			}
+			if previous != "" {
+				earlier, err := readReport(previous)
+				if err != nil {
+					return err
+				}
+				report.Since = reports.Compare(earlier, report)
+			}
+			f, err := format.Named(to)
+			if err != nil {
 				return usageError(err)
+			}
+			var written bytes.Buffer
+			if err := f.Write(&written, report); err != nil {
+				return err
 			}
 			return deliver(cmd, output, written.Bytes())
 		},
 	}
-	cmd.Flags().StringVar(&o.Form, "to", "markdown", "`form`: "+strings.Join(formNames(), ", "))
-	cmd.Flags().StringVar(&o.Previous, "previous", "", "earlier `report.json`; the differences to it are told, too")
+	cmd.Flags().StringVar(&to, "to", "markdown", "`format`: "+strings.Join(format.Names(), ", "))
+	cmd.Flags().StringVar(&previous, "previous", "", "earlier `report.json`; the differences to it are shown, too")
 	addOutput(cmd, &output)
 	return cmd
 }
@@ -59,7 +75,7 @@ func newDiff() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Tell what changed between two reports; exit code 1 on a regression",
+		Short: "Show what changed between two reports; exit code 1 on a regression",
 		Args:  someArguments(2, 2, "two reports, the older first"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			older, err := readReport(args[0])
@@ -94,7 +110,7 @@ func newMerge() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "merge REPORT…",
-		Short: "Join the shards of a bridge, and set several bridges side by side",
+		Short: "Merge the shards of a bridge, and show several bridges side by side",
 		Args:  someArguments(1, -1, "one report or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneForm(asJSON, asHTML); err != nil {
@@ -108,11 +124,11 @@ func newMerge() *cobra.Command {
 				}
 				all = append(all, report)
 			}
-			merged, err := reports.Merge(all)
+			merged, err := reports.MergeShards(all)
 			if err != nil {
 				return usageError(err)
 			}
-			table := reports.Tabulate(merged)
+			table := format.Tabulate(merged)
 			var written bytes.Buffer
 			switch {
 			case asJSON && len(merged) == 1:
@@ -136,10 +152,10 @@ func newMerge() *cobra.Command {
 	return cmd
 }
 
-// oneForm refuses two forms at once.
+// oneForm refuses two output formats at once.
 func oneForm(asJSON, asHTML bool) error {
 	if asJSON && asHTML {
-		return usagef("--json and --html are two forms of one output: give one of them")
+		return usagef("--json and --html are two formats of one output: give one of them")
 	}
 	return nil
 }
@@ -147,27 +163,27 @@ func oneForm(asJSON, asHTML bool) error {
 func newVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
-		Short: "Tell whether all forms in a report directory agree; exit code 1 when one does not",
+		Short: "Check that all files of a report directory agree; exit code 1 when one does not",
 		Args:  oneArgument("a report directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wrong, err := reports.Verify(args[0])
+			wrong, err := format.Verify(args[0])
 			if err != nil {
 				return usageError(err)
 			}
 			for _, mismatch := range wrong {
-				fmt.Fprintln(cmd.OutOrStdout(), mismatch)
+				fmt.Fprintln(cmd.OutOrStdout(), terminal.Escape(mismatch.String()))
 			}
 			if len(wrong) > 0 {
 				return exitCode(1)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "all forms in %s agree\n", args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "all files in %s agree\n", args[0])
 			return err
 		},
 	}
 }
 
 func newServe() *cobra.Command {
-	o := reports.ServeOptions{}
+	o := serve.Options{}
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Show a folder of reports as local pages: bridges side by side, and over time",
@@ -175,7 +191,7 @@ func newServe() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir = args[0]
 			o.Ready = func(address string) { fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", address) }
-			if err := reports.Serve(cmd.Context(), o); err != nil {
+			if err := serve.Run(cmd.Context(), o); err != nil {
 				return usageError(err)
 			}
 			return nil
@@ -185,7 +201,7 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// addOutput declares --output, and deliver obeys it.
+// addOutput declares --output, which deliver writes to.
 func addOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "", "`file` to write in place of stdout")
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// The exit codes that scripts rely on. A run that was judged ends with the code of its report: 0, 1 or 4.
+// The exit codes that scripts rely on. A run with a verdict ends with the code of its report: 0, 1 or 4.
 const (
 	exitOK          = 0
 	exitUsage       = 2 // the command line, the configuration, or what they name is wrong
@@ -46,7 +47,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	fmt.Fprintf(stderr, "bridgecheck: %s\n", err)
+	fmt.Fprintf(stderr, "bridgecheck: %s\n", terminal.Escape(err.Error()))
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
@@ -63,12 +64,12 @@ func usagef(format string, args ...any) error {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bridgecheck",
-		Short: "Hold a bridge between Drupal and MCP to the contract",
-		Long: `bridgecheck holds a bridge between Drupal's JSON-RPC methods and MCP tools to the contract,
+		Short: "Test a bridge between Drupal and MCP against the contract",
+		Long: `bridgecheck tests a bridge between Drupal's JSON-RPC methods and MCP tools against the contract,
 and says clause by clause what it keeps and what it breaks.
 
 Exit codes: 0 conformant · 1 a clause that binds is broken · 2 wrong usage or configuration ·
-3 the target cannot be reached · 4 the run could not be judged.`,
+3 the target cannot be reached · 4 the run gave no verdict.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -3,20 +3,20 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
@@ -27,6 +27,7 @@ type runFlags struct {
 	url, exec, mockListen     string
 	drupal, drupalProxy       string
 	mcpStdio                  string
+	env                       []string
 	readyTimeout              time.Duration
 	capabilities              string
 	pageSize                  int
@@ -60,7 +61,8 @@ func newRun() *cobra.Command {
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
-(an account that may do everything, for bridges that want one).`,
+(an account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
+and the variables that --env names, nothing else.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 				ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
@@ -78,6 +80,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
+	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take until its first response")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
@@ -92,7 +95,7 @@ BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, a
 	flags.IntVar(&f.cases, "cases", 400, "generated cases, and tools to describe, that one check tries at most")
 	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
-	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists the differences to it")
+	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists the differences from it")
 	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of who makes the bridge, for the report")
@@ -114,13 +117,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	defer func() {
 		if err := undo(cmd.Context(), p.file, p.reportDir, p.file.Sessions()); err != nil {
-			cmd.PrintErrf("bridgecheck: %v: try again by bridgecheck run --cleanup\n", err)
+			cmd.PrintErrf("bridgecheck: %s: try again by bridgecheck run --cleanup\n", terminal.Escape(err.Error()))
 		}
 	}()
 	if f.list {
 		return listChecks(cmd.OutOrStdout(), p.checks(), f.json)
 	}
-	if err := prepare(p.reportDir); err != nil {
+	if err := prepare(p.reportDir, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
@@ -148,9 +151,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// test runs every pass of the plan and combines their reports.
+// test runs every pass of the plan and makes one report of them.
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
-	console := reports.NewConsole(os.Stderr, os.Getenv)
+	console := format.NewConsole(os.Stderr, os.Getenv)
 	done, total := 0, 0
 	for _, l := range p.legs {
 		total += len(l.checks)
@@ -175,7 +178,10 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
-	whole := suites.Combine(passes...)
+	whole, err := reports.Merge(passes...)
+	if err != nil {
+		return nil, err
+	}
 	if whole.CutShort != "" && !p.filtered { // the clauses of a pass that never began are not left out by a filter
 		whole.Filtered = false
 		whole.Summarize()
@@ -196,24 +202,24 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	report, err := suites.Run(cmd.Context(), stage.target, o)
 	if stage.bridge != nil && stage.bridge.ended() != "" {
-		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.tail())
+		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	}
 	return report, err
 }
 
 // keep writes the report, and the baseline if one is requested.
 func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.WriteAll(report, dir); err != nil {
+	if err := format.WriteAll(report, dir); err != nil {
 		return err
 	}
 	switch {
 	case f.writeBaseline == "":
 		return nil
 	case report.NoBridge != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", report.NoBridge)
+		cmd.PrintErrf("bridgecheck: no baseline is written: %s\n", terminal.Escape(report.NoBridge))
 		return nil
 	case report.CutShort != "":
-		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", report.CutShort)
+		cmd.PrintErrf("bridgecheck: no baseline is written: the run was cut short (%s)\n", terminal.Escape(report.CutShort))
 		return nil
 	}
 	var text bytes.Buffer
@@ -229,41 +235,23 @@ func (f *runFlags) keep(cmd *cobra.Command, report *reports.Report, dir string) 
 // show prints the result: the report as JSON, its headline, or the summary. On GitHub the findings become annotations,
 // and the job gets its summary.
 func (f *runFlags) show(cmd *cobra.Command, report *reports.Report, dir string) error {
-	if err := reports.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
+	if err := format.GitHub(cmd.ErrOrStderr(), report, os.Getenv); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	switch {
 	case f.json:
-		return reports.WriteJSON(out, report)
+		var b bytes.Buffer
+		if err := reports.WriteJSON(&b, report); err != nil {
+			return err
+		}
+		_, err := out.Write(terminal.JSON(b.Bytes()))
+		return err
 	case f.quiet:
 		_, err := fmt.Fprintln(out, report.Headline())
 		return err
 	}
 	return console(out).Summary(report, dir)
-}
-
-// prepare makes the report directory and deletes the report of an earlier run, so that nobody mistakes it for the report
-// of this run if this run ends without one.
-func prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return unwritable(dir, err)
-	}
-	for _, form := range reports.Forms() {
-		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return unwritable(dir, err)
-		}
-	}
-	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
-	if err != nil {
-		return unwritable(dir, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
-}
-
-func unwritable(dir string, err error) error {
-	return usagef("the report directory %s cannot be written: %s; give another by --report-dir", dir, reason(err))
 }
 
 // checks lists the clauses that the passes of the plan test, each once.

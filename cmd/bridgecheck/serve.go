@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cannotListen tells that the address that the flag gave is taken, or is none.
+// cannotListen is the error for an address of a flag that is taken, or is none.
 func cannotListen(flag, addr string, err error) error {
 	return usagef("cannot listen at %s: %s; give another HOST:PORT by --%s", addr, reason(err), flag)
 }
 
-// reason is the innermost error's text: the address and the system call around it are told already.
+// reason is the innermost error's text, without the address and the system call around it, which the caller names.
 func reason(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner

@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
@@ -17,8 +18,8 @@ import (
 type stage struct {
 	target   suites.Target
 	drupal   *mockdrupal.Drupal
-	recorder *mockdrupal.Proxy // in front of the real site; nil: none
-	bridge   *process          // the bridge of --exec; nil otherwise
+	recorder *proxy.Proxy // in front of the real site; nil: none
+	bridge   *process     // the bridge of --exec; nil otherwise
 	advance  func(time.Duration)
 	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops    []func()                                          // in the order of the starts

@@ -3,40 +3,41 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/google/shlex"
+
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
 )
 
 // speak gives a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
 // stderr goes to the log of the bridge.
-func speak(command string, log bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
+func speak(command string, group *processtree.Group, log *bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
 	words, err := shlex.Split(command)
 	if err != nil || len(words) == 0 {
-		return nil, usagef("--mcp-stdio %q holds no command that can be split into words", command)
+		return nil, usagef("--mcp-stdio %q has no command that can be split into words", command)
 	}
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		out, err := log.open()
-		if err != nil {
-			return nil, err
-		}
-		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Env = append(os.Environ(), env...)
-		cmd.Stderr = out
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-		c := &conversation{cmd: cmd, log: out}
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Env = env
+		cmd.WaitDelay = drainTime
+		c := &conversation{cmd: cmd, log: log.writer()}
+		cmd.Stderr = c.log
+		var err error
 		if c.WriteCloser, err = cmd.StdinPipe(); err != nil {
 			return nil, err
 		}
 		if c.Reader, err = cmd.StdoutPipe(); err != nil {
 			return nil, err
 		}
-		return c, cmd.Start()
+		if c.tree, err = group.Start(cmd); err != nil {
+			return nil, fmt.Errorf("start %q: %w", command, err)
+		}
+		c.forget = context.AfterFunc(ctx, c.tree.Kill)
+		return c, nil
 	}, nil
 }
 
@@ -44,18 +45,22 @@ func speak(command string, log bridgeLog, env []string) (func(context.Context) (
 type conversation struct {
 	io.Reader
 	io.WriteCloser
-	cmd *exec.Cmd
-	log io.Closer
+	cmd    *exec.Cmd
+	tree   *processtree.Tree
+	log    io.WriteCloser
+	forget func() bool // that the end of the context kills the process
 }
 
-// Close ends stdin, after which the process should end, and kills its group where it does not.
+// Close ends stdin, after which the process should end, and kills it with all that it started where it does not.
 func (c *conversation) Close() error {
 	defer c.log.Close()
+	defer c.forget()
 	c.WriteCloser.Close()
-	kill := time.AfterFunc(stopGrace, func() { c.cmd.Cancel() }) //nolint:errcheck // it has ended by then, or ends now
+	kill := time.AfterFunc(stopGrace, c.tree.Kill)
 	defer kill.Stop()
-	var failed *exec.ExitError
-	if err := c.cmd.Wait(); err != nil && !errors.As(err, &failed) {
+	err := c.cmd.Wait()
+	c.tree.Stop(interruptGrace) // what it leaves behind
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) && !errors.Is(err, exec.ErrWaitDelay) {
 		return err
 	}
 	return nil

@@ -65,7 +65,7 @@ func newMockRecord() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "record",
-		Short: "Ask a real site a file of cases, and keep what it answers as recordings",
+		Short: "Send a file of cases to a real site, and keep its responses as recordings",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := refuseMissing(cmd, "url", "cases", "out")
 			if err != nil {

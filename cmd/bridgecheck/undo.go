@@ -21,7 +21,7 @@ const undoName = ".undo.json"
 const undoTime = 15 * time.Second
 
 // remember notes the sessions that the run has opened, so that they can be ended after a crash, too. Their cookies are
-// secrets: nobody else may read the file.
+// secrets: nobody else may read the file, whatever stood in its place before.
 func remember(dir string, sessions []config.Session) error {
 	if len(sessions) == 0 {
 		return nil
@@ -30,8 +30,25 @@ func remember(dir string, sessions []config.Session) error {
 	if err != nil {
 		return fmt.Errorf("encode what is to be undone: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, undoName), data, 0o600); err != nil {
+	if err := writePrivate(filepath.Join(dir, undoName), data); err != nil {
 		return unwritable(dir, err)
+	}
+	return nil
+}
+
+// writePrivate writes a file that only its owner can read. It replaces a file or a link that is there, with their
+// permissions.
+func writePrivate(path string, data []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*") // which nobody else can read
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }

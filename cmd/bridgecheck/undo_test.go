@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +28,11 @@ func siteWithLogin(t *testing.T) (site, configuration string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := module.Face(module.V13)
+	face, err := module.New(module.V13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Faces: []mockdrupal.Face{face}})
+	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,5 +113,45 @@ func TestARunEndsItsSessions(t *testing.T) {
 	code := execute(t.Context(), []string{"run", "--config", configuration, "--report-dir", dir, "--only", "list/has-tools-array"}, &stdout, &stderr)
 	if _, err := os.Stat(filepath.Join(dir, undoName)); code != exitOK || !os.IsNotExist(err) {
 		t.Errorf("the run ended with %d and left %s (%v): %s", code, undoName, err, stderr.String())
+	}
+}
+
+// Whoever put a file there that all can read must not read our sessions.
+func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: permissions of another kind")
+	}
+	sessions := []config.Session{{Site: "http://site.invalid", Cookie: "SESS=secret"}}
+	victim := filepath.Join(t.TempDir(), "victim")
+	for name, before := range map[string]func(path string) error{
+		"nothing":        func(string) error { return nil },
+		"a file for all": func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o666), os.Chmod(path, 0o666)) },
+		"a link to elsewhere": func(path string) error {
+			return errors.Join(os.WriteFile(victim, nil, 0o666), os.Symlink(victim, path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, undoName)
+			if err := before(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := remember(dir, sessions); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Lstat(path)
+			if err != nil || info.Mode() != 0o600 {
+				t.Errorf("the mode is %v (%v), expected a file with 0600", info.Mode(), err)
+			}
+			if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte("SESS=secret")) {
+				t.Errorf("the file holds %q (%v)", data, err)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+				t.Errorf("the directory holds %v (%v), expected one file", files, err)
+			}
+		})
+	}
+	if data, err := os.ReadFile(victim); err != nil || len(data) > 0 {
+		t.Errorf("the link's target holds %q (%v), expected nothing", data, err)
 	}
 }

@@ -1,16 +1,34 @@
-// Package suggest measures how far apart two words are, for messages that name what was probably meant. The caller
-// chooses the candidates and how far is too far.
+// Package suggest finds what a misspelt word was probably meant to be. It compares words only: which candidates there
+// are, and how a message puts it, is up to the caller.
 package suggest
 
-// Nearest returns the candidate with the smallest Distance from word, the first of several; "" without candidates.
+import "strings"
+
+// Nearest returns the candidate that is the fewest edits away from word, letter case aside, the first of several; "" when
+// there is none.
 func Nearest(word string, candidates []string) string {
-	nearest, distance := "", -1
-	for _, c := range candidates {
-		if d := Distance(word, c); distance < 0 || d < distance {
-			nearest, distance = c, d
+	best, _ := nearest(word, candidates)
+	return best
+}
+
+// Near is Nearest for a candidate that is near enough to be what was meant: at most every third letter differs, and one
+// more. Otherwise it returns "".
+func Near(word string, candidates []string) string {
+	best, distance := nearest(word, candidates)
+	if distance > len(word)/3+1 {
+		return ""
+	}
+	return best
+}
+
+func nearest(word string, candidates []string) (best string, distance int) {
+	word = strings.ToLower(word)
+	for i, c := range candidates {
+		if d := Distance(word, strings.ToLower(c)); i == 0 || d < distance {
+			best, distance = c, d
 		}
 	}
-	return nearest
+	return best, distance
 }
 
 // Distance counts the insertions, deletions and replacements of bytes that turn a into b (Levenshtein).

@@ -14,17 +14,22 @@ func TestDistance(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	for _, c := range []struct {
-		word       string
-		candidates []string
-		want       string
-	}{
-		{"descrbe", []string{"list", "describe", "invoke"}, "describe"},
-		{"ab", []string{"ac", "ad"}, "ac"},
-		{"ab", nil, ""},
+	commands := []string{"run", "report", "replay", "mock"}
+	for _, c := range []struct{ word, nearest, near string }{
+		{"repot", "report", "report"},
+		{"RUN", "run", "run"},
+		{"repl", "replay", "replay"},
+		{"something", "run", ""},
+		{"", "run", ""},
 	} {
-		if got := Nearest(c.word, c.candidates); got != c.want {
-			t.Errorf("Nearest(%q, %q) = %q, want %q", c.word, c.candidates, got, c.want)
+		if got := Nearest(c.word, commands); got != c.nearest {
+			t.Errorf("Nearest(%q) = %q, want %q", c.word, got, c.nearest)
 		}
+		if got := Near(c.word, commands); got != c.near {
+			t.Errorf("Near(%q) = %q, want %q", c.word, got, c.near)
+		}
+	}
+	if got := Nearest("x", nil) + Near("x", nil); got != "" {
+		t.Errorf("of nothing the nearest is %q", got)
 	}
 }

@@ -1,5 +1,6 @@
-// Package yamlfile reads files that people write in YAML, and tells their mistakes by file and line. It knows nothing of
-// what stands in them.
+// Package yamlfile reads files that people write in YAML: Root gives the one document of a file, Decode reads it into a
+// struct and refuses what the struct does not know. Every mistake is reported with file and line. The package knows
+// nothing of what the files are for.
 package yamlfile
 
 import (
@@ -13,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Root is the value of a file's one document; nil where there is none, or null. A second document is an error: nobody
+// Root is the value of a file's one document; nil where there is none, or null. A second document is an error, since nobody
 // would read it.
 func Root(name string, data []byte) (*yaml.Node, error) {
 	var doc, more yaml.Node
@@ -35,7 +36,7 @@ func Root(name string, data []byte) (*yaml.Node, error) {
 
 var atLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// Malformed is the YAML reader's complaint, with file and line where it names one.
+// Malformed returns an error of the YAML library with file, and line where it names one.
 func Malformed(name string, data []byte, err error) error {
 	place, text := name, err.Error()
 	found := atLine.FindStringSubmatch(text)

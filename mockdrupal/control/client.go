@@ -1,5 +1,8 @@
 // Package control is the client of a mock site's control plane: it reads and changes the site, the journal, the faults
-// and the clock of a mock that runs elsewhere. Its methods are those of mockdrupal.Drupal, over HTTP.
+// and the clock of a mock that runs in another process. It is not the server: that is mockdrupal.Drupal.ControlHandler.
+//
+// Its invariant: a method of the client does what the method of mockdrupal.Drupal with the same name does. Requests and
+// responses are JSON, the site is a site file.
 package control
 
 import (
@@ -15,7 +18,9 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
 )
 
 // Client talks to the control plane of one mock. It is safe for use by many goroutines.
@@ -26,13 +31,13 @@ type Client struct {
 }
 
 // New returns a client for the control plane at an address, as `http://127.0.0.1:8082`; token may be empty where the
-// mock wants none.
+// mock needs none.
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no address of a control plane: it must start with http:// or https:// and name a host", address)
+		return nil, fmt.Errorf("%q is not the address of a control plane: it must start with http:// or https:// and name a host", address)
 	}
-	return &Client{base: strings.TrimSuffix(address, "/") + mockdrupal.ControlPrefix, token: token, http: &http.Client{Timeout: time.Minute}}, nil
+	return &Client{base: strings.TrimSuffix(address, "/") + Prefix, token: token, http: &http.Client{Timeout: time.Minute}}, nil
 }
 
 // Error is the mock's refusal of a call.
@@ -43,16 +48,17 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("the mock refuses (%d): %s", e.Status, e.Message) }
 
-// maxAnswer is the longest answer that is read: the site file of 100,000 methods.
-const maxAnswer = 512 << 20
+// maxResponse is the longest response that is read: the site file of 100,000 methods.
+const maxResponse = 512 << 20
 
-// do sends a request; in is sent as JSON unless it is []byte, out is read as JSON unless it is *[]byte.
+// do sends a request; in is sent as JSON unless it is []byte (YAML), out is read as JSON unless it is *[]byte.
 func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 	var body []byte
+	contentType := "application/json"
 	switch in := in.(type) {
 	case nil:
 	case []byte:
-		body = in
+		body, contentType = in, "application/yaml"
 	default:
 		var err error
 		if body, err = json.Marshal(in); err != nil {
@@ -61,24 +67,27 @@ func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, verb, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("asking the mock: %w", err)
+		return fmt.Errorf("calling the mock: %w", err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", contentType)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("asking the mock: %w", err)
+		return fmt.Errorf("calling the mock: %w", err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
-		return fmt.Errorf("reading the mock's answer: %w", err)
+		return fmt.Errorf("reading the mock's response: %w", err)
 	}
 	if res.StatusCode >= 400 {
 		var refusal struct{ Error string }
-		if err := json.Unmarshal(answer, &refusal); err != nil || refusal.Error == "" {
-			refusal.Error = string(answer)
+		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Error == "" {
+			refusal.Error = string(text)
 		}
 		return &Error{res.StatusCode, refusal.Error}
 	}
@@ -86,11 +95,11 @@ func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 	case nil:
 		return nil
 	case *[]byte:
-		*out = answer
+		*out = text
 		return nil
 	default:
-		if err := json.Unmarshal(answer, out); err != nil {
-			return fmt.Errorf("reading the mock's answer to %s %s: %w", verb, path, err)
+		if err := json.Unmarshal(text, out); err != nil {
+			return fmt.Errorf("reading the mock's response to %s %s: %w", verb, path, err)
 		}
 		return nil
 	}
@@ -105,7 +114,7 @@ func (c *Client) Site(ctx context.Context) (*fixtures.Site, error) {
 	return fixtures.Parse("site", text)
 }
 
-// SetSite puts another site in place of the present one.
+// SetSite replaces the site.
 func (c *Client) SetSite(ctx context.Context, site *fixtures.Site) error {
 	text, err := site.YAML()
 	if err != nil {
@@ -115,12 +124,12 @@ func (c *Client) SetSite(ctx context.Context, site *fixtures.Site) error {
 }
 
 // Patch changes the site as one step.
-func (c *Client) Patch(ctx context.Context, p mockdrupal.Patch) error {
+func (c *Client) Patch(ctx context.Context, p patch.Patch) error {
 	return c.do(ctx, http.MethodPatch, "site", p, nil)
 }
 
-// Journal returns the entries that the filter picks.
-func (c *Client) Journal(ctx context.Context, f mockdrupal.Filter) (mockdrupal.JournalPage, error) {
+// Journal returns the entries that the filter selects.
+func (c *Client) Journal(ctx context.Context, f journal.Filter) (JournalPage, error) {
 	q := url.Values{}
 	for name, n := range map[string]int64{"after": f.After, "status": int64(f.Status), "limit": int64(f.Limit)} {
 		if n != 0 {
@@ -135,7 +144,7 @@ func (c *Client) Journal(ctx context.Context, f mockdrupal.Filter) (mockdrupal.J
 	if f.Ran {
 		q.Set("ran", "true")
 	}
-	var page mockdrupal.JournalPage
+	var page JournalPage
 	err := c.do(ctx, http.MethodGet, "journal?"+q.Encode(), nil, &page)
 	return page, err
 }
@@ -153,15 +162,15 @@ func (c *Client) Runs(ctx context.Context, method string) (int64, error) {
 }
 
 // Arm puts a fault in force and returns its number.
-func (c *Client) Arm(ctx context.Context, f mockdrupal.Fault) (int64, error) {
+func (c *Client) Arm(ctx context.Context, f fault.Fault) (int64, error) {
 	var armed struct{ ID int64 }
 	err := c.do(ctx, http.MethodPost, "faults", f, &armed)
 	return armed.ID, err
 }
 
 // Faults returns the armed faults.
-func (c *Client) Faults(ctx context.Context) ([]mockdrupal.Armed, error) {
-	var list []mockdrupal.Armed
+func (c *Client) Faults(ctx context.Context) ([]fault.Armed, error) {
+	var list []fault.Armed
 	err := c.do(ctx, http.MethodGet, "faults", nil, &list)
 	return list, err
 }
@@ -181,7 +190,7 @@ func (c *Client) SetQuirk(ctx context.Context, name string, on bool) error {
 	return c.do(ctx, onOff(on), "quirks/"+url.PathEscape(name), nil, nil)
 }
 
-// SetFlood switches flood control on or off; either way it forgets all failures.
+// SetFlood switches flood control on or off; either way all failures are forgotten.
 func (c *Client) SetFlood(ctx context.Context, on bool) error {
 	return c.do(ctx, onOff(on), "flood", nil, nil)
 }
@@ -196,7 +205,7 @@ func onOff(on bool) string {
 // Advance moves the site's clock and returns what it shows then.
 func (c *Client) Advance(ctx context.Context, by time.Duration) (time.Time, error) {
 	var clock struct{ Now time.Time }
-	err := c.do(ctx, http.MethodPost, "clock", map[string]mockdrupal.Duration{"advance": mockdrupal.Duration(by)}, &clock)
+	err := c.do(ctx, http.MethodPost, "clock", Advance{fault.Duration(by)}, &clock)
 	return clock.Now, err
 }
 
@@ -205,7 +214,7 @@ func (c *Client) Freeze(ctx context.Context, pattern string) error {
 	if pattern == "" {
 		return c.do(ctx, http.MethodDelete, "freeze", nil, nil)
 	}
-	return c.do(ctx, http.MethodPut, "freeze", map[string]string{"method": pattern}, nil)
+	return c.do(ctx, http.MethodPut, "freeze", Freeze{pattern}, nil)
 }
 
 // Waiting returns how many calls sleep now.
@@ -215,10 +224,10 @@ func (c *Client) Waiting(ctx context.Context) (int, error) {
 	return w.Waiting, err
 }
 
-// Step lets the n calls go on that have slept longest, and returns how many there were.
+// Step lets the n calls continue that have slept longest, and returns how many there were.
 func (c *Client) Step(ctx context.Context, n int) (int, error) {
 	var s struct{ Stepped int }
-	err := c.do(ctx, http.MethodPost, "step", map[string]int{"count": n}, &s)
+	err := c.do(ctx, http.MethodPost, "step", Step{n}, &s)
 	return s.Stepped, err
 }
 

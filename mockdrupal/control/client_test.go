@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
@@ -54,13 +58,13 @@ func TestSiteIsReadReplacedAndPatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := site.Methods[0].ID
-	if err := c.Patch(ctx, mockdrupal.Patch{Disable: mockdrupal.Selection{Methods: []string{id}}}); err != nil {
+	if err := c.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{id}}}); err != nil {
 		t.Fatal(err)
 	}
 	if body := ask(t, s, id); !strings.Contains(body, "-32601") {
-		t.Errorf("the disabled method answers %s", body)
+		t.Errorf("the disabled method gives %s", body)
 	}
-	if err := c.Patch(ctx, mockdrupal.Patch{Enable: mockdrupal.Selection{Methods: []string{id}}}); err != nil {
+	if err := c.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{id}}}); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := c.Site(ctx); err != nil || now.Methods[0].ID != id || len(now.Methods) != len(site.Methods) {
@@ -105,8 +109,9 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"wrong verb", "POST", "site", "", 405, "POST"},
 	} {
 		t.Run(b.name, func(t *testing.T) {
-			r, _ := http.NewRequest(b.verb, s.URL+mockdrupal.ControlPrefix+b.path, strings.NewReader(b.body))
+			r, _ := http.NewRequest(b.verb, s.URL+control.Prefix+b.path, strings.NewReader(b.body))
 			r.Header.Set("Authorization", "Bearer s3cret")
+			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, r)
 			if w.Code != b.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(b.says, `"`, `\"`)) {
@@ -139,20 +144,20 @@ func TestTokenGuardsTheControlPlane(t *testing.T) {
 func TestFaultsClockAndJournalFromAfar(t *testing.T) {
 	s, c := remote(t)
 	ctx := t.Context()
-	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 503, User: "agent", Count: 2})
+	id, err := c.Arm(ctx, mockdrupal.Fault{Kind: fault.Status, Status: 503, User: "agent", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask(t, s, "no.such")
 	if list, err := c.Faults(ctx); err != nil || len(list) != 1 || list[0].Left != 1 || list[0].ID != id {
-		t.Errorf("faults: %+v, %v; want one that spoils one request more", list, err)
+		t.Errorf("faults: %+v, %v; want one that acts on one more request", list, err)
 	}
 	if err := c.DisarmAll(ctx); err != nil {
 		t.Error(err)
 	}
-	page, err := c.Journal(ctx, mockdrupal.Filter{Fault: mockdrupal.FaultStatus})
+	page, err := c.Journal(ctx, journal.Filter{Fault: fault.Status})
 	if err != nil || len(page.Entries) != 1 || page.Entries[0].Status != 503 || page.Entries[0].User != "agent" {
-		t.Errorf("journal: %+v, %v; want the one spoilt request", page, err)
+		t.Errorf("journal: %+v, %v; want the one affected request", page, err)
 	}
 	before := s.Now()
 	if now, err := c.Advance(ctx, time.Hour); err != nil || now.Sub(before) < time.Hour {

@@ -1,6 +1,9 @@
-// Package module is the Drupal module that is itself a bridge, as a face of the mock: /mcp/tools/* as its releases
-// answer, faults included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint a tool in place of
-// invoke. It is no reference of how a bridge should be: it is what clients of the real one meet.
+// Package module is the Drupal module that is itself a bridge, as an extension of the mock: /mcp/tools/* as its releases
+// respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint a tool in place of
+// invoke. It is no reference of how a bridge should be: it is what clients of the real one receive.
+//
+// Its invariant: it responds as the recordings of the real module do. Its handlers get a mockdrupal.Visit, with the site's
+// authentication and permissions, and return a response.
 package module
 
 import (
@@ -16,7 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Versions that Face knows.
+// Versions that New knows.
 const (
 	V13 = "v1.3"
 	V14 = "v1.4"
@@ -32,27 +35,27 @@ const (
 
 var bothVerbs = []string{"GET", "POST"}
 
-// Face returns the module's face in a version. It fails when there is no such version.
-func Face(version string) (mockdrupal.Face, error) {
-	face := mockdrupal.Face{Before: scopeMiddleware, Routes: []mockdrupal.FaceRoute{
+// New returns a version of the module. It fails when there is no such version.
+func New(version string) (mockdrupal.Extension, error) {
+	face := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
 		{Name: RouteList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
 		{Name: RouteDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
 	}}
 	switch version {
 	case V13:
-		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
+		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
 	case V14:
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
-		face.Routes = append(face.Routes, mockdrupal.FaceRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
+		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
 		return face, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
 	}
 	return face, nil
 }
 
-// scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and dies when
-// that name is a list or an object, which PHP takes for no array key.
-func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Answer {
+// scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and fails when
+// that name is a list or an object, which PHP accepts as no array key.
+func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Response {
 	if v.PathInfo() != "/mcp/tools/invoke" {
 		return nil
 	}
@@ -68,17 +71,17 @@ func scopeMiddleware(v *mockdrupal.Visit) *mockdrupal.Answer {
 	return nil
 }
 
-func failure(v *mockdrupal.Visit, status int, code, message string) *mockdrupal.Answer {
+func failure(v *mockdrupal.Visit, status int, code, message string) *mockdrupal.Response {
 	return v.JSON(status, php.Map(php.Pair{Name: "error", Value: php.Map(
 		php.Pair{Name: "code", Value: code}, php.Pair{Name: "message", Value: message})}))
 }
 
-func notFound(v *mockdrupal.Visit, name string) *mockdrupal.Answer {
+func notFound(v *mockdrupal.Visit, name string) *mockdrupal.Response {
 	return failure(v, http.StatusNotFound, "tool_not_found", "Tool '"+name+"' not found or access denied")
 }
 
 // notScalar is what Symfony says of an argument that was sent as a list.
-func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Answer {
+func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Response {
 	return v.BadRequest(`Input value "` + argument + `" contains a non-scalar value.`)
 }
 
@@ -86,7 +89,7 @@ func notScalar(v *mockdrupal.Visit, argument string) *mockdrupal.Answer {
 const pageSize = 50
 
 // list is GET or POST /mcp/tools/list.
-func list(v *mockdrupal.Visit) *mockdrupal.Answer {
+func list(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.DiscoverTools); a != nil {
 		return a
 	}
@@ -115,11 +118,11 @@ func list(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // describe is GET or POST /mcp/tools/describe?name=.
-func describe(v *mockdrupal.Visit) *mockdrupal.Answer {
+func describe(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.DiscoverTools); a != nil {
 		return a
 	}
-	return v.Sticky(func() *mockdrupal.Answer {
+	return v.Sticky(func() *mockdrupal.Response {
 		name, isList := v.Query("name")
 		switch {
 		case isList:
@@ -142,7 +145,7 @@ func describe(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // invoke is GET or POST /mcp/tools/invoke of v1.3: it reads a body whatever the verb, and checks no argument.
-func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
+func invoke(v *mockdrupal.Visit) *mockdrupal.Response {
 	if a := v.Require(fixtures.UseJSONRPC); a != nil {
 		return a
 	}
@@ -151,7 +154,7 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
 	if err != nil || !ok {
 		return failure(v, http.StatusBadRequest, "invalid_json", "Request body must be valid JSON")
 	}
-	missing := func(parameter string) *mockdrupal.Answer {
+	missing := func(parameter string) *mockdrupal.Response {
 		return failure(v, http.StatusBadRequest, "missing_parameter", `Required parameter "`+parameter+`" is missing or invalid`)
 	}
 	name, ok := members.Member("name").(string)
@@ -169,11 +172,11 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Answer {
 	if !ok {
 		return failure(v, http.StatusInternalServerError, "execution_error", message)
 	}
-	answer := php.Map(php.Pair{Name: "result", Value: result})
-	if _, err := php.Encode(answer); err != nil {
+	response := php.Map(php.Pair{Name: "result", Value: result})
+	if _, err := php.Encode(response); err != nil {
 		return failure(v, http.StatusInternalServerError, "execution_error", "Tool execution failed: "+err.Error())
 	}
-	return v.JSON(http.StatusOK, answer)
+	return v.JSON(http.StatusOK, response)
 }
 
 // normalize is the tool as the module shows it: empty properties are [], and so is all else that PHP cannot tell from a

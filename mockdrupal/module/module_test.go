@@ -9,10 +9,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// face runs a version of the module on a site of two tools, one of them guarded, and answers one request of the agent.
-func face(t *testing.T, version, verb, path, body string) (int, string) {
+// send runs a version of the module on a site of two tools, one of them guarded, and sends one request as the agent.
+func send(t *testing.T, version, verb, path, body string) (int, string) {
 	t.Helper()
-	f, err := Face(version)
+	f, err := New(version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func face(t *testing.T, version, verb, path, body string) (int, string) {
 			{ID: "a.guarded", Usage: "Guarded", Access: []string{"administer site configuration"}, MCP: &fixtures.Tool{}, Behaviour: value},
 			{ID: "a.hidden", Usage: "Hidden", Behaviour: value},
 		}}
-	d, err := mockdrupal.New(site, mockdrupal.Options{Faces: []mockdrupal.Face{f}})
+	d, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func face(t *testing.T, version, verb, path, body string) (int, string) {
 	return w.Code, w.Body.String() + w.Header().Get("WWW-Authenticate")
 }
 
-func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
+func TestVersionsRespondWithTheModulesErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, version, verb, path, body string
 		status                          int
@@ -52,7 +52,7 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 		{"describe what is guarded", V13, "GET", "/mcp/tools/describe?name=a.guarded", "", 404, "tool_not_found"},
 		{"describe nothing", V13, "GET", "/mcp/tools/describe", "", 400, "missing_parameter"},
 		{"invoke by GET", V13, "GET", "/mcp/tools/invoke", `{"name":"a.one","arguments":{}}`, 200, `"name":"agent"`},
-		{"a name that is a list kills it", V13, "POST", "/mcp/tools/invoke", `{"name":["a.one"],"arguments":{}}`, 500, "unexpected error"},
+		{"a name that is a list ends it", V13, "POST", "/mcp/tools/invoke", `{"name":["a.one"],"arguments":{}}`, 500, "unexpected error"},
 		{"no tool of its own path", V13, "POST", "/mcp/tools/a.one", `{}`, 404, "Page not found"},
 		{"the path names the tool, the body the method", V14, "POST", "/mcp/tools/a.one", `{"jsonrpc":"2.0","id":1,"method":"a.hidden"}`, 200, `"name":"agent"`},
 		{"an address in any case", V14, "POST", "/MCP/tools/A.one", `{"jsonrpc":"2.0","id":1,"method":"a.one"}`, 200, `"name":"agent"`},
@@ -62,12 +62,12 @@ func TestFacesAnswerWithTheModulesFaults(t *testing.T) {
 		{"invoke is gone", V14, "POST", "/mcp/tools/invoke", `{}`, 404, "Page not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if status, body := face(t, c.version, c.verb, c.path, c.body); status != c.status || !strings.Contains(body, c.holds) {
+			if status, body := send(t, c.version, c.verb, c.path, c.body); status != c.status || !strings.Contains(body, c.holds) {
 				t.Errorf("%d %s, want %d with %s", status, body, c.status, c.holds)
 			}
 		})
 	}
-	if _, err := Face("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
+	if _, err := New("v9"); err == nil || !strings.Contains(err.Error(), "v9") {
 		t.Errorf("an unknown version: %v", err)
 	}
 }

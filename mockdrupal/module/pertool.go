@@ -14,7 +14,7 @@ const challenge = `Bearer realm="MCP Tools"`
 
 // perTool is GET or POST /mcp/tools/{tool} of v1.4 and later: it checks the tool of the path, then runs whatever method
 // the body names.
-func perTool(v *mockdrupal.Visit) *mockdrupal.Answer {
+func perTool(v *mockdrupal.Visit) *mockdrupal.Response {
 	id, _ := v.Exposed(v.Var("tool")) // else there were no such address
 	m, ok := v.Tool(id)
 	if !ok {
@@ -31,7 +31,7 @@ func perTool(v *mockdrupal.Visit) *mockdrupal.Answer {
 }
 
 // authorize enforces the level and scopes that the tool's annotations name.
-func authorize(v *mockdrupal.Visit, m *fixtures.Method) *mockdrupal.Answer {
+func authorize(v *mockdrupal.Visit, m *fixtures.Method) *mockdrupal.Response {
 	level, scopes := requirements(m)
 	switch {
 	case level == "required" && v.Scheme() == "":

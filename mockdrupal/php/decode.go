@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep json_encode goes unless told otherwise; json_decode stops one level before.
+// MaxDepth is how deep json_encode goes by default; json_decode stops one level before.
 const MaxDepth = 512
 
 // ErrSyntax is returned for all that json_decode refuses: PHP's caller sees no more than NULL.

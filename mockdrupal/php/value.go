@@ -1,7 +1,10 @@
 // Package php speaks JSON as PHP 8 does: json_decode into PHP's values, json_encode with the flags that Drupal sets,
 // floats printed as serialize_precision -1 prints them. The mock site needs it because what surprises clients of a
-// Drupal site (1.0 that comes back as 1, {} as [], `\/` and `\u003C` in every string) comes from these two functions.
-// Its invariant: whatever Encode writes, Decode reads back as the same value.
+// Drupal site (1.0 that is returned as 1, {} as [], `\/` and `\u003C` in every string) comes from these two functions. It
+// reads a request's query as PHP does, too, and is no more of PHP than that.
+//
+// Its invariant: whatever Encode writes, Decode reads back as the same value. A request's bytes are decoded into a Value,
+// the site computes with Values, and a response's Value is encoded.
 package php
 
 import (
@@ -9,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Value is a PHP value that json_decode can make: nil, bool, int64, float64, string or *Array; and, for Encode only,
+// Value is a PHP value that json_decode can return: nil, bool, int64, float64, string or *Array; and, for Encode only,
 // an Object or a Literal.
 type Value any
 
@@ -90,7 +93,7 @@ func (a *Array) grow(n int) {
 // Len returns the number of elements.
 func (a *Array) Len() int { return len(a.keys) }
 
-// IsList tells whether the keys are 0, 1, 2, …; the empty array is a list.
+// IsList reports whether the keys are 0, 1, 2, …; the empty array is a list.
 func (a *Array) IsList() bool {
 	for i, k := range a.keys {
 		if !k.IsInt || k.Int != int64(i) {
@@ -194,7 +197,7 @@ func DebugType(v Value) string {
 	}
 }
 
-// Truthy tells whether PHP takes the value for true: 0, 0.0, "", "0", [] and null are false.
+// Truthy reports whether the value is true to PHP: 0, 0.0, "", "0", [] and null are false.
 func Truthy(v Value) bool {
 	switch v := v.(type) {
 	case nil:

@@ -1,6 +1,9 @@
 // Package phpschema validates PHP values as justinrainbow/json-schema 6 does for Drupal's jsonrpc module (Draft 4,
-// CHECK_MODE_TYPE_CAST), and words the errors as that library does: the site puts them into its answers. It is no
-// validator to judge anything by: what that library ignores (contains, if, propertyNames) is ignored here.
+// CHECK_MODE_TYPE_CAST), and words the errors as that library does, because the site shows them in its responses. It is no
+// validator to check anything else with: what that library ignores (contains, if, propertyNames) is ignored here.
+//
+// Its invariant: Validate changes neither value nor schema, and reports errors in the library's order. A value and a
+// schema, both decoded by package php, go in; the list of violations comes out.
 package phpschema
 
 import (

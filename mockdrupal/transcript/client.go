@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Credentials tells with what an account signs in.
+// Credentials is what an account authenticates with.
 type Credentials struct {
 	Password string
 	Tokens   map[string]string // by the TOKEN of bearer:TOKEN; "" for bearer alone
@@ -23,7 +23,7 @@ type Credentials struct {
 // CredentialsOf finds an account's credentials; the second result is false for an account that is not known.
 type CredentialsOf func(account string) (Credentials, bool)
 
-// SiteCredentials takes the credentials from a site file. A token is known by its value, whoever's it is, NAME for
+// SiteCredentials takes the credentials from a site file. A token is known by its value, whatever its account, NAME for
 // NAME-token too; bearer alone stands for the account's first.
 func SiteCredentials(site *fixtures.Site) CredentialsOf {
 	return func(account string) (Credentials, bool) {
@@ -49,11 +49,11 @@ func SiteCredentials(site *fixtures.Site) CredentialsOf {
 	}
 }
 
-// timeout is the longest that a site may take over one answer.
+// timeout is the longest that a site may take for one response.
 const timeout = 30 * time.Second
 
-// maxAnswer is the longest answer that is read.
-const maxAnswer = 256 << 20
+// maxResponse is the longest response that is read.
+const maxResponse = 256 << 20
 
 // client replays requests against one site, and keeps the sessions that it opened.
 type client struct {
@@ -68,7 +68,7 @@ type client struct {
 func newClient(base string, credentials CredentialsOf) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no address of a site: it must start with http:// or https:// and name a host", base)
+		return nil, fmt.Errorf("%q is not the address of a site: it must start with http:// or https:// and name a host", base)
 	}
 	return &client{
 		base: u.Scheme + "://" + u.Host, host: u.Host, credentials: credentials, volatile: loadVolatile(), cookies: map[string]string{},
@@ -86,15 +86,15 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // never stored.
 const Password = "{{password}}"
 
-// do replays a record's request and returns the answer.
-func (c *client) do(ctx context.Context, r Record) (Answer, error) {
+// do replays a record's request and returns the response.
+func (c *client) do(ctx context.Context, r Record) (Received, error) {
 	var body io.Reader
 	if r.Request.Body != nil {
 		text := *r.Request.Body
 		if strings.Contains(text, Password) {
 			who, known := c.credentials(r.As)
 			if !known {
-				return Answer{}, fmt.Errorf("record %s: no password is known for the account %s", r.ID, r.As)
+				return Received{}, fmt.Errorf("record %s: no password is known for the account %s", r.ID, r.As)
 			}
 			text = strings.ReplaceAll(text, Password, who.Password)
 		}
@@ -102,7 +102,7 @@ func (c *client) do(ctx context.Context, r Record) (Answer, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, r.Request.Method, c.base+r.Request.Path, body)
 	if err != nil {
-		return Answer{}, fmt.Errorf("record %s: %w", r.ID, err)
+		return Received{}, fmt.Errorf("record %s: %w", r.ID, err)
 	}
 	for name, value := range r.Request.Headers {
 		req.Header.Set(name, value)
@@ -111,22 +111,22 @@ func (c *client) do(ctx context.Context, r Record) (Answer, error) {
 		req.Header.Set("User-Agent", "bridgecheck")
 	}
 	if err := c.sign(ctx, req, r); err != nil {
-		return Answer{}, fmt.Errorf("record %s: %w", r.ID, err)
+		return Received{}, fmt.Errorf("record %s: %w", r.ID, err)
 	}
 	return c.send(req)
 }
 
-func (c *client) send(req *http.Request) (Answer, error) {
+func (c *client) send(req *http.Request) (Received, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
-		return Answer{}, fmt.Errorf("asking the site: %w", err)
+		return Received{}, fmt.Errorf("calling the site: %w", err)
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
-		return Answer{}, fmt.Errorf("reading the site's answer: %w", err)
+		return Received{}, fmt.Errorf("reading the site's response: %w", err)
 	}
-	return Answer{Status: res.StatusCode, Header: res.Header, Body: data}, nil
+	return Received{Status: res.StatusCode, Header: res.Header, Body: data}, nil
 }
 
 // sign puts the record's credentials onto a request.
@@ -165,7 +165,7 @@ func (c *client) sign(ctx context.Context, req *http.Request, r Record) error {
 	return nil
 }
 
-var errLogin = errors.New("the site does not let it in")
+var errLogin = errors.New("the site refuses the credentials")
 
 // session returns the cookie of an open login of the account.
 func (c *client) session(ctx context.Context, account, password string) (string, error) {
@@ -183,12 +183,12 @@ func (c *client) session(ctx context.Context, account, password string) (string,
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("signing in as %s: %w", account, err)
+		return "", fmt.Errorf("logging in as %s: %w", account, err)
 	}
 	defer res.Body.Close()
 	if cookies := res.Cookies(); res.StatusCode == http.StatusOK && len(cookies) > 0 {
 		c.cookies[account] = cookies[0].Name + "=" + cookies[0].Value
 		return c.cookies[account], nil
 	}
-	return "", fmt.Errorf("signing in as %s: %w (%s)", account, errLogin, res.Status)
+	return "", fmt.Errorf("logging in as %s: %w (%s)", account, errLogin, res.Status)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// Difference is one point in which an answer is not as recorded.
+// Difference is one point in which a response is not as recorded.
 type Difference struct {
 	Record   string `json:"record"`
 	Where    string `json:"where"` // status, header NAME, html title, or body and the JSON pointer in it
@@ -28,8 +28,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s: expected %s, got %s", d.Record, d.Where, d.Expected, d.Got)
 }
 
-// Answer is what came back from the site under comparison.
-type Answer struct {
+// Received is the response of the site under comparison.
+type Received struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -42,7 +42,7 @@ type volatile struct {
 	Members           []struct {
 		Path    string `json:"path"`    // pattern for the request's path; "": any
 		Request string `json:"request"` // pattern for the request's body or query; "": any
-		Member  string `json:"member"`  // of the answer's object: compared by shape
+		Member  string `json:"member"`  // of the response's object: compared by shape
 	} `json:"members"`
 	Texts []struct {
 		Pattern string `json:"pattern"` // a part of a text that depends on where the site is installed
@@ -65,7 +65,7 @@ func loadVolatile() volatile {
 	return v
 }
 
-// shapes returns the members of the answer's body that are compared by shape.
+// shapes returns the members of the response's body that are compared by shape.
 func (v volatile) shapes(r Record) []string {
 	text, _ := url.QueryUnescape(r.Request.Path)
 	if r.Request.Body != nil {
@@ -80,16 +80,16 @@ func (v volatile) shapes(r Record) []string {
 	return names
 }
 
-// Compare returns where an answer differs from the recorded one: status, content type, the headers that mean
+// Compare returns where a response differs from the recorded one: status, content type, the headers that mean
 // something, and the body; JSON as JSON with numbers and strings compared by their text, of a page only the title. host
-// is the address that the site under comparison was asked at; absolute links must hold it.
-func Compare(r Record, a Answer, host string) []Difference {
+// is the address that the site under comparison was called at; absolute links must contain it.
+func Compare(r Record, a Received, host string) []Difference {
 	return loadVolatile().compare(r, a, host)
 }
 
-func (v volatile) compare(r Record, a Answer, host string) []Difference {
+func (v volatile) compare(r Record, a Received, host string) []Difference {
 	if r.Response.Status == 0 {
-		return nil // no answer was recorded
+		return nil // no response was recorded
 	}
 	c := comparison{record: r, volatile: v, host: host}
 	if a.Status != r.Response.Status {
@@ -122,7 +122,7 @@ func shorten(s string) string {
 	return s
 }
 
-// mustAgree are headers that an answer may not have where the record has none.
+// mustAgree are headers that a response may not have where the record has none.
 var mustAgree = []string{"Content-Type", "WWW-Authenticate", "Allow", "Location"}
 
 func (c *comparison) headers(got http.Header) {
@@ -166,7 +166,7 @@ func (c *comparison) relocate(s string) string {
 
 var titleTag = regexp.MustCompile(`(?is)<title>(.*?)</title>`)
 
-func (c *comparison) body(a Answer) {
+func (c *comparison) body(a Received) {
 	want := c.record.Response
 	if want.HTMLTitle != "" {
 		title := "none"

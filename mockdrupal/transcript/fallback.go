@@ -47,9 +47,9 @@ type recordedUser struct {
 	Permissions map[string][]string `json:"permissions_by_role"`
 }
 
-// siteOf returns the site that recordings were made of, when nobody names it: the built-in one when its methods are
-// those of fixtures.json or there is no such file; otherwise what fixtures.json and users.json tell, where a method
-// whose behaviour words do not name a value gives its arguments back.
+// siteOf returns the site that recordings were made of, where the options name none: the built-in one when its methods are
+// those of fixtures.json or there is no such file; otherwise what fixtures.json and users.json say, where a method
+// whose behaviour words do not name a value returns its arguments.
 func siteOf(dir string) (*fixtures.Site, error) {
 	builtin, err := fixtures.Builtin("transcripts")
 	if err != nil {

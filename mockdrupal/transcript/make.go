@@ -31,9 +31,9 @@ type RecordOptions struct {
 // kept out of recordings: what is the client's, the connection's or a secret.
 var unrecorded = []string{"Date", "Host", "Connection", "Keep-Alive", "X-Powered-By", "Content-Length", "Transfer-Encoding", "Server"}
 
-// MakeRecordings asks a site the cases of a file, in order, and writes what it answered as recordings that Verify
+// MakeRecordings sends the cases of a file to a site, in order, and writes its responses as recordings that Verify
 // reads. Credentials are asked for by account and never stored: not the Authorization and Cookie headers, no cookie's
-// value, no token in an answer. It fails on the first case that gets no answer; what was recorded before is kept.
+// value, no token in a response. It fails on the first case that gets no response; what was recorded before is kept.
 func MakeRecordings(ctx context.Context, o RecordOptions) error {
 	cases, err := loadCases(o.Cases)
 	if err != nil {
@@ -48,7 +48,7 @@ func MakeRecordings(ctx context.Context, o RecordOptions) error {
 	}
 	defer c.close()
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return fmt.Errorf("making the directory for the recordings: %w", err)
+		return fmt.Errorf("creating the directory for the recordings: %w", err)
 	}
 	areas := map[string]*bytes.Buffer{}
 	write := func() error {
@@ -108,7 +108,7 @@ func loadCases(file string) ([]Record, error) {
 	return cases, nil
 }
 
-// record asks one case and returns it with the answer.
+// record sends one case and returns it with the response.
 func (c *client) record(ctx context.Context, r Record) (Record, error) {
 	a, err := c.do(ctx, r)
 	if err != nil {
@@ -121,8 +121,8 @@ func (c *client) record(ctx context.Context, r Record) (Record, error) {
 	return r, nil
 }
 
-// response is what a recording keeps of an answer.
-func (v volatile) response(r Record, a Answer) Response {
+// response is what a recording keeps of a response.
+func (v volatile) response(r Record, a Received) Response {
 	kept := Response{Status: a.Status, Headers: map[string]string{}}
 	for name, values := range a.Header {
 		if !contains(unrecorded, name) {
@@ -141,8 +141,8 @@ func (v volatile) response(r Record, a Answer) Response {
 	return kept
 }
 
-// redact puts a name in place of the tokens of an answer.
-func (v volatile) redact(r Record, a Answer) []byte {
+// redact puts a name in place of the tokens of a response.
+func (v volatile) redact(r Record, a Received) []byte {
 	body := a.Body
 	shapes := v.shapes(r)
 	for _, m := range php.Members(a.Body) {
@@ -195,7 +195,7 @@ func FileCredentials(file string) (CredentialsOf, error) {
 	}, nil
 }
 
-// withoutPath keeps an error's file name from being said twice.
+// withoutPath keeps an error from naming its file twice.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

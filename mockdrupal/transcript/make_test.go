@@ -106,7 +106,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		"relative path": {`{"id":"a/b","request":{"method":"GET","path":"x"}}`, "http://127.0.0.1:1", "starts with /"},
 		"nothing":       {"\n", "http://127.0.0.1:1", "no cases"},
 		"no address":    {someCases, "127.0.0.1", "http://"},
-		"no site there": {someCases, "http://127.0.0.1:1", "asking the site"},
+		"no site there": {someCases, "http://127.0.0.1:1", "calling the site"},
 	} {
 		err := transcript.MakeRecordings(t.Context(), transcript.RecordOptions{URL: c.url, Cases: write(t, c.cases), Out: t.TempDir(), Credentials: transcript.SiteCredentials(data)})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -143,7 +143,7 @@ func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := transcript.ParseRecord(line)
 		if err == nil {
-			transcript.Compare(r, transcript.Answer{Status: r.Response.Status, Body: line}, "127.0.0.1:1")
+			transcript.Compare(r, transcript.Received{Status: r.Response.Status, Body: line}, "127.0.0.1:1")
 		}
 	})
 }

@@ -1,7 +1,8 @@
-// Package transcript holds a site's recorded answers against a running one: it reads recordings, replays them, says
-// where the answers differ, and makes new recordings. It is for the mock first, and for anybody's own site as well.
+// Package transcript compares a site's recorded responses with a running site. It is for the mock first, and for any other
+// site as well. It is no load tool and no checker of a contract: what was recorded is right.
 //
-// Its invariant: no credential is ever written into a recording or a report.
+// Its invariant: no credential is ever written into a recording or a report. Recordings are read from a directory, replayed
+// request by request against a mock or a site, and compared; MakeRecordings writes new ones.
 package transcript
 
 import (
@@ -17,7 +18,7 @@ import (
 	"strings"
 )
 
-// Record is one request and the site's answer, one line of an area's file.
+// Record is one request and the site's response, one line of an area's file.
 type Record struct {
 	ID         string   `json:"id"` // area/name
 	About      string   `json:"about"`

@@ -12,10 +12,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
 )
 
-// variant says how the site was set up when an area was recorded: what its file tells where that was not as for the
+// variant says how the site was set up when an area was recorded: what its file says where that was not as for the
 // others, and what its records show.
 type variant struct {
-	Module    string            `json:"-"`         // version of the module whose face was there; "": none
+	Module    string            `json:"-"`         // version of the module that was installed; "": none
 	Bearer    bool              `json:"-"`         // OAuth was installed
 	Add       string            `json:"add"`       // a site file in variants/ whose methods, roles, accounts and auth were there too
 	Flood     bool              `json:"flood"`     // flood control is part of what was recorded
@@ -38,7 +38,7 @@ func loadVariants() (map[string]variant, error) {
 	return v, nil
 }
 
-// Where the module's face is, and what of it is no tool's own address.
+// Where the module's addresses are, and which of them are no tool's own address.
 const (
 	moduleFace = "/mcp/tools/"
 	oauthFile  = "oauth"
@@ -46,7 +46,7 @@ const (
 
 var moduleAddresses = []string{"list", "describe", "invoke"}
 
-// read adds to a variant what an area's records show: requests to the module, an answer from a tool's own address, which
+// read adds to a variant what an area's records show: requests to the module, a response from a tool's own address, which
 // v1.4 brought, and bearer tokens that the site knows.
 func (v variant) read(area Area) variant {
 	for _, r := range area.Records {
@@ -136,7 +136,7 @@ func (v variant) options(quirks []string) (mockdrupal.Options, error) {
 	if v.Module == "" {
 		return o, nil
 	}
-	face, err := module.Face(v.Module)
-	o.Faces = []mockdrupal.Face{face}
+	extension, err := module.New(v.Module)
+	o.Extensions = []mockdrupal.Extension{extension}
 	return o, err
 }

@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/quirk"
+
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// VerifyOptions say what to hold against what.
+// VerifyOptions say what to compare with what.
 type VerifyOptions struct {
 	Transcripts string         // directory of recordings
 	Areas       []string       // names of the areas to compare; none: all that are there
-	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory tells
+	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
 	URL         string         // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf  // nil: those of Site
 }
@@ -47,7 +49,7 @@ type QuirkUse struct {
 	Quirk  string `json:"quirk"`
 }
 
-// Agrees tells whether every record agrees.
+// Agrees reports whether every record agrees.
 func (r *Report) Agrees() bool { return r.Summary.Differ == 0 }
 
 // Write prints the report for people: agreement by area, the quirks that it took, and every difference.
@@ -67,7 +69,7 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// Verify replays recordings against the mock, or against the site at URL, and reports where the answers differ. Where a
+// Verify replays recordings against the mock, or against the site at URL, and reports where the responses differ. Where a
 // record disagrees with the mock its sequence is tried again with each quirk. It fails when the recordings cannot be
 // read or the site cannot be reached.
 func Verify(ctx context.Context, o VerifyOptions) (*Report, error) {
@@ -226,7 +228,7 @@ func sequence(records []Record) []Record {
 
 // explain tries every quirk on a sequence and returns the one with which its last record agrees, "" when there is none.
 func (o VerifyOptions) explain(ctx context.Context, v variant, add string, steps []Record) (string, error) {
-	for _, q := range mockdrupal.Quirks() {
+	for _, q := range quirk.All() {
 		agrees, err := o.agreesWith(ctx, v, add, q.Name, steps)
 		if err != nil || agrees {
 			return q.Name, err

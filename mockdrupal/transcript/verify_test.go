@@ -38,7 +38,7 @@ func TestMockAgreesWithTheRealSite(t *testing.T) {
 	t.Logf("transcripts: %d of %d records agree", report.Summary.Agree, report.Summary.Records)
 }
 
-// notMocked are the records that the mock does not answer as recorded, and why.
+// notMocked are the records to which the mock does not respond as recorded, and why.
 var notMocked = map[string]string{
 	"anon_granted/describe_known_after":         "the sticky cache after a request that stands elsewhere in the file",
 	"anon_granted/describe_known_after_missing": "the sticky cache after a request that stands elsewhere in the file",
@@ -48,7 +48,7 @@ var notMocked = map[string]string{
 	"head/wellknown_server":        "metadata of OAuth grants that the mock does not have",
 }
 
-func TestModuleFacesAgreeWithTheRealModule(t *testing.T) {
+func TestModuleVersionsAgreeWithTheRealModule(t *testing.T) {
 	report, err := transcript.Verify(t.Context(), transcript.VerifyOptions{Transcripts: recordings(t), Areas: []string{
 		"a_bearer", "anon_granted", "bulk_list", "faulty_tool", "head", "jsonrpc_cache_leak", "jsonrpc_flood",
 		"mcp_auth", "mcp_cache", "mcp_cache_perm", "mcp_describe", "mcp_invoke", "mcp_invoke_more", "mcp_list"}})

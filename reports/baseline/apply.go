@@ -13,8 +13,8 @@ import (
 
 // Apply turns the failures and warnings of r that f excuses into known, and passes that it does not expect into fixed.
 // Entries that are expired by now, or that match nothing which fails, become r's baseline problems. Clauses that the
-// run left out or could not judge prove nothing about their entries, and a target that is no bridge proves nothing about
-// any. r is counted anew.
+// run left out or could not test prove nothing about their entries, and a target that is no bridge proves nothing about
+// any. r is counted again.
 func (f *File) Apply(r *reports.Report, now time.Time) {
 	if r.NoBridge != "" {
 		return
@@ -40,7 +40,7 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 			f.repaired(result, excuses, "")
 		case reports.NotApplicable:
 			for _, e := range excuses {
-				f.problem(r, e, "the clause does not apply to what the bridge claims: take the entry out")
+				f.problem(r, e, "the clause does not apply to what the bridge claims: remove the entry")
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (f *File) Apply(r *reports.Report, now time.Time) {
 }
 
 // excuse makes a failing result known if every one of its faults is excused, and fixed if an entry is about a tool or a
-// caller that was judged and is right. Where there are other faults it leaves the result as it is, with those as its
+// caller that was tested and passes. Where there are other faults it leaves the result as it is, with those as its
 // message.
 func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry) {
 	used := make([]bool, len(excuses))
@@ -75,24 +75,23 @@ func (f *File) excuse(r *reports.Report, result *reports.Result, excuses []Entry
 	}
 	var right []Entry
 	for i, e := range excuses {
-		judged := slices.ContainsFunc(result.Judged, func(p reports.Part) bool { return e.matches(p.Tool, p.Identity) })
+		tested := slices.ContainsFunc(result.Tested, func(p reports.Part) bool { return e.matches(p.Tool, p.Identity) })
 		switch {
 		case used[i]:
-		case judged && len(fresh) == 0:
+		case tested && len(fresh) == 0:
 			right = append(right, e)
-		case judged:
-			f.problem(r, e, e.about()+" does not fail any more: take the entry out")
-		case len(result.Judged) > 0:
-			f.problem(r, e, e.about()+" was not judged, for there is none: correct the entry or take it out")
+		case tested:
+			f.problem(r, e, e.about()+" no longer fails: remove the entry")
+		case len(result.Tested) > 0:
+			f.problem(r, e, e.about()+" was not tested, because there is none: correct or remove the entry")
 		default:
-			f.problem(r, e, e.about()+" does not fail in this way: correct the entry or take it out")
+			f.problem(r, e, e.about()+" does not fail in this way: correct or remove the entry")
 		}
 	}
 	switch {
 	case len(fresh) > 0:
 		if known := len(faults) - len(fresh); known > 0 {
-			result.Message = fmt.Sprintf("%s (not in the baseline%s; other faults that are: %d)", fresh[0].Message, alsoFresh(fresh[1:]), known)
-			result.Expected, result.Actual, result.Curl = fresh[0].Expected, fresh[0].Actual, fresh[0].Curl
+			result.Qualify(fmt.Sprintf("not in the baseline%s; other faults that are: %d", alsoFresh(fresh[1:]), known))
 		}
 	case len(right) > 0:
 		f.repaired(result, right, fmt.Sprintf("; what stays as the baseline says: %d", len(faults)))
@@ -147,7 +146,7 @@ func (f *File) repaired(result *reports.Result, entries []Entry, rest string) {
 		result.Remedy = "" // of what is no fault any more
 	}
 	result.Verdict = reports.Fixed
-	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: take the %s out%s",
+	result.Message = fmt.Sprintf("%s %s that this fails%s (%s), and it passes: remove the %s%s",
 		strings.Join(lines, " and "), says, what, entries[0].Reason, entry, rest)
 }
 
@@ -155,18 +154,23 @@ func (f *File) problem(r *reports.Report, e Entry, text string) {
 	r.BaselineProblems = append(r.BaselineProblems, reports.BaselineProblem{File: f.Path, Line: e.Line, Clause: e.Clause, Text: text})
 }
 
-// findings gives a result's faults. A check that tells of none ended at its first fault: that is one, and if derive is
-// set its tool and identity are those of the last exchange.
+// findings gives a result's faults. A check that tests all tools and callers together has one fault without either: if
+// derive is set, they are those of the exchange that it blames, or else of the last one.
 func findings(r reports.Result, derive bool) []reports.Finding {
-	if len(r.Findings) > 0 {
-		return r.Findings
+	faults := slices.Clone(r.Findings)
+	if len(faults) == 0 {
+		faults = []reports.Finding{{Message: r.Message}}
 	}
-	fault := reports.Finding{Message: r.Message}
-	if n := len(r.Evidence); derive && n > 0 {
-		last := r.Evidence[n-1]
-		fault.Identity, fault.Tool = last.Identity, toolOf(last.Request)
+	only := &faults[0]
+	if len(faults) > 1 || only.Tool+only.Identity+only.Row != "" || len(r.Tested) > 0 || !derive {
+		return faults
 	}
-	return []reports.Finding{fault}
+	shown, ok := r.Blamed()
+	if n := len(r.Evidence); !ok && n > 0 {
+		shown = r.Evidence[n-1]
+	}
+	only.Identity, only.Tool = shown.Identity, toolOf(shown.Request)
+	return faults
 }
 
 // toolOf gives the tool that a request names: in the query (describe) or in its JSON body (invoke).

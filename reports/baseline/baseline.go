@@ -1,9 +1,10 @@
 // Package baseline reads a file of known failures and applies it to a report: a clause that fails as the file says is
 // known, one that passes although the file says it fails is fixed. It never hides a failure that the file does not
-// name, and an entry that does not hold any more fails the run.
+// name, and an entry that no longer applies fails the run.
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -24,7 +26,7 @@ type Entry struct {
 	Tool     string    // empty: every tool
 	Identity string    // empty: every caller
 	Reason   string    // why it is known; never empty
-	Until    time.Time // the last day (UTC) on which the entry holds; zero: no end
+	Until    time.Time // the last day (UTC) on which the entry applies; zero: no end
 	Line     int       // where it stands in its file, from 1
 }
 
@@ -60,39 +62,31 @@ func Read(path string) (*File, error) {
 //	  - clause: describe/unknown-404
 //	    tool: content.get       # optional
 //	    identity: outsider      # optional
-//	    reason: answers 200, issue 42
+//	    reason: returns 200, issue 42
 //	    until: 2027-01-31       # optional
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB: no baseline", name, maxFile>>20)
 	}
-	doc, err := yamlfile.Root(name, data)
+	var doc document
+	lines, err := yamlfile.Decode(name, data, &doc)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Path: name}
-	if doc == nil {
-		return nil, fmt.Errorf("%s is empty: it should have the key known, a list of entries", name)
-	}
-	root, err := members(name, doc, "known")
-	if err != nil {
-		return nil, err
-	}
-	known := root["known"]
-	switch {
-	case known == nil:
-		return nil, fmt.Errorf("%s:%d: the key known is missing: it should be a list of entries", name, doc.Line)
-	case known.Kind != yaml.SequenceNode:
-		return nil, fmt.Errorf("%s:%d: known should be a list of entries", name, known.Line)
+	if doc.Known == nil {
+		return nil, fmt.Errorf("%s: the key known is missing: it should be a list of entries", name)
 	}
 	var wrong []error
 	first := map[Entry]int{}
-	for _, node := range known.Content {
-		e, err := entry(name, node)
+	for i, l := range doc.Known {
+		at := fmt.Sprintf("known[%d]", i)
+		e, err := l.entry()
 		if err != nil {
-			wrong = append(wrong, err)
+			wrong = append(wrong, fmt.Errorf("%s:%d: %s%w", name, cmp.Or(lines[at+".until"], lines[at]), at, err))
 			continue
 		}
+		e.Line = lines[at]
 		about := Entry{Clause: e.Clause, Tool: e.Tool, Identity: e.Identity}
 		if line, twice := first[about]; twice {
 			wrong = append(wrong, fmt.Errorf("%s:%d: %s is here already, on line %d: merge the two", name, e.Line, e.about(), line))
@@ -103,64 +97,58 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, errors.Join(wrong...)
 }
 
-func entry(name string, node *yaml.Node) (Entry, error) {
-	m, err := members(name, node, "clause", "tool", "identity", "reason", "until")
+// document is a baseline as YAML has it.
+type document struct {
+	Known []line `yaml:"known"`
+}
+
+type line struct {
+	Clause   string `yaml:"clause"`
+	Tool     string `yaml:"tool,omitempty"`
+	Identity string `yaml:"identity,omitempty"`
+	Reason   string `yaml:"reason"`
+	Until    string `yaml:"until,omitempty"`
+}
+
+// entry reads a line; its error continues the name of the item.
+func (l line) entry() (Entry, error) {
+	e := Entry{Clause: l.Clause, Tool: l.Tool, Identity: l.Identity, Reason: l.Reason}
+	switch {
+	case l.Clause == "":
+		return e, errors.New(" has no clause")
+	case l.Reason == "":
+		return e, errors.New(" has no reason")
+	case l.Until == "":
+		return e, nil
+	}
+	until, err := time.Parse(day, l.Until)
 	if err != nil {
-		return Entry{}, err
+		return e, fmt.Errorf(".until is %q: it should be a date such as 2027-01-31", l.Until)
 	}
-	text := map[string]string{}
-	for key, value := range m {
-		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" || strings.TrimSpace(value.Value) == "" {
-			return Entry{}, fmt.Errorf("%s:%d: %s should be a text that is not empty", name, value.Line, key)
-		}
-		text[key] = value.Value
-	}
-	for _, key := range []string{"clause", "reason"} {
-		if text[key] == "" {
-			return Entry{}, fmt.Errorf("%s:%d: the entry has no %s", name, node.Line, key)
-		}
-	}
-	e := Entry{Clause: text["clause"], Tool: text["tool"], Identity: text["identity"], Reason: text["reason"], Line: node.Line}
-	if until := text["until"]; until != "" {
-		if e.Until, err = time.Parse(day, until); err != nil {
-			return Entry{}, fmt.Errorf("%s:%d: until is %q: it should be a date such as 2027-01-31", name, m["until"].Line, until)
-		}
-	}
+	e.Until = until
 	return e, nil
 }
 
-// members gives the values of a mapping that may have the allowed keys and no other, each once.
-func members(name string, node *yaml.Node, allowed ...string) (map[string]*yaml.Node, error) {
-	if node.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s:%d: there should be a mapping with the keys %s", name, node.Line, strings.Join(allowed, ", "))
-	}
-	m := map[string]*yaml.Node{}
-	for i := 0; i < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		switch {
-		case !slices.Contains(allowed, key.Value):
-			return nil, fmt.Errorf("%s:%d: unknown key %q%s: allowed are %s", name, key.Line, key.Value, didYouMean(key.Value, allowed), strings.Join(allowed, ", "))
-		case m[key.Value] != nil:
-			return nil, fmt.Errorf("%s:%d: the key %s is there twice", name, key.Line, key.Value)
-		}
-		m[key.Value] = value
-	}
-	return m, nil
-}
-
-// Check holds the entries' clauses against the ledger's ids. Its error names each unknown one by file and line, with
+// Check compares the entries' clauses with the ids of the contract. Its error names each unknown one by file and line, with
 // the nearest id.
 func (f *File) Check(clauses []string) error {
 	var wrong []error
 	for _, e := range f.Entries {
 		if !slices.Contains(clauses, e.Clause) {
-			wrong = append(wrong, fmt.Errorf("%s:%d: there is no clause %q%s", f.Path, e.Line, e.Clause, didYouMean(e.Clause, clauses)))
+			wrong = append(wrong, fmt.Errorf("%s:%d: there is no clause %q%s", f.Path, e.Line, e.Clause, didYouMean(suggest.Near(e.Clause, clauses))))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// matches tells whether an entry is about a tool as a caller sees it.
+func didYouMean(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", nearest)
+}
+
+// matches reports whether an entry is about a tool as a caller sees it.
 func (e Entry) matches(tool, identity string) bool {
 	return (e.Tool == "" || e.Tool == tool) && (e.Identity == "" || e.Identity == identity)
 }
@@ -186,8 +174,8 @@ func (e Entry) narrowed() string {
 	return "the tool " + e.Tool + " as " + e.Identity
 }
 
-// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check told
-// them apart, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
+// From gives the baseline that excuses what fails in r, each tool and caller by an entry of its own where the check tested
+// them one by one, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
 // strict.
 func From(r *reports.Report) *File {
 	f := &File{}
@@ -231,18 +219,9 @@ func reason(s string) string {
 
 // Write writes f as Parse reads it.
 func (f *File) Write(w io.Writer) error {
-	type line struct {
-		Clause   string `yaml:"clause"`
-		Tool     string `yaml:"tool,omitempty"`
-		Identity string `yaml:"identity,omitempty"`
-		Reason   string `yaml:"reason"`
-		Until    string `yaml:"until,omitempty"`
-	}
-	doc := struct {
-		Known []line `yaml:"known"`
-	}{[]line{}}
+	doc := document{[]line{}}
 	for _, e := range f.Entries {
-		l := line{e.Clause, e.Tool, e.Identity, e.Reason, ""}
+		l := line{Clause: e.Clause, Tool: e.Tool, Identity: e.Identity, Reason: e.Reason}
 		if !e.Until.IsZero() {
 			l.Until = e.Until.Format(day)
 		}

@@ -20,7 +20,7 @@ known:
   - clause: describe/unknown-404
     tool: content.get
     identity: outsider
-    reason: answers 200
+    reason: returns 200
     until: 2027-01-31
   - {clause: list/page-size, reason: "no pages"}
 `))
@@ -28,7 +28,7 @@ known:
 		t.Fatal(err)
 	}
 	want := []Entry{
-		{"describe/unknown-404", "content.get", "outsider", "answers 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
+		{"describe/unknown-404", "content.get", "outsider", "returns 200", time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), 3},
 		{"list/page-size", "", "", "no pages", time.Time{}, 8},
 	}
 	if !reflect.DeepEqual(f.Entries, want) {
@@ -38,24 +38,26 @@ known:
 
 func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
-		{"empty", "", "b.yaml is empty: it should have the key known"},
+		{"empty", "", "b.yaml: the file is empty"},
 		{"a second document", "known: []\n---\nknown: []\n", "b.yaml:3: a second document"},
 		{"a tab", "known:\n\t- {}", "b.yaml:2: found character that cannot start any token: YAML is indented by blanks"},
 		{"no YAML", "known: [", "b.yaml:1: did not find"},
-		{"a list", "- x", "b.yaml:1: there should be a mapping with the keys known"},
-		{"unknown top key", "knwon: []", `b.yaml:1: unknown key "knwon" (did you mean known?): allowed are known`},
+		{"a list", "- x", "b.yaml:1: the file should be a mapping with some of the keys known, and is a list"},
+		{"unknown top key", "knwon: []", "b.yaml:1: there is no key knwon; the nearest is known"},
 		{"no list", "known: 3", "b.yaml:1: known should be a list"},
-		{"unknown key", "known:\n- clause: a/b\n  reson: x", `b.yaml:3: unknown key "reson" (did you mean reason?): allowed are clause, tool`},
-		{"key twice", "known:\n- clause: a/b\n  clause: a/c", "clause"},
-		{"no clause", "known:\n- reason: x", "b.yaml:2: the entry has no clause"},
-		{"no reason", "known:\n- clause: a/b", "b.yaml:2: the entry has no reason"},
-		{"empty reason", "known:\n- clause: a/b\n  reason: ' '", "b.yaml:3: reason should be a text that is not empty"},
-		{"null tool", "known:\n- {clause: a/b, reason: x, tool: }", "b.yaml:2: tool should be a text"},
-		{"list as clause", "known:\n- {clause: [a], reason: x}", "b.yaml:2: clause should be a text"},
-		{"bad date", "known:\n- {clause: a/b, reason: x, until: soon}", `b.yaml:2: until is "soon": it should be a date such as 2027-01-31`},
-		{"alias", "known:\n- &a {clause: a/b, reason: x}\n- *a", "b.yaml:3: there should be a mapping"},
+		{"no known", "{}", "b.yaml: the key known is missing"},
+		{"merged keys", "known:\n- &a {clause: a/b, reason: x}\n- {<<: *a, tool: y}", "b.yaml:3: known[1]: keys are not merged"},
+		{"unknown key", "known:\n- clause: a/b\n  reson: x", "b.yaml:3: there is no key known[0].reson; the nearest is reason, and allowed are clause, tool, identity"},
+		{"key twice", "known:\n- clause: a/b\n  clause: a/c", "b.yaml:3: the key known[0].clause stands here and on line 2"},
+		{"no clause", "known:\n- reason: x", "b.yaml:2: known[0] has no clause"},
+		{"no reason", "known:\n- clause: a/b", "b.yaml:2: known[0] has no reason"},
+		{"empty reason", "known:\n- clause: a/b\n  reason: ' '", "b.yaml:3: known[0].reason is empty"},
+		{"null tool", "known:\n- {clause: a/b, reason: x, tool: }", "b.yaml:2: known[0].tool is empty"},
+		{"list as clause", "known:\n- {clause: [a], reason: x}", "b.yaml:2: known[0].clause should be a text, and is a list"},
+		{"bad date", "known:\n- {clause: a/b, reason: x, until: soon}", `b.yaml:2: known[0].until is "soon": it should be a date such as 2027-01-31`},
+		{"alias", "known:\n- &a {clause: a/b, reason: x}\n- *a", "b.yaml:3: a/b is here already, on line 2"},
 		{"entry twice", "known:\n- {clause: a/b, reason: x}\n- {clause: a/b, reason: y}", "b.yaml:3: a/b is here already, on line 2"},
-		{"several mistakes", "known:\n- {clause: a/b}\n- {reason: y}", "b.yaml:3: the entry has no clause"},
+		{"several mistakes", "known:\n- {clause: a/b}\n- {reason: y}", "b.yaml:3: known[1] has no clause"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("b.yaml", []byte(c.yaml))
@@ -78,9 +80,9 @@ func result(v reports.Verdict, findings ...reports.Finding) reports.Result {
 	return reports.Result{ID: "a/b", Area: "a", Level: reports.MUST, Verdict: v, Message: "wrong", Findings: findings}
 }
 
-// judged is r of a check that told tools and callers apart.
-func judged(r reports.Result) reports.Result {
-	r.Judged = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
+// tested is r of a check that tests tools and callers one by one.
+func tested(r reports.Result) reports.Result {
+	r.Tested = []reports.Part{{Tool: "get", Identity: "agent"}, {Tool: "search", Identity: "agent"}, {Tool: "get", Identity: "admin"}}
 	return r
 }
 
@@ -96,7 +98,7 @@ func TestApplyNotesWhyAFaultIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "reason: issue 42") {
-		t.Errorf("a baseline written anew has lost the reason:\n%s", &b)
+		t.Errorf("a baseline that is written again has lost the reason:\n%s", &b)
 	}
 }
 
@@ -129,11 +131,11 @@ func TestApply(t *testing.T) {
 		{"another caller", result(reports.Fail, get), []Entry{{Identity: "outsider"}}, reports.Fail, "wrong", "for the caller outsider does not fail in this way", 1},
 		{"one tool of two", result(reports.Fail, get, search), []Entry{{Tool: "get"}}, reports.Fail, "search is wrong (not in the baseline; other faults that are: 1)", "", 1},
 		{"both tools", result(reports.Fail, get, search), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Known, "wrong", "", 0},
-		{"one tool repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed,
-			"b.yaml:7 says that this fails for the tool search (r), and it passes: take the entry out; what stays as the baseline says: 1", "", 1},
-		{"one tool repaired, another broken", judged(result(reports.Fail, get)), []Entry{{Tool: "search"}}, reports.Fail, "wrong", "a/b for the tool search does not fail any more", 1},
-		{"one caller repaired", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Identity: "admin"}}, reports.Fixed, "for the caller admin (r), and it passes", "", 1},
-		{"a tool that is not there", judged(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "gone"}}, reports.Known, "wrong", "a/b for the tool gone was not judged", 1},
+		{"one tool repaired", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed,
+			"b.yaml:7 says that this fails for the tool search (r), and it passes: remove the entry; what stays as the baseline says: 1", "", 1},
+		{"one tool repaired, another broken", tested(result(reports.Fail, get)), []Entry{{Tool: "search"}}, reports.Fail, "wrong", "a/b for the tool search no longer fails", 1},
+		{"one caller repaired", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Identity: "admin"}}, reports.Fixed, "for the caller admin (r), and it passes", "", 1},
+		{"a tool that is not there", tested(result(reports.Fail, get)), []Entry{{Tool: "get"}, {Tool: "gone"}}, reports.Known, "wrong", "a/b for the tool gone was not tested", 1},
 		{"several entries for what passes", result(reports.Pass), []Entry{{Tool: "get"}, {Tool: "search"}}, reports.Fixed, "b.yaml:7 and b.yaml:7 say that this fails for the tool get, the tool search (r)", "", 1},
 		{"two tools of three", result(reports.Fail, get, search, reports.Finding{Tool: "third", Message: "third is wrong"}), []Entry{{Tool: "get"}}, reports.Fail,
 			`search is wrong (not in the baseline, like 1 more: "third"; other faults that are: 1)`, "", 1},
@@ -211,13 +213,25 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestAFaultThatIsNotKnownIsToldWithItsOwnRequest(t *testing.T) {
-	known := reports.Finding{Tool: "get", Message: "get: expected 404, got 200", Expected: "404", Actual: "200", Curl: "curl get"}
-	fresh := reports.Finding{Tool: "search", Message: "search: expected 404, got 500", Expected: "404", Actual: "500", Curl: "curl search"}
-	r := &reports.Report{Results: []reports.Result{{ID: "a/b", Level: reports.MUST, Verdict: reports.Fail, Message: known.Message,
-		Expected: known.Expected, Actual: known.Actual, Curl: known.Curl, Findings: []reports.Finding{known, fresh}}}}
+func TestAFaultThatIsNotKnownIsShownWithItsOwnRequest(t *testing.T) {
+	known := reports.Finding{Tool: "get", Subject: "get", Expected: "404", Actual: "200", Request: new(0)}
+	fresh := reports.Finding{Tool: "search", Subject: "search", Expected: "404", Actual: "500", Request: new(1)}
+	exchange := func(url string) reports.Exchange {
+		return reports.Exchange{Request: reports.Message{Method: "GET", URL: url}}
+	}
+	result := reports.Result{ID: "a/b", Level: reports.MUST, Verdict: reports.Fail, Findings: []reports.Finding{known, fresh},
+		Evidence: []reports.Exchange{exchange("http://b/get"), exchange("http://b/search")}}
+	result.Conclude()
+	r := &reports.Report{Results: []reports.Result{result}}
 	(&File{Path: "b.yaml", Entries: []Entry{{Clause: "a/b", Tool: "get", Reason: "r"}}}).Apply(r, time.Now())
-	if got := r.Results[0]; got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl search" {
+	got := r.Results[0]
+	if got.Verdict != reports.Fail || got.Actual != "500" || got.Curl != "curl -i http://b/search" {
 		t.Errorf("%s: %s, got %s by %s", got.Verdict, got.Message, got.Actual, got.Curl)
+	}
+	if want := "search (not in the baseline; other faults that are: 1)"; got.Subject() != want {
+		t.Errorf("the subject is %q, want %q", got.Subject(), want)
+	}
+	if want := "search: expected 404, got 500 (not in the baseline; other faults that are: 1)"; got.Message != want {
+		t.Errorf("the message is %q, want %q", got.Message, want)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -457,7 +457,7 @@ func callsAsTheCaller(ctx context.Context, t *harness.T) {
 			header := http.Header{}
 			creds, _ := t.CredentialsOf(call.Identity)
 			creds.Apply(header)
-			who := mockdrupal.CredentialName(header)
+			who := proxy.CallerName(header)
 			for _, entry := range t.Upstream.Journal() {
 				if len(entry.Calls) == 0 {
 					continue

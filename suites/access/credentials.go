@@ -12,6 +12,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -73,8 +75,8 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Describe(ctx, me.Name).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, special, harness.Args{}).MustSucceed()
 	var disarm []func()
-	for _, route := range []string{mockdrupal.RouteMethods, mockdrupal.RouteJSONRPC} { // so that many are under way at a time
-		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: route, Delay: 20 * time.Millisecond}))
+	for _, route := range []string{route.Methods, route.JSONRPC} { // so that many are under way at a time
+		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route, Delay: 20 * time.Millisecond}))
 	}
 	const atATime = 64
 	talks := make([]talk, atATime)
@@ -198,7 +200,7 @@ func credentialsKeptSecret(ctx context.Context, t *harness.T) {
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	creds, _ := t.CredentialsOf(stranger)
 	t.Each(refusedByMCP(ctx, t), func(a *harness.Response) { t.Expect(a).NotTo(HoldSecret(secrets)) })
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultReset})
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
 	for _, a := range []*harness.Response{t.As(harness.Agent).Invoke(ctx, known, harness.Args{}), t.As(stranger).List(ctx)} {
 		t.Row(a.Who, "", "while the site resets connections", func() { t.Expect(a).NotTo(HoldSecret(append(secrets, creds.Secrets()...))) })
 	}

@@ -1,5 +1,5 @@
-// Package config reads the file of `bridgecheck run --config`: the bridge, who signs in how, what it claims and may be
-// asked. It is strict: an unknown key, a wrong type and a secret that stands in the file itself are errors with file
+// Package config reads the file of `bridgecheck run --config`: the bridge, the credentials of each identity, what the
+// bridge claims and which tools may be invoked. It is strict: an unknown key, a wrong type and a secret that stands in the file itself are errors with file
 // and line. It resolves secrets from the environment and from files, and never shows one.
 package config
 
@@ -14,13 +14,14 @@ import (
 type File struct {
 	URL            string              `yaml:"url"`            // of a bridge that is up; with a base path where it has one
 	Exec           string              `yaml:"exec"`           // command that is the bridge
+	Env            []string            `yaml:"env"`            // names of environment variables that the bridge of exec receives
 	MockListen     string              `yaml:"mock_listen"`    // HOST:PORT of the mock Drupal behind the bridge
 	Drupal         string              `yaml:"drupal"`         // URL of the real site that drupal_proxy stands before
 	DrupalProxy    string              `yaml:"drupal_proxy"`   // HOST:PORT of the recording proxy
 	Implementation Implementation      `yaml:"implementation"` // for the report
 	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - taken away
-	Identities     map[string]Identity `yaml:"identities"`     // how callers sign in
-	Settings       Settings            `yaml:"settings"`       // what the bridge was told
+	Identities     map[string]Identity `yaml:"identities"`     // the credentials of callers
+	Settings       Settings            `yaml:"settings"`       // how the bridge is configured
 	TLS            TLS                 `yaml:"tls"`            // towards the bridge
 	Proxy          string              `yaml:"proxy"`          // URL of an HTTP proxy; default: from the environment
 	Rate           float64             `yaml:"rate"`           // requests a second that we send at most; default: no limit
@@ -54,7 +55,7 @@ type Implementation struct {
 	Contact      string `yaml:"contact"`
 }
 
-// Identity is how one caller signs in: by exactly one of Basic, Bearer, Login and ClientCredentials, or by Headers.
+// Identity is how one caller authenticates: by exactly one of Basic, Bearer, Login and ClientCredentials, or by Headers.
 type Identity struct {
 	Basic             *Password         `yaml:"basic"`
 	Bearer            *Secret           `yaml:"bearer"`
@@ -63,13 +64,13 @@ type Identity struct {
 	Headers           map[string]Secret `yaml:"headers"`
 }
 
-// Password signs in by HTTP Basic.
+// Password authenticates by HTTP Basic.
 type Password struct {
 	User     string `yaml:"user"`
 	Password Secret `yaml:"password"`
 }
 
-// Login signs in at a Drupal site for a session cookie.
+// Login opens a session at a Drupal site for its cookie.
 type Login struct {
 	URL      string `yaml:"url"` // of the site; default: the bridge's
 	User     string `yaml:"user"`
@@ -90,7 +91,12 @@ type Secret struct {
 	File string `yaml:"file"`
 }
 
-// Settings are what the bridge was told; what is left out is unknown, and clauses that need it are not testable.
+// WrongKind says what to write in place of the secret itself.
+func (Secret) WrongKind() string {
+	return "a secret may not stand in this file: write {env: VARIABLE} or {file: PATH}"
+}
+
+// Settings are how the bridge is configured; what is left out is unknown, and clauses that need it are not testable.
 type Settings struct {
 	PageSize        int         `yaml:"page_size"`        // tools on a full page; default 50
 	DiscoveryTTL    Duration    `yaml:"discovery_ttl"`    // how long it may show a changed site's old state
@@ -124,7 +130,7 @@ type Invocation struct {
 	Expect    Expect    `yaml:"expect"`
 }
 
-// Expect is what an invocation must answer.
+// Expect is the response that an invocation must give.
 type Expect struct {
 	Status int       `yaml:"status"` // default 200
 	Result yaml.Node `yaml:"result"` // any JSON; default: any result

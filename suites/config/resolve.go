@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
@@ -51,13 +52,13 @@ func Parse(name string, data []byte) (*File, error) {
 	}
 	f := &File{path: name}
 	var err error
-	if f.lines, err = decode(name, data, f); err != nil {
+	if f.lines, err = yamlfile.Decode(name, data, f, "identities"); err != nil {
 		return nil, err
 	}
 	return f, f.check()
 }
 
-// roles are the identities that checks sign in as.
+// roles are the identities whose credentials checks use.
 var roles = []string{string(suites.Agent), string(suites.Agent2), string(suites.Discoverer), string(suites.Outsider), string(suites.NoRPC),
 	string(suites.Blocked), string(suites.Service), string(suites.Admin)}
 
@@ -93,7 +94,7 @@ func (f *File) check() error {
 	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
 		identity := f.Identities[name]
 		if !slices.Contains(roles, name) {
-			return f.fault("identities."+name, "identities: no check signs in as %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, roles), strings.Join(roles, ", "))
+			return f.fault("identities."+name, "identities: no check uses the identity %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, roles), strings.Join(roles, ", "))
 		}
 		if err := identity.check(); err != nil {
 			return f.fault("identities."+name, "identities.%s: %v", name, err)
@@ -117,8 +118,8 @@ func (f *File) check() error {
 func (f *File) checkAddresses() error {
 	type address struct{ key, value, instead string }
 	addresses := []address{
-		{"url", f.URL, "sign the agent in under identities"},
-		{"drupal", f.Drupal, "a proxy passes on what callers send, and signs in nobody itself"},
+		{"url", f.URL, "give the credentials of the agent under identities"},
+		{"drupal", f.Drupal, "a proxy passes on what callers send, and has no credentials of its own"},
 		{"proxy", f.Proxy, "leave proxy out and set HTTP_PROXY or HTTPS_PROXY in the environment"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
@@ -154,7 +155,7 @@ func (f *File) checkAddresses() error {
 	return nil
 }
 
-// given tells whether a key stands in the file.
+// given reports whether a key stands in the file.
 func (f *File) given(key string) bool { return f.lines[key] > 0 }
 
 // firstGiven is the first of the keys that stands in the file.
@@ -186,7 +187,7 @@ func (i Identity) check() error {
 	case ways > 1:
 		return fmt.Errorf("give one of basic, bearer, login and client_credentials")
 	case ways == 0 && len(i.Headers) == 0:
-		return fmt.Errorf("say how it signs in: basic, bearer, login, client_credentials or headers")
+		return fmt.Errorf("say how it authenticates: basic, bearer, login, client_credentials or headers")
 	case i.Basic != nil && i.Basic.User == "":
 		return fmt.Errorf("basic needs a user")
 	case i.Basic != nil && strings.Contains(i.Basic.User, ":"):
@@ -210,8 +211,8 @@ func (f *File) Target() suites.Target {
 		Organisation: f.Implementation.Organisation, Contact: f.Implementation.Contact}
 }
 
-// Options fills in what the configuration says and leaves the rest of o as it is. It reads the secrets, and signs in
-// where an identity logs in or fetches a token.
+// Options fills in what the configuration says and leaves the rest of o as it is. It reads the secrets, opens
+// sessions and fetches tokens.
 func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, error) {
 	var err error
 	if o.Capabilities, err = suites.Claim(o.Capabilities, strings.Join(f.Capabilities, ",")); err != nil {

@@ -21,7 +21,7 @@ type Session struct {
 func (f *File) Sessions() []Session { return f.sessions }
 
 // End ends sessions, by the way to the site that the configuration says. One that the site has ended already is no
-// error; what could not be ended is told in one.
+// error; what could not be ended is in one.
 func (f *File) End(ctx context.Context, sessions ...Session) error {
 	settings, err := f.tls()
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *File) End(ctx context.Context, sessions ...Session) error {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("a session at %s could not be ended: %w", s.Site, err))
 		case resp.status >= http.StatusInternalServerError || resp.status == http.StatusTooManyRequests:
-			failed = append(failed, fmt.Errorf("a session at %s could not be ended: the site answered %d", s.Site, resp.status))
+			failed = append(failed, fmt.Errorf("a session at %s could not be ended: the site responded %d", s.Site, resp.status))
 		}
 	}
 	return errors.Join(failed...)

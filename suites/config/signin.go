@@ -24,7 +24,7 @@ import (
 func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Identity]suites.Credentials, error) {
 	var wrong []error
 	names := slices.Sorted(maps.Keys(f.Identities))
-	for _, name := range names { // before anybody signs in
+	for _, name := range names { // before any of them is used
 		for _, s := range f.Identities[name].secrets() {
 			if _, err := f.secret(s); err != nil {
 				wrong = append(wrong, f.fault("identities."+name, "identities.%s: %w", name, err))
@@ -86,7 +86,7 @@ func (f *File) secret(s Secret) (string, error) {
 	return value, nil
 }
 
-// secrets are all that an identity signs in with.
+// secrets are all that an identity authenticates with.
 func (i Identity) secrets() []Secret {
 	var all []Secret
 	for _, name := range slices.Sorted(maps.Keys(i.Headers)) {
@@ -154,7 +154,7 @@ func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, er
 			return session, nil
 		}
 	}
-	return "", fmt.Errorf("%s answered the login of %s with %d and no session cookie", site, l.User, resp.status)
+	return "", fmt.Errorf("%s refused the login of %s with %d and no session cookie", site, l.User, resp.status)
 }
 
 // fetchToken asks a token endpoint for a bearer token.
@@ -187,14 +187,14 @@ func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (stri
 	case err != nil:
 		return "", err
 	case t.Access == "" && t.Error != "":
-		return "", fmt.Errorf("%s answered the request for a token with %d %s", c.TokenURL, t.status, t.Error)
+		return "", fmt.Errorf("%s refused the request for a token with %d %s", c.TokenURL, t.status, t.Error)
 	case t.Access == "":
-		return "", fmt.Errorf("%s answered the request for a token with %d and no access_token", c.TokenURL, t.status)
+		return "", fmt.Errorf("%s refused the request for a token with %d and no access_token", c.TokenURL, t.status)
 	}
 	return t.Access, nil
 }
 
-// token is a token endpoint's answer.
+// token is the response of a token endpoint.
 type token struct {
 	status int
 	Access string `json:"access_token"`
@@ -219,7 +219,7 @@ func (f *File) post(ctx context.Context, to string, header http.Header, body []b
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
-		return reply{}, fmt.Errorf("sign in: %w", err)
+		return reply{}, fmt.Errorf("authenticate: %w", err)
 	}
 	req.Header = header
 	transport := &http.Transport{TLSClientConfig: o.TLS, Proxy: http.ProxyFromEnvironment}

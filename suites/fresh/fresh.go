@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -120,7 +121,7 @@ func singleFlight(ctx context.Context, t *harness.T) {
 	for range 3 {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 		caller := t.As(who)
-		t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
 		t.Drupal.Mark()
 		began := time.Now()
 		harness.AtOnce(100, func(int) { caller.List(ctx) })
@@ -164,9 +165,9 @@ func staleOnError(ctx context.Context, t *harness.T) {
 
 // failedDiscoveries are ways in which the site fails a discovery request.
 var failedDiscoveries = []scenario.SiteFailure{
-	{Name: "discovery with status 500", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "methods", Status: http.StatusInternalServerError}},
-	{Name: "discovery with a page of HTML and status 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Route: "methods", Status: http.StatusOK}},
-	{Name: "discovery with a reset connection", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultReset, Route: "methods"}},
+	{Name: "discovery with status 500", Fault: mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError}},
+	{Name: "discovery with a page of HTML and status 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Route: "methods", Status: http.StatusOK}},
+	{Name: "discovery with a reset connection", Fault: mockdrupal.Fault{Kind: fault.Reset, Route: "methods"}},
 }
 
 // isMarkedStale reports whether a list says that it is not current.

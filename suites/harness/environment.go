@@ -6,16 +6,16 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was told.
+// Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was given.
 type Environment struct {
-	Upstream        *SiteSide     // the wire to the site; nil in a black-box run
+	Policy // around every request
+
+	Upstream        *SiteSide     // the site side; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
 	PageSize        int           // how many tools a full page holds
 	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
@@ -23,7 +23,7 @@ type Environment struct {
 
 	Context     context.Context // of the whole run
 	End         func(why error) // ends the whole run
-	Responded   bool            // the bridge has answered as one
+	Responded   bool            // the bridge has responded as one
 	URL         string
 	Claimed     []string
 	Credentials map[Identity]Credentials
@@ -32,18 +32,17 @@ type Environment struct {
 	Patterns    Patterns
 	RateLimit   int
 	Seed        int64
-	Cases       int // made up for one check at most
+	Cases       int // generated for one check at most
 	Makers      *generate.Makers
-	Taken       map[TakenBy]*generate.Maker // of what was made up that which the tool takes; nil: nothing
+	Taken       map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
 	Stdio       func(context.Context) (io.ReadWriteCloser, error)
 	Advance     func(time.Duration)
-	Timeout     time.Duration
 	Transport   *http.Transport
-	Limiter     *rate.Limiter // of our own requests; nil: none
 	Contract    *contract.Contract
 	Redact      *redact.Redactor
 	Selected    func(id string) bool
-	NotABridge  string // why nothing can be judged: the target is no bridge
+	NotABridge  string  // why nothing can be tested: the target is no bridge
+	endless     Finding // a list that has no end; zero: none was met
 	bodies      documents
 	unseen      []string // changes of the site that the bridge did not show in time
 	Running     *T       // the check that runs, or ran last

@@ -24,9 +24,9 @@ const (
 
 // recorded is an exchange with the stretch of the journal that belongs to it.
 type exchange struct {
-	Answer *Response
-	since  int64
-	until  int64
+	Response *Response
+	since    int64
+	until    int64
 }
 
 func (t *T) Record(a *Response, since int64) {
@@ -38,7 +38,7 @@ func (t *T) Record(a *Response, since int64) {
 	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last()})
 }
 
-// Blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
+// Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one.
 func (a *Response) Blame() { a.T.blame(a) }
 
 func (t *T) blame(a *Response) {
@@ -47,54 +47,85 @@ func (t *T) blame(a *Response) {
 	t.blamed = a
 }
 
-// blamedNow is the answer to blame for what has just failed: without any, the last one that came.
-func (t *T) blamedNow() *Response {
+// Blamed is the response to blame for what has just failed: without any, the last one that came.
+func (t *T) Blamed() *Response {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if t.blamed == nil && len(t.Exchanges) > 0 {
-		return t.Exchanges[len(t.Exchanges)-1].Answer
+		return t.Exchanges[len(t.Exchanges)-1].Response
 	}
 	return t.blamed
 }
 
-// Evidence writes down what the finished check has seen.
-func (t *T) Evidence(failed bool) (kept []reports.Exchange, curl string) {
+// Evidence writes down what the finished check has seen, and gives where in it the exchange of a response stands; nil:
+// nowhere.
+func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	all, limit, body := t.Exchanges, keptPassing, keptPassingBody
 	if failed {
 		limit, body = keptExchanges, KeptBody
 	}
-	blamed := t.blamedAnswers()
 	kept = []reports.Exchange{}
-	for _, r := range chosen(all, blamed, limit) {
+	where := map[*Response]int{}
+	for _, r := range chosen(all, t.blamedAnswers(), limit) {
+		where[r.Response] = len(kept)
 		kept = append(kept, t.reportedExchange(r, body))
 	}
-	switch {
-	case !failed || len(all) == 0:
-	case len(blamed) > 0:
-		curl = t.curl(blamed[0])
-	default:
-		curl = t.curl(all[len(all)-1].Answer)
+	return kept, func(a *Response) *int {
+		if i, ok := where[a]; ok {
+			return new(i)
+		}
+		return nil
 	}
-	return kept, curl
+}
+
+// credentialHeaders are those of a response's request that hold secrets.
+func (t *T) credentialHeaders(a *Response) []reports.Credential {
+	var all []reports.Credential
+	for name, values := range a.Sent {
+		for _, value := range values {
+			if t.Redact.Text(value) == value {
+				continue
+			}
+			c := reports.Credential{Header: http.CanonicalHeaderKey(name)}
+			if scheme, rest, _ := strings.Cut(value, " "); c.Header == "Authorization" {
+				c.Scheme = t.Redact.Text(scheme)
+				if scheme == "Basic" {
+					c.User = t.Redact.Text(basicUser(rest))
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// basicUser is the account's name in the base64 of Basic credentials; "" when there is none.
+func basicUser(encoded string) string {
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(plain), ":")
+	return name
 }
 
 // blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
 func (t *T) blamedAnswers() []*Response {
-	var answers []*Response
+	var responses []*Response
 	for _, n := range t.Findings.noted {
-		if n.Response != nil && !slices.Contains(answers, n.Response) {
-			answers = append(answers, n.Response)
+		if n.Response != nil && !slices.Contains(responses, n.Response) {
+			responses = append(responses, n.Response)
 		}
 	}
-	if len(answers) == 0 && t.blamed != nil {
-		answers = append(answers, t.blamed)
+	if len(responses) == 0 && t.blamed != nil {
+		responses = append(responses, t.blamed)
 	}
-	return answers
+	return responses
 }
 
-// chosen are the exchanges worth keeping, in time order: the first few, those of blamed answers, and of the last ones as
+// chosen are the exchanges worth keeping, in time order: the first few, those of blamed responses, and of the last ones as
 // many as there is room for.
 func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 	if len(all) <= limit {
@@ -111,7 +142,7 @@ func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 		take(i)
 	}
 	for _, a := range blamed[:min(len(blamed), limit/2)] {
-		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.Answer == a }); i >= 0 {
+		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.Response == a }); i >= 0 {
 			take(i)
 		}
 	}
@@ -128,10 +159,10 @@ func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 }
 
 func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
-	a := r.Answer
+	a := r.Response
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
-		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)},
+		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)}, Credentials: t.credentialHeaders(a),
 	}
 	t.Body(&e.Request, []byte(a.Shown), limit)
 	if a.Err != nil {

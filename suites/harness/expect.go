@@ -32,7 +32,7 @@ func (f Finding) String() string {
 	return f.Subject + ": expected " + f.Expected + ", got " + f.Actual
 }
 
-// IsZero tells whether nothing was found.
+// IsZero reports whether nothing was found.
 func (f Finding) IsZero() bool { return f.Subject == "" && f.Expected == "" }
 
 // About puts a note on the subject that does not speak of it yet.
@@ -115,7 +115,7 @@ type stopped struct{ Finding }
 // Fail ends the check, or its part, with a finding.
 func (t *T) Fail(f Finding) {
 	if f.Response == nil {
-		f.Response = t.blamedNow()
+		f.Response = t.Blamed()
 	}
 	if t.inPart {
 		panic(stopped{f})

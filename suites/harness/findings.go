@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
 
@@ -15,12 +14,12 @@ import (
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
 const (
 	maxFindings   = 100
-	maxUnanswered = 3   // parts that got no answer in time
+	maxUnanswered = 3   // parts that got no response in time
 	keptFinding   = 500 // bytes of a finding's message
 	keptNames     = 600 // bytes of the names of what else is wrong
 )
 
-// Part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
+// Part is what a check tests apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
 // by what is wrong with it. "" stands for all.
 type Part struct {
 	Tool, Identity, row string
@@ -29,24 +28,24 @@ type Part struct {
 // findings are what the running check has noted.
 type findings struct {
 	noted      []Finding
-	Judged     []Part
+	Tested     []Part
 	unanswered int
 	summed     bool // the check has failed for what is noted
 }
 
-// For judges one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
+// For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
-// was found wrong is not judged again.
-func (t *T) For(who Identity, tool string, judge func()) {
-	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, judge)
+// was found wrong is not tested again.
+func (t *T) For(who Identity, tool string, test func()) {
+	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, test)
 }
 
-// Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
-func (t *T) Row(who Identity, tool, name string, judge func()) {
-	t.part(Part{tool, t.StableIdentity(who), name}, judge)
+// Row is For for one row of a table, with its name: what the caller sends, of the tool if it is about one.
+func (t *T) Row(who Identity, tool, name string, test func()) {
+	t.part(Part{tool, t.StableIdentity(who), name}, test)
 }
 
-func (t *T) part(p Part, judge func()) {
+func (t *T) part(p Part, test func()) {
 	f := &t.Findings
 	if why := f.enough(); why != "" {
 		if f.noted[len(f.noted)-1].Subject != why {
@@ -58,8 +57,8 @@ func (t *T) part(p Part, judge func()) {
 		return
 	}
 	t.blame(nil)
-	found := t.found(judge)
-	f.Judged = append(f.Judged, p)
+	found := t.found(test)
+	f.Tested = append(f.Tested, p)
 	if found == nil {
 		return
 	}
@@ -71,37 +70,37 @@ func (t *T) part(p Part, judge func()) {
 	}
 }
 
-// Each judges every answer apart from the others.
-func (t *T) Each(answers []*Response, judge func(a *Response)) {
-	for _, a := range answers {
-		t.Row(a.Who, "", a.Subject(), func() { judge(a) })
+// Each tests every response apart from the others.
+func (t *T) Each(responses []*Response, test func(a *Response)) {
+	for _, a := range responses {
+		t.Row(a.Who, "", a.Subject(), func() { test(a) })
 	}
 }
 
-// EachTool judges every tool of a listing apart from the others.
-func (t *T) EachTool(list Listing, judge func(page *Response, tool Tool)) {
+// EachTool tests every tool of a listing apart from the others.
+func (t *T) EachTool(list Listing, test func(page *Response, tool Tool)) {
 	for _, page := range list.Pages {
 		for _, tool := range page.Tools() {
-			t.For(page.Who, tool.Name(), func() { judge(page, tool) })
+			t.For(page.Who, tool.Name(), func() { test(page, tool) })
 		}
 	}
 }
 
-// HasFindings tells whether the running check has noted a fault already.
+// HasFindings reports whether the running check has noted a fault already.
 func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
 
-// enough says why the rest is not judged; "" as long as it is.
+// enough says why the rest is not tested; "" as long as it is.
 func (f *findings) enough() string {
 	switch {
 	case f.unanswered >= maxUnanswered:
-		return fmt.Sprintf("%d got no answer within the time-out: the rest was not asked", f.unanswered)
+		return fmt.Sprintf("%d got no response within the time-out: the rest was not asked", f.unanswered)
 	case len(f.noted) >= maxFindings:
-		return fmt.Sprintf("%d are wrong: the rest was not judged", maxFindings)
+		return fmt.Sprintf("%d are wrong: the rest was not tested", maxFindings)
 	}
 	return ""
 }
 
-// Holds tells whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// Holds reports whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
 // made for the check nobody knows which it was.
 func (f *findings) Holds(p Part) bool {
 	return slices.ContainsFunc(f.noted, func(n Finding) bool {
@@ -159,50 +158,15 @@ func (t *T) Redacted(f Finding) Finding {
 	return f
 }
 
-// AsReported are findings as a report has them.
-func (t *T) AsReported(all []Finding) []reports.Finding {
-	told := make([]reports.Finding, len(all))
+// AsReported are findings as a report has them; at gives where the evidence has the exchange of a response.
+func (t *T) AsReported(all []Finding, at func(*Response) *int) []reports.Finding {
+	list := make([]reports.Finding, len(all))
 	for i, f := range all {
-		told[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Message: f.String(), Expected: f.Expected, Actual: f.Actual}
-		if f.Response != nil {
-			told[i].Curl = t.curl(f.Response)
+		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual}
+		if f.Expected == "" {
+			list[i].Subject, list[i].Message = "", f.Subject
 		}
 	}
-	return told
-}
-
-// Summary is the message of a check with these findings: the first, and what and who else it is about.
-func Summary(all []Finding) string {
-	first := all[0]
-	if len(all) == 1 {
-		return first.String()
-	}
-	var others []string
-	for room := keptNames; len(others) < len(all)-1; {
-		name := beside(all[1+len(others)], first)
-		if room -= len(name); room < 0 && len(others) > 0 {
-			others = append(others, "…")
-			break
-		}
-		others = append(others, name)
-	}
-	return fmt.Sprintf("%s (and %d more: %s)", first, len(all)-1, strings.Join(others, ", "))
-}
-
-// beside names what a finding is about, as far as another one before it does not tell.
-func beside(f, first Finding) string {
-	name := exact.Cut(f.Row, 80)
-	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {
-		if name != "" {
-			name += " for "
-		}
-		name += fmt.Sprintf("%q", f.Tool)
-	}
-	if f.Identity != "" && (name == "" || f.Identity != first.Identity) {
-		name = strings.TrimSpace(name + " as " + f.Identity)
-	}
-	if name == "" {
-		return exact.Cut(f.String(), 160)
-	}
-	return name
+	return list
 }

@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -69,7 +69,7 @@ func runsAllowedOnce(ctx context.Context, t *harness.T) {
 	for _, call := range scenario.Allowed(t) {
 		scenario.MustReach(ctx, t, call)
 		for _, f := range afterTheRun {
-			f.Fault.Route, f.Fault.Run = mockdrupal.RouteJSONRPC, true
+			f.Fault.Route, f.Fault.Run = route.JSONRPC, true
 			t.Row(call.Identity, call.Tool, "the site gives "+f.Name, func() {
 				defer t.Upstream.Arm(f.Fault)()
 				t.Upstream.Mark()

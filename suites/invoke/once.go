@@ -9,6 +9,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -25,7 +27,7 @@ func runsOnce(ctx context.Context, t *harness.T) {
 		})
 	}
 	meet := func(tool scenario.Sample, f scenario.SiteFailure) {
-		f.Fault.Route, f.Fault.Method, f.Fault.Run = mockdrupal.RouteJSONRPC, tool.ID, true
+		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true
 		t.Row(harness.Agent, tool.Name, "the site gives "+f.Name, func() {
 			defer t.Drupal.Arm(f.Fault)()
 			t.Drupal.Mark()
@@ -44,7 +46,7 @@ func runsOnce(ctx context.Context, t *harness.T) {
 	if t.UpstreamTimeout == 0 {
 		return // nobody knows how long a bridge waits for a site that hangs
 	}
-	meet(tool, scenario.SiteFailure{Name: "no answer within the upstream time-out", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHang}})
+	meet(tool, scenario.SiteFailure{Name: "no answer within the upstream time-out", Fault: mockdrupal.Fault{Kind: fault.Hang}})
 }
 
 func notCached(ctx context.Context, t *harness.T) {
@@ -69,16 +71,16 @@ func notCached(ctx context.Context, t *harness.T) {
 
 // afterTheRun are failures of the site after the method has run: who sends the request again runs it twice.
 var afterTheRun = []scenario.SiteFailure{
-	{Name: "a connection reset after the request was read", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultReset}},
-	{Name: "a connection closed without an answer", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultClose}},
-	{Name: "a connection closed in the middle of the answer", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
-	{Name: "500", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
-	{Name: "502", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: http.StatusBadGateway}},
-	{Name: "503", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: http.StatusServiceUnavailable}},
-	{Name: "504", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusGatewayTimeout}},
-	{Name: "429", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: http.StatusTooManyRequests}},
-	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
-	{Name: "an answer to another request", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
+	{Name: "a connection reset after the request was read", Fault: mockdrupal.Fault{Kind: fault.Reset}},
+	{Name: "a connection closed without an answer", Fault: mockdrupal.Fault{Kind: fault.Close}},
+	{Name: "a connection closed in the middle of the answer", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
+	{Name: "502", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
+	{Name: "503", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
+	{Name: "504", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusGatewayTimeout}},
+	{Name: "429", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusTooManyRequests}},
+	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+	{Name: "an answer to another request", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
 }
 
 // readOnlyFirst is one tool of each sort that a bridge might be tempted to treat apart: one that says it only reads, one

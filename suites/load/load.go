@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -77,7 +79,7 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 	}
 
 	const equal = 16
-	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: mockdrupal.RouteJSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
 	t.Drupal.Mark()
 	answers := make([]*harness.Response, equal)
 	harness.AtOnce(equal, func(i int) {
@@ -96,7 +98,7 @@ func slowMethodIsolated(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, known, harness.Args{}).MustSucceed()
 	t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("twin")).MustSucceed()
 	const hold = 1200 * time.Millisecond
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
 	t.Drupal.Mark()
 	slow := make(chan struct{})
 	began := time.Now()
@@ -133,7 +135,7 @@ func largeCatalogue(ctx context.Context, t *harness.T) {
 func discoveryBudget(ctx context.Context, t *harness.T) {
 	const discovery = 200 * time.Millisecond
 	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultDelay, Route: "methods", User: string(who), Delay: discovery})
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: discovery})
 	t.As(who).List(ctx).MustSucceed()
 	warm := fastest(t, 20, discovery/10, func() *harness.Response { return t.As(who).List(ctx) })
 	t.Expect(warm).To(BeNumerically("<=", discovery/10), harness.Mismatch("list on a warm cache", fmt.Sprintf("at most a tenth of the site's discovery time (%v)", discovery), fmt.Sprintf("%v", warm.Round(time.Microsecond))))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
@@ -17,7 +19,7 @@ type Cause string
 // Causes that several requests share, and those whose code a clause names.
 const (
 	wrongVerb    Cause = "a verb that the endpoint does not take"
-	noSignIn     Cause = "nobody signed in"
+	noSignIn     Cause = "nobody is authenticated"
 	badSignIn    Cause = "credentials of nobody"
 	noDiscovery  Cause = "a caller who may not discover tools"
 	MissingName  Cause = "a missing name"
@@ -101,12 +103,12 @@ var refusals = []refusal{
 	{"invoke with a parameter missing", BrokenRule, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
 	{"invoke of a method that fails", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
 	{"invoke of a method that throws", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
-	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultHTML, Status: 503}},
-	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultReset}},
-	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: mockdrupal.RouteJSONRPC, Kind: mockdrupal.FaultGarbage}},
+	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
+	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
+	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
 }
 
-// SentRefusal is an answer to one of the refusals.
+// SentRefusal is a response to one of the refusals.
 type SentRefusal struct {
 	refusal
 	*harness.Response

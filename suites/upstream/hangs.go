@@ -9,6 +9,8 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -21,7 +23,7 @@ func hangingList(ctx context.Context, t *harness.T) *harness.Response {
 		return nil
 	}
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	defer t.Drupal.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: mockdrupal.RouteMethods, User: string(stranger)})()
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})()
 	return t.As(stranger).List(ctx)
 }
 
@@ -68,7 +70,7 @@ func reachesSite(t *harness.T, n int) bool {
 func callsAtSite(t *harness.T) int {
 	calls := 0
 	for _, entry := range t.Upstream.Journal() {
-		if entry.Route == mockdrupal.RouteJSONRPC {
+		if entry.Route == route.JSONRPC {
 			calls++
 		}
 	}
@@ -98,7 +100,7 @@ func outlastsAll(ctx context.Context, t *harness.T, hangs []scenario.SiteFailure
 			defer harness.Recover()
 			answers[i] = t.Call(ctx, call)
 		})
-		if f.Fault.Kind != mockdrupal.FaultDeaf && !reachesSite(t, i+1) { // a deaf one is not reached
+		if f.Fault.Kind != fault.Deaf && !reachesSite(t, i+1) { // a deaf one is not reached
 			break
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -87,28 +88,28 @@ const pageMark = "SITE-PAGE-7b1e"
 
 // failedAnswers are answers to a call that are no JSON-RPC answer to it.
 var failedAnswers = []scenario.SiteFailure{
-	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
-	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
-	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 502}},
-	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Run: true}},
-	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
-	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Location: "/user/login"}},
-	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
-	{Name: "a body cut off", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultCut}},
-	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultLengthLong}},
-	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultLengthShort}},
-	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultGarbage}},
-	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultTrailing}},
-	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultInvalidUTF8}},
+	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
+	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
+	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
+	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "a body cut off", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: fault.LengthLong}},
+	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
+	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: fault.Trailing}},
+	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
 }
 
 // falseAnswers are JSON-RPC answers with a result that do not answer the request.
 var falseAnswers = []scenario.SiteFailure{
-	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultWrongID}},
-	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
-	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultBoth}},
-	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNeither}},
+	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
+	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
+	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
+	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
 }
 
 func validJSONRPC(ctx context.Context, t *harness.T) {
@@ -169,8 +170,8 @@ func idMismatch(ctx context.Context, t *harness.T) {
 	failing := scenario.FailingTool(t)
 	right := t.As(harness.Agent).Invoke(ctx, t.ToolName(failing.ID), harness.Args{}).MustMeet(TellFailure(failing.Behaviour.Error.Message))
 	for _, f := range []scenario.SiteFailure{
-		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultNullID}},
-		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultMissingID}},
+		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
 	} {
 		eachFailure(ctx, t, []scenario.SiteFailure{f}, harness.AsAgent(t.ToolName(failing.ID)), match.Conform("that error: "+right.Outcome(), func(a *harness.Response) string {
 			if a.Status != right.Status || a.Code() != right.Code() || !strings.Contains(a.Message(), failing.Behaviour.Error.Message) {
@@ -190,7 +191,7 @@ func authError(ctx context.Context, t *harness.T) {
 	t.Call(ctx, call).MustSucceed()
 
 	t.Row(call.Identity, "", "the site's 401", func() {
-		defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "jsonrpc", Status: 401, Body: `{"message":"No authentication credentials provided."}`})()
 		refused := t.Call(ctx, call)
 		t.Expect(refused).To(match.BeRefusedWith(401))
 		t.Expect(refused).To(match.Conform("the site's challenge in WWW-Authenticate", func(a *harness.Response) string {
@@ -201,7 +202,7 @@ func authError(ctx context.Context, t *harness.T) {
 		}))
 	})
 	t.Row(call.Identity, "", "the site's 403", func() {
-		defer t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
+		defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "jsonrpc", Status: 403, Body: `{"message":"Access denied."}`})()
 		t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(403))
 	})
 }
@@ -214,9 +215,9 @@ func timeout(ctx context.Context, t *harness.T) {
 	t.Call(ctx, call).MustSucceed()
 	limit := t.UpstreamTimeout + 1500*time.Millisecond
 	hangs := []scenario.SiteFailure{
-		{Name: "no headers", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"}},
-		{Name: "half a body", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHangBody, Route: "jsonrpc"}},
-		{Name: "no connection", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultDeaf, Delay: 2*limit + t.Timeout}},
+		{Name: "no headers", Fault: mockdrupal.Fault{Kind: fault.Hang, Route: "jsonrpc"}},
+		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: "jsonrpc"}},
+		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
 	if outlastsAll(ctx, t, hangs, call, limit) {
 		return
@@ -224,7 +225,7 @@ func timeout(ctx context.Context, t *harness.T) {
 	listOutlasts(ctx, t, limit)
 	for _, f := range hangs { // one after the other, to tell which it is
 		disarm, err := t.Upstream.TryArm(f.Fault)
-		if err != nil && f.Fault.Kind != mockdrupal.FaultDeaf {
+		if err != nil && f.Fault.Kind != fault.Deaf {
 			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 		}
 		if err != nil { // not every system can show it, nor a mock that does not listen by itself
@@ -245,7 +246,7 @@ func downAndUp(ctx context.Context, t *harness.T) {
 	stranger := t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
 	began := time.Now()
-	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: mockdrupal.FaultRefuse, Delay: down})
+	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
 	if err != nil {
 		harness.NotTestable("a site that is down cannot be shown: " + err.Error())
 	}
@@ -272,7 +273,7 @@ func downAndUp(ctx context.Context, t *harness.T) {
 func cancel(ctx context.Context, t *harness.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	t.Upstream.Arm(mockdrupal.Fault{Kind: mockdrupal.FaultHang, Route: "jsonrpc"})
+	t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: "jsonrpc"})
 	t.Upstream.Mark()
 	leaving, leave := context.WithCancel(ctx)
 	gone := make(chan struct{})
@@ -296,7 +297,7 @@ func cancel(ctx context.Context, t *harness.T) {
 func hugeAnswer(ctx context.Context, t *harness.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	eachFailure(ctx, t, []scenario.SiteFailure{{Name: "an answer of 256 MiB", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultHuge}}}, call, BeUpstreamError())
+	eachFailure(ctx, t, []scenario.SiteFailure{{Name: "an answer of 256 MiB", Fault: mockdrupal.Fault{Kind: fault.Huge}}}, call, BeUpstreamError())
 }
 
 func noSsrf(ctx context.Context, t *harness.T) {
@@ -328,10 +329,10 @@ func noSsrf(ctx context.Context, t *harness.T) {
 		})
 	}
 	for _, f := range []scenario.SiteFailure{
-		{Name: "a redirect of a call", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
-		{Name: "a redirect of a call that keeps the verb", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
-		{Name: "a redirect of discovery", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRedirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
-		{Name: "a $ref in a schema", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultRemoteRef, Route: "methods", Location: there + "/schema.json"}},
+		{Name: "a redirect of a call", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: "jsonrpc", Location: there + "/jsonrpc"}},
+		{Name: "a redirect of a call that keeps the verb", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: "jsonrpc", Location: there + "/jsonrpc", Status: 307}},
+		{Name: "a redirect of discovery", Fault: mockdrupal.Fault{Kind: fault.Redirect, Route: "methods", Location: there + "/jsonrpc/methods"}},
+		{Name: "a $ref in a schema", Fault: mockdrupal.Fault{Kind: fault.RemoteRef, Route: "methods", Location: there + "/schema.json"}},
 	} {
 		lures(f.Name, func() {
 			stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...) // for whom nothing is cached
@@ -368,15 +369,15 @@ func errorAnyStatus(ctx context.Context, t *harness.T) {
 		return ""
 	})
 	for _, status := range []int{200, 400, 500} {
-		eachFailure(ctx, t, []scenario.SiteFailure{{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: status, Run: true}}}, harness.AsAgent(t.ToolName(failing.ID)), same)
+		eachFailure(ctx, t, []scenario.SiteFailure{{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}}}, harness.AsAgent(t.ToolName(failing.ID)), same)
 	}
 	eachFailure(ctx, t, []scenario.SiteFailure{
-		{Name: "a JSON-RPC error without id under HTTP 400", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
-		{Name: "a JSON-RPC error with id null under HTTP 500", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultStatus, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+		{Name: "a JSON-RPC error without id under HTTP 400", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+		{Name: "a JSON-RPC error with id null under HTTP 500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
 	}, harness.AsAgent(t.ToolName(failing.ID)), same)
 	eachFailure(ctx, t, []scenario.SiteFailure{
-		{Name: "204", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty, Status: 204}},
-		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: mockdrupal.FaultEmpty}},
+		{Name: "204", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 204}},
+		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
 	}, scenario.MustRun(ctx, t), BeUpstreamError())
 }
 

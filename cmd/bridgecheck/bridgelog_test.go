@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/suites/redact"
+)
+
+func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {
+	log, err := createLog(t.TempDir(), &redact.Redactor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	log.limit = 4 << 10
+	written := 0
+	for i := range 5000 {
+		n, err := fmt.Fprintf(log, "line %d\n", i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += n
+		if info, err := os.Stat(log.path); err != nil || info.Size() > log.limit {
+			t.Fatalf("after line %d the file has %d bytes (%v), expected at most %d", i, info.Size(), err, log.limit)
+		}
+	}
+	data, err := os.ReadFile(log.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note, kept, _ := strings.Cut(string(data), "\n")
+	var dropped int
+	if _, err := fmt.Sscanf(note, "[bridgecheck dropped %d bytes here]", &dropped); err != nil || dropped+len(kept) != written {
+		t.Errorf("%q, and %d bytes are kept of %d", note, len(kept), written)
+	}
+	if !strings.HasSuffix(kept, "line 4998\nline 4999\n") || !strings.HasPrefix(kept, "line ") {
+		t.Errorf("kept from %.20q to %q, expected whole lines and the newest", kept, kept[len(kept)-20:])
+	}
+	if tail := log.tail(); !strings.HasSuffix(tail, "line 4999") || strings.Count(tail, "\n") != tailLines {
+		t.Errorf("the tail is %q, expected the last %d lines", tail, tailLines)
+	}
+}
+
+func TestTheLogTakesOneWriteLargerThanItself(t *testing.T) {
+	log, err := createLog(t.TempDir(), &redact.Redactor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	log.limit = 1 << 10
+	if n, err := log.Write([]byte(strings.Repeat("x", 5000) + "the end")); n != 5007 || err != nil {
+		t.Fatalf("Write returned %d, %v", n, err)
+	}
+	data, err := os.ReadFile(log.path)
+	if err != nil || int64(len(data)) > log.limit || !strings.HasSuffix(string(data), "the end") {
+		t.Errorf("%d bytes in the file (%v), ending in %q", len(data), err, data[max(0, len(data)-10):])
+	}
+}
+
+// A link that somebody put in the place of the log is not followed.
+func TestTheLogReplacesALink(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, "bridge.log")); err != nil {
+		t.Skipf("SKIPPED: no symbolic links here: %v", err)
+	}
+	log, err := createLog(dir, &redact.Redactor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	fmt.Fprintln(log, "output")
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
+		t.Errorf("the link's target holds %q (%v)", data, err)
+	}
+}

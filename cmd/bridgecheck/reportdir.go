@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/bridgecheck/bridgecheck/reports/format"
+)
+
+// dirMode is the mode of the report directory: only its owner may put files there.
+const dirMode = 0o755
+
+// prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this one's
+// when this one ends early. It says on stderr when it takes permissions away.
+func prepare(dir string, stderr io.Writer) error {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return unwritable(dir, err)
+	}
+	if err := narrow(dir, stderr); err != nil {
+		return unwritable(dir, err)
+	}
+	for _, form := range format.All() {
+		if form.File == "" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return unwritable(dir, err)
+		}
+	}
+	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
+	if err != nil {
+		return unwritable(dir, err)
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// narrow takes away the permission of others to put files into a directory that was there before. One with the sticky
+// bit, such as /tmp, stays as it is: nobody can replace the files of another there.
+func narrow(dir string, stderr io.Writer) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	mode := info.Mode()
+	if runtime.GOOS == "windows" || mode&fs.ModeSticky != 0 || mode.Perm()&^dirMode == 0 {
+		return nil
+	}
+	if err := os.Chmod(dir, mode&^0o777|mode.Perm()&dirMode); err != nil {
+		fmt.Fprintf(stderr, "bridgecheck: warning: others can change the files in %s: %s\n", dir, reason(err))
+		return nil
+	}
+	fmt.Fprintf(stderr, "bridgecheck: others can no longer change the files in %s\n", dir)
+	return nil
+}
+
+func unwritable(dir string, err error) error {
+	return usagef("the report directory %s cannot be written: %s; give another by --report-dir", dir, reason(err))
+}

@@ -1,0 +1,25 @@
+//go:build !linux
+
+package processtree
+
+import "slices"
+
+// systemGroup is empty: a group is its trees.
+type systemGroup struct{}
+
+func (g *Group) prepare()    {}
+func (g *Group) started(int) {}
+
+func (g *Group) alive() bool { return slices.ContainsFunc(g.running(), (*Tree).alive) }
+
+func (g *Group) interrupt() {
+	for _, t := range g.running() {
+		t.interrupt()
+	}
+}
+
+func (g *Group) kill() {
+	for _, t := range g.running() {
+		t.Kill()
+	}
+}

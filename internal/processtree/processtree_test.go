@@ -1,0 +1,141 @@
+//go:build unix
+
+package processtree_test
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
+)
+
+// run starts a shell script in the group and reads as many numbers of processes from it as the test expects.
+func run(t *testing.T, g *processtree.Group, script string, numbers int) (tree *processtree.Tree, cmd *exec.Cmd, pids []int) {
+	t.Helper()
+	cmd = exec.Command("sh", "-c", script)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = g.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for range numbers {
+		var pid int
+		line, err := lines.ReadString('\n')
+		if _, scanned := fmt.Sscan(line, &pid); err != nil || scanned != nil {
+			t.Fatalf("%q: expected the number of a process, got %q (%v)", script, line, err)
+		}
+		pids = append(pids, pid)
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	}
+	return tree, cmd, pids
+}
+
+// runs reports whether a process has not ended. A zombie whose parent is another process has ended for us.
+func runs(pid int) bool {
+	state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(pid)).Output()
+	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(state)), "Z")
+}
+
+func TestCloseEndsEveryDescendant(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		processes    int
+		linuxOnly    bool
+	}{
+		{name: "the program alone", script: `echo $$; exec sleep 100`, processes: 1},
+		{name: "a child", script: `sleep 100 & echo $!; wait`, processes: 1},
+		{name: "a program and a child that ignore SIGTERM", script: `trap "" TERM; echo $$; sh -c 'echo $$; sleep 100; sleep 100'; sleep 100`, processes: 2},
+		{name: "a child whose parent has ended", script: `sh -c 'sleep 100 & echo $!'; sleep 100`, processes: 1},
+		{name: "a child in a session of its own", script: `setsid sh -c 'echo $$; exec sleep 100' & sleep 100`, processes: 1, linuxOnly: true},
+		{name: "a daemon", script: `(setsid sh -c 'sleep 100 & echo $!' &); sleep 100`, processes: 1, linuxOnly: true},
+		{name: "a daemon with no environment that ignores SIGTERM", script: `(env -i setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 1; done' &); exit`, processes: 1, linuxOnly: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.linuxOnly && runtime.GOOS != "linux" {
+				t.Skip("SKIPPED: only Linux shows whose descendant a process is")
+			}
+			g := processtree.NewGroup()
+			_, cmd, pids := run(t, g, c.script, c.processes)
+			for _, pid := range pids {
+				if !runs(pid) {
+					t.Fatalf("process %d has ended already: this proves nothing", pid)
+				}
+			}
+			waited := make(chan error, 1)
+			go func() { waited <- cmd.Wait() }()
+			g.Close(50 * time.Millisecond)
+			for _, pid := range pids {
+				if runs(pid) {
+					t.Errorf("process %d still runs", pid)
+				}
+			}
+			select {
+			case <-waited:
+			case <-time.After(10 * time.Second):
+				t.Error("cmd.Wait does not return")
+			}
+		})
+	}
+}
+
+func TestCloseGivesTimeToEnd(t *testing.T) {
+	g := processtree.NewGroup()
+	_, cmd, _ := run(t, g, `trap 'exit 7' TERM; echo $$; while :; do sleep 0.01; done`, 1)
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }()
+	g.Close(10 * time.Second)
+	<-waited
+	if code := cmd.ProcessState.ExitCode(); code != 7 {
+		t.Errorf("the program ended with %s, expected its own exit code 7", cmd.ProcessState)
+	}
+}
+
+func TestStopEndsOneTreeOnly(t *testing.T) {
+	g := processtree.NewGroup()
+	one, oneCmd, first := run(t, g, `sleep 100 & echo $!; wait`, 1)
+	_, twoCmd, second := run(t, g, `sleep 100 & echo $!; wait`, 1)
+	one.Stop(time.Second)
+	_ = oneCmd.Wait() // it was ended
+	if runs(first[0]) || !runs(second[0]) {
+		t.Errorf("after Stop of the first tree: the first runs: %t, the second runs: %t; expected only the second", runs(first[0]), runs(second[0]))
+	}
+	g.Close(time.Second)
+	_ = twoCmd.Wait() // it was ended
+	if runs(second[0]) {
+		t.Error("after Close the second tree still runs")
+	}
+}
+
+// What the group did not start is not its to end: a child from before, and one that was started beside it.
+func TestCloseLeavesOtherChildrenAlone(t *testing.T) {
+	start := func(setsid bool) *exec.Cmd {
+		cmd := exec.Command("sleep", "100")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: setsid}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd
+	}
+	before := start(true)
+	g := processtree.NewGroup()
+	beside := start(false)
+	_, cmd, pids := run(t, g, `sleep 100 & echo $!; wait`, 1)
+	g.Close(time.Second)
+	_ = cmd.Wait() // it was ended
+	if runs(pids[0]) || !runs(before.Process.Pid) || !runs(beside.Process.Pid) {
+		t.Errorf("runs: %t in the group, %t from before, %t beside; expected the last two", runs(pids[0]), runs(before.Process.Pid), runs(beside.Process.Pid))
+	}
+}

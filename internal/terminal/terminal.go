@@ -1,0 +1,96 @@
+// Package terminal makes text from outside harmless to show. A bridge, a site or a report from elsewhere may put
+// control characters, bidirectional overrides or the commands of a CI system into any text; what leaves this package is
+// valid UTF-8 that shows each of them as an escape (\x1b, \u202e). It knows nothing of markup: HTML, XML, Markdown and
+// JSON are escaped by those who write them, after this.
+//
+// Visible is for files that people open, Escape for terminals and CI logs.
+package terminal
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible returns s with an escape in place of each control character (C0, C1, DEL), format character (bidirectional
+// overrides and isolates, zero-width characters), line or paragraph separator, private-use or noncharacter, and each byte
+// that is not UTF-8. Line feeds and tabs stay.
+func Visible(s string) string {
+	if strings.IndexFunc(s, unsafe) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case c == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !unsafe(c), c == utf8.RuneError:
+			b.WriteRune(c)
+		case c < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		case c <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, c)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// unsafe reports what a terminal, a browser or an XML parser acts on instead of showing it, and U+FFFD, which ranging
+// over a string yields for broken UTF-8.
+func unsafe(c rune) bool {
+	if c == '\n' || c == '\t' {
+		return false
+	}
+	noncharacter := c&0xFFFE == 0xFFFE || c >= 0xFDD0 && c <= 0xFDEF
+	return c == utf8.RuneError || noncharacter || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
+}
+
+// ciCommand matches what a CI system takes for a command in a log: `::name::` where a line or a word begins (GitHub; a
+// word, because wrapping may put it at the beginning of a line), `##[name]` (GitHub, Azure), `##vso[` (Azure) and
+// `##teamcity[` anywhere.
+var ciCommand = regexp.MustCompile(`(^|\s|\p{Z}):(:)|#(#)[A-Za-z]*\[`)
+
+// Escape returns s as Visible does, with the commands of CI systems made harmless: `::error` becomes `:\x3aerror` and
+// `##[error]` becomes `#\x23[error]`.
+func Escape(s string) string {
+	s = Visible(s)
+	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
+		return s
+	}
+	var b strings.Builder
+	done := 0
+	for _, m := range ciCommand.FindAllStringSubmatchIndex(s, -1) {
+		at := max(m[4], m[6]) // the second colon or hash
+		b.WriteString(s[done:at])
+		fmt.Fprintf(&b, `\x%02x`, s[at])
+		done = at + 1
+	}
+	return b.String() + s[done:]
+}
+
+// Line returns s as one line for a terminal or a log, of at most about most bytes: runs of white space become one blank.
+func Line(s string, most int) string { return Clip(Escape(oneLine(s, most)), most) }
+
+// VisibleLine is Line for a file: it leaves the commands of CI systems as they are.
+func VisibleLine(s string, most int) string { return Clip(Visible(oneLine(s, most)), most) }
+
+func oneLine(s string, most int) string { return strings.Join(strings.Fields(Clip(s, 4*most)), " ") }
+
+// Clip cuts s between characters so that it fits most bytes together with a note of how many bytes are missing.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const note = len("… (000000000 more bytes)")
+	cut := max(most-note, 0)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d more bytes)", s[:cut], len(s)-cut)
+}

@@ -1,0 +1,118 @@
+package terminal
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, ünïcode 漢字 😀\n\tx": "plain, ünïcode 漢字 😀\n\tx",
+		"\x1b[31m\x00\r\x7f":       `\x1b[31m\x00\x0d\x7f`,
+		"a\u202eb\u200bc\u2028":    `a\u202eb\u200bc\u2028`,
+		"\u2066x\u2069\u061c":      `\u2066x\u2069\u061c`,
+		"\u009b31m\u0085\u2029":    `\u009b31m\u0085\u2029`,
+		"\xff\xfe":                 `\xff\xfe`,
+		"\uFFFD":                   "\uFFFD",
+		"\uFEFF\U000E0041\uFFFF":   `\ufeff\U000e0041\uffff`,
+		"::error::x ##[y]":         "::error::x ##[y]",
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"::error::no":                  `:\x3aerror::no`,
+		"  ::set-output":               `  :\x3aset-output`,
+		"\u00a0::stop-commands::x":     "\u00a0:" + `\x3astop-commands::x`,
+		"a\n::error::no\n::error::yes": "a\n" + `:\x3aerror::no` + "\n" + `:\x3aerror::yes`,
+		"wrapped ::error::no":          `wrapped :\x3aerror::no`,
+		"\u200b::error::no":            `\u200b::error::no`,
+		"##[error]no":                  `#\x23[error]no`,
+		"x ##vso[task.setvariable]":    `x #\x23vso[task.setvariable]`,
+		"##teamcity[x]":                `#\x23teamcity[x]`,
+		"###[x":                        `##\x23[x`,
+		"http://[::1]:80/a::b":         "http://[::1]:80/a::b",
+		"## heading":                   "## heading",
+		"\x1b]0;title\x07":             `\x1b]0;title\x07`,
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("Escape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	if got, want := Line("a\n\t b\r\n::error::"+strings.Repeat("é", 100), 60), `a b :\x3aerror::ééé`; !strings.HasPrefix(got, want) || len(got) > 60 || !utf8.ValidString(got) {
+		t.Errorf("Line gives %q of %d bytes, want %q…", got, len(got), want)
+	}
+	if got, want := VisibleLine(" ::a \x1b ", 60), `::a \x1b`; got != want {
+		t.Errorf("VisibleLine gives %q, want %q", got, want)
+	}
+}
+
+func TestTailShowsTheErrorAndNotTheStack(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  string
+		want []string
+	}{
+		"nothing":        {" \n", nil},
+		"the last lines": {"a\nb\nc\nd\n", []string{"b", "c", "d"}},
+		"a Go panic": {"listening\npanic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/main.go:3 +0x1d\nnet/http.(*Server).Serve(0xc0001, {0x1, 0x2})\n\t/y/server.go:10 +0x4\n\ngoroutine 7 [select]:\nmain.f(...)\n\t/x/main.go:9\ncreated by main.main in goroutine 1\n\t/x/main.go:2\nexit status 2\n",
+			[]string{"", "  … 11 lines of a stack trace", "exit status 2"}},
+		"Node": {"Error: listen EADDRINUSE\n" + strings.Repeat("    at Server.listen (node:net:1:2)\n", 40) + "\nNode.js v20\n",
+			[]string{"Error: listen EADDRINUSE", "  … 40 lines of a stack trace", "Node.js v20"}},
+		"PHP": {"PHP Fatal error:  Uncaught Exception: no in a.php:1\nStack trace:\n#0 a.php(3): f()\n#1 {main}\n  thrown in a.php on line 1",
+			[]string{"Stack trace:", "  … 2 lines of a stack trace", "  thrown in a.php on line 1"}},
+		"Java": {"Exception in thread \"main\" java.lang.Error: no\n\tat a.B.c(B.java:1)\nCaused by: java.io.IOException: full\n\tat a.B.d(B.java:2)\n\t... 12 more",
+			[]string{"  … 1 line of a stack trace", "Caused by: java.io.IOException: full", "  … 2 lines of a stack trace"}},
+		"commands of a CI system": {"::error::no\n\x1b[2J", []string{`:\x3aerror::no`, `\x1b[2J`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Tail(c.log, 3); !slices.Equal(got, c.want) {
+				t.Errorf("the tail is %q, want %q", got, c.want)
+			}
+		})
+	}
+	goPanic := "panic: boom\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f(0x1)\n\t/x/main.go:3 +0x1d\n", 50)
+	if got := Tail(goPanic, 10); !slices.Contains(got, "panic: boom") {
+		t.Errorf("the tail lacks the error: %q", got)
+	}
+}
+
+var command = regexp.MustCompile(`(?m)^[\s\p{Z}]*::|##[A-Za-z]*\[`)
+
+func FuzzEscape(f *testing.F) {
+	for _, seed := range []string{"", "::error::x", "a ##[b]", "\x1b[31m\u202e\u2066\u009b\xff", "\n \u2028::x", ":::", "####vso[", "\u3000::x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Escape(s)
+		if !utf8.ValidString(got) {
+			t.Fatalf("Escape(%q) = %q: no UTF-8", s, got)
+		}
+		for _, c := range got {
+			if c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp)) {
+				t.Fatalf("Escape(%q) = %q holds %U", s, got, c)
+			}
+		}
+		if at := command.FindString(got); at != "" {
+			t.Fatalf("Escape(%q) = %q holds the command %q", s, got, at)
+		}
+		if again := Escape(got); again != got {
+			t.Fatalf("Escape(%q) = %q, and escaped again %q", s, got, again)
+		}
+		for _, line := range Tail(s, 5) {
+			if strings.Contains(line, "\n") || Escape(line) != line {
+				t.Fatalf("Tail(%q) holds the line %q", s, line)
+			}
+		}
+	})
+}

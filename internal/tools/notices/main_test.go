@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+func TestTheNoticesAreUpToDate(t *testing.T) {
+	want, err := notices(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(root + "/THIRD_PARTY_NOTICES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("THIRD_PARTY_NOTICES is not what the binary links: run `make notices`")
+	}
+	for _, name := range []string{"github.com/spf13/cobra v", "github.com/inconshreveable/mousetrap v", "golang.org/x/sys v", "the Go standard library"} {
+		if !strings.Contains(string(want), "\n"+name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range []string{"github.com/rogpeppe/go-internal", "bridgecheck/bridgecheck"} { // tests alone link it; our own
+		if strings.Contains(string(want), name) {
+			t.Errorf("%s is not part of the binary from others", name)
+		}
+	}
+}
+
+// What is shipped carries the notices.
+func TestArchivesAndImageHoldTheNotices(t *testing.T) {
+	for file, line := range map[string]string{
+		".goreleaser.yaml": "files: [LICENSE, THIRD_PARTY_NOTICES,",
+		"Dockerfile":       "COPY --from=build /src/LICENSE /src/THIRD_PARTY_NOTICES /",
+	} {
+		text, err := os.ReadFile(root + "/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), line) {
+			t.Errorf("%s does not hold %q", file, line)
+		}
+	}
+}
+
+func TestAModuleWithoutALicenceIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	m := module{name: "example.org/x v1", dir: dir, folders: map[string]bool{dir: true}}
+	if files, err := m.licences(); err == nil {
+		t.Errorf("licences() = %v, expected an error", files)
+	}
+	if err := os.WriteFile(dir+"/LICENCE.md", []byte("terms"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := m.licences(); err != nil || len(files) != 1 {
+		t.Errorf("licences() = %v, %v, expected one file", files, err)
+	}
+}

@@ -1,0 +1,32 @@
+package control
+
+import (
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+)
+
+// Prefix is where the control plane lies on its address.
+const Prefix = "/-/mock/"
+
+// JournalPage is what the control plane shows of the journal.
+type JournalPage struct {
+	Entries []journal.Entry `json:"entries"`
+	Last    int64           `json:"last"`    // number of the last request that arrived
+	Dropped int64           `json:"dropped"` // entries that the journal dropped because it was full
+	Lost    int64           `json:"lost"`    // of the requests after the filter's number, those that it no longer has
+}
+
+// Advance moves the site's clock.
+type Advance struct {
+	By fault.Duration `json:"advance"`
+}
+
+// Freeze names the methods that wait for Step, by a path.Match pattern.
+type Freeze struct {
+	Method string `json:"method"`
+}
+
+// Step lets calls that wait go on.
+type Step struct {
+	Count int `json:"count"`
+}

@@ -1,0 +1,134 @@
+package mockdrupal_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// smallSite is a site of a few methods, for tests that need no more.
+func smallSite() *fixtures.Site {
+	return &fixtures.Site{
+		Name: "small", Title: "Small", Extensions: true,
+		Auth:  fixtures.Auth{JSONRPC: []string{"basic", "bearer"}},
+		Roles: []fixtures.Role{{ID: "agent", Permissions: []string{fixtures.UseJSONRPC, fixtures.DiscoverTools}}},
+		Users: []fixtures.User{
+			{UID: 1, Name: "admin", Password: "admin-pass"},
+			{UID: 2, Name: "agent", Password: "agent-pass", Roles: []string{"agent"}, Tokens: []fixtures.Token{{Value: "agent-token"}}},
+			{UID: 3, Name: "outsider", Password: "outsider-pass"},
+			{UID: 4, Name: "blocked", Password: "blocked-pass", Roles: []string{"agent"}, Blocked: true},
+		},
+		Methods: []fixtures.Method{
+			{ID: "test.echo", Usage: "Echoes", MCP: &fixtures.Tool{Title: "Echo"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Echo}},
+			{ID: "test.count", Usage: "Counts", Behaviour: fixtures.Behaviour{Kind: fixtures.Count}},
+			{ID: "test.admin", Usage: "Guarded", Access: []string{"administer site configuration"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"secret"`)}},
+			{ID: "test.whoami", Usage: "Who", Behaviour: fixtures.Behaviour{Kind: fixtures.WhoAmI}},
+			{ID: "test.throw", Usage: "Throws", Behaviour: fixtures.Behaviour{Kind: fixtures.Throw, Text: "boom"}},
+		},
+	}
+}
+
+// start runs a mock of the site until the test ends.
+func start(t testing.TB, site *fixtures.Site, o mockdrupal.Options) *mockdrupal.Server {
+	t.Helper()
+	d, err := mockdrupal.New(site, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// call posts a body to /jsonrpc as a user ("" for anonymous) and returns status and body.
+func call(t testing.TB, s *mockdrupal.Server, user, body string) (int, string) {
+	t.Helper()
+	r, _ := http.NewRequest("POST", s.URL+"/jsonrpc", strings.NewReader(body))
+	if user != "" {
+		r.SetBasicAuth(user, user+"-pass")
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatalf("POST /jsonrpc as %q: %v", user, err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("reading the response: %v", err)
+	}
+	return res.StatusCode, string(b)
+}
+
+func TestEchoGivesBackWhatWasSent(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	params := `{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"é🚀/<"}`
+	status, body := call(t, s, "agent", `{"jsonrpc":"2.0","id":1,"method":"test.echo","params":`+params+`}`)
+	want := `{"jsonrpc":"2.0","id":1,"result":{"o":{},"l":[],"big":9007199254740993,"huge":123456789012345678901234567890,"f":1.0,"e":1e2,"n":null,"s":"\u00e9\ud83d\ude80\/\u003C"}}`
+	if status != 200 || body != want {
+		t.Fatalf("got %d %s\nwant %s", status, body, want)
+	}
+	entries := s.Journal().Entries(0)
+	if len(entries) != 1 || len(entries[0].Calls) != 1 || string(entries[0].Calls[0].Params) != params || !entries[0].Calls[0].Ran {
+		t.Fatalf("journal: %+v", entries)
+	}
+}
+
+func TestDiscoveryShowsTheExtension(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	r, _ := http.NewRequest("GET", s.URL+"/jsonrpc/methods", nil)
+	r.Header.Set("Authorization", "Bearer agent-token")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var doc struct {
+		Data []struct {
+			ID         string
+			Attributes struct{ McpTool *struct{ Title string } }
+			Links      struct{ Self string }
+		}
+		Meta struct{ MCP struct{ Discovery bool } }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Data) != 4 || doc.Data[0].Attributes.McpTool == nil || doc.Data[1].Attributes.McpTool != nil || !doc.Meta.MCP.Discovery {
+		t.Fatalf("discovery: %+v", doc)
+	}
+	if want := s.URL + "/jsonrpc/methods/test.echo"; doc.Data[0].Links.Self != want {
+		t.Errorf("self link %s, want %s", doc.Data[0].Links.Self, want)
+	}
+}
+
+func TestAccessInBothLayers(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	for _, c := range []struct {
+		name, user, method string
+		status             int
+		holds              string
+	}{
+		{"anonymous is challenged", "", "test.echo", 401, "Unauthorized | Small"},
+		{"without the route's permission", "outsider", "test.echo", 403, "Access denied | Small"},
+		{"blocked", "blocked", "test.echo", 403, "Access denied | Small"},
+		{"without the method's permission", "agent", "test.admin", 200, `"id":null,"error":{"code":-32600`},
+		{"uid 1", "admin", "test.admin", 200, `"result":"secret"`},
+		{"unknown method keeps the id", "agent", "no.such", 400, `"id":7,"error":{"code":-32601`},
+		{"exception keeps the id", "agent", "test.throw", 200, `"id":7,"error":{"code":-32603`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, body := call(t, s, c.user, `{"jsonrpc":"2.0","id":7,"method":"`+c.method+`"}`)
+			if status != c.status || !strings.Contains(body, c.holds) {
+				t.Errorf("got %d %s, want %d with %s", status, body, c.status, c.holds)
+			}
+		})
+	}
+}

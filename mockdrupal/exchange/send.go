@@ -1,0 +1,124 @@
+package exchange
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+)
+
+// Send sends the response as it is.
+func (x *Exchange) Send() {
+	if x.Verb == http.MethodHead && x.Request.Method != http.MethodHead { // by an override
+		x.Response.Body = nil
+	}
+	x.SendHead()
+	if x.Request.Method != http.MethodHead {
+		_ = x.SendBody(x.Response.Body) // a client that went away is no error of the site
+	}
+}
+
+// SendHead sends status and headers, with the length of the body.
+func (x *Exchange) SendHead() {
+	if h := x.Response.Header; x.Response.Status != http.StatusNoContent && h.Get("Content-Length") == "" {
+		x.Response.Header["Content-Length"] = []string{strconv.Itoa(len(x.Response.Body))}
+	}
+	x.SendChunkedHead()
+}
+
+// SendChunkedHead sends status and headers of a response whose length is not known.
+func (x *Exchange) SendChunkedHead() {
+	h := x.w.Header()
+	for name, values := range x.Response.Header {
+		h[name] = values
+	}
+	x.noteHead()
+	x.w.WriteHeader(x.Response.Status)
+}
+
+func (x *Exchange) noteHead() {
+	cookies := journal.SetCookiesOf(x.Response.Header)
+	x.Note(func(e *journal.Entry) { e.Status, e.SetCookies = x.Response.Status, cookies })
+}
+
+// SendBody sends some bytes of the body and counts them. It fails when the client went away.
+func (x *Exchange) SendBody(b []byte) error {
+	n, err := x.w.Write(b)
+	x.Note(func(e *journal.Entry) { e.BytesOut += int64(n) })
+	return err
+}
+
+// smallBuffer is how many bytes the operating system may hold back for a client that reads slowly, where they are counted.
+const smallBuffer = 64 << 10
+
+// LimitSendBuffer makes the count of bytes that the connection took follow closely what the client reads.
+func (x *Exchange) LimitSendBuffer() {
+	if tcp, ok := x.conn.Net.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = tcp.SetWriteBuffer(smallBuffer) // else the count is coarser
+	}
+}
+
+// Flush sends what net/http still holds back.
+func (x *Exchange) Flush() { _ = http.NewResponseController(x.w).Flush() }
+
+// Drop ends the connection. What was written may have reached the client.
+func (x *Exchange) Drop() {
+	x.Done = true
+	conn, _, err := x.hijack()
+	if err != nil {
+		x.End()
+		panic(http.ErrAbortHandler) // HTTP/2, or headers are out: the server ends the stream
+	}
+	conn.Close()
+}
+
+// Reset ends the connection with a TCP reset.
+func (x *Exchange) Reset() {
+	x.hangUp(func(conn net.Conn) {
+		if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
+			_ = tcp.SetLinger(0)
+		}
+	})
+}
+
+// Close ends the connection as a worker that died does: the client reads its end, and no error.
+func (x *Exchange) Close() { x.hangUp(func(net.Conn) {}) }
+
+func (x *Exchange) hangUp(before func(net.Conn)) {
+	conn, _, err := x.hijack()
+	if err != nil {
+		x.Drop()
+		return
+	}
+	x.Done = true
+	before(conn)
+	conn.Close()
+}
+
+func (x *Exchange) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(x.w).Hijack()
+}
+
+// SendRaw writes the response onto the connection past net/http, with any Content-Length, and closes the connection.
+func (x *Exchange) SendRaw(contentLength int) {
+	conn, rw, err := x.hijack()
+	if err != nil {
+		x.Drop()
+		return
+	}
+	x.Done = true
+	defer conn.Close()
+	header := x.Response.Header.Clone()
+	header.Set("Content-Length", strconv.Itoa(contentLength))
+	header.Set("Connection", "close")
+	fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\n", x.Response.Status, http.StatusText(x.Response.Status))
+	_ = header.Write(rw)
+	_, _ = rw.WriteString("\r\n")
+	n, _ := rw.Write(x.Response.Body)
+	_ = rw.Flush() // a client that went away is no error of the site
+	x.noteHead()
+	x.Note(func(e *journal.Entry) { e.BytesOut = int64(n) })
+}

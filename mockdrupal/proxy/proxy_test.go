@@ -1,0 +1,182 @@
+package proxy_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/recorder"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// proxied is a site as the mock serves it and a proxy before it.
+func proxied(t *testing.T) (site *mockdrupal.Server, before *recorder.Server, p *proxy.Proxy) {
+	t.Helper()
+	data, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock, err := mockdrupal.New(data, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site, err = mock.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { site.Close() })
+	address, err := url.Parse(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = proxy.New(address, proxy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if before, err = p.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { before.Close() })
+	return site, before, p
+}
+
+// post sends a JSON-RPC request with an Authorization header ("" for none) and returns status and body.
+func post(t *testing.T, base, authorization, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, base+"/jsonrpc", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+const asAgent = "Basic YWdlbnQ6YWdlbnQtcGFzcw==" // agent:agent-pass
+
+func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
+	site, before, p := proxied(t)
+	for what, c := range map[string]struct {
+		authorization, body string
+		ran                 []bool
+	}{
+		"a call":                 {asAgent, `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{true}},
+		"an unknown method":      {asAgent, `{"jsonrpc":"2.0","method":"no.such","id":"x"}`, []bool{false}},
+		"a parameter missing":    {asAgent, `{"jsonrpc":"2.0","method":"content.search","params":{},"id":2}`, []bool{false}},
+		"an anonymous caller":    {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
+		"a batch":                {asAgent, `[{"jsonrpc":"2.0","method":"content.list","id":1},{"jsonrpc":"2.0","method":"content.list","id":2}]`, []bool{true, true}},
+		"a notification":         {asAgent, `{"jsonrpc":"2.0","method":"content.list"}`, []bool{true}},
+		"words in place of JSON": {asAgent, `hello`, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			status, body := post(t, site.URL, c.authorization, c.body)
+			p.Journal().Clear()
+			through, same := post(t, before.URL, c.authorization, c.body)
+			if through != status || same != body {
+				t.Errorf("through the proxy came %d %s, want %d %s", through, same, status, body)
+			}
+			entries := p.Journal().Entries(0)
+			if len(entries) != 1 {
+				t.Fatalf("the journal has %d entries, want 1", len(entries))
+			}
+			e := entries[0]
+			user := "agent"
+			if c.authorization == "" {
+				user = ""
+			}
+			if e.User != user || e.Status != status {
+				t.Errorf("the entry shows %q and %d, want %q and %d", e.User, e.Status, user, status)
+			}
+			if len(e.Calls) != len(c.ran) {
+				t.Fatalf("the entry has the calls %+v, want %d", e.Calls, len(c.ran))
+			}
+			for i, ran := range c.ran {
+				if e.Calls[i].Ran != ran {
+					t.Errorf("call %d ran: %v, want %v (%s)", i, e.Calls[i].Ran, ran, body)
+				}
+			}
+		})
+	}
+}
+
+func TestProxyHidesTokensInItsJournal(t *testing.T) {
+	_, before, p := proxied(t)
+	post(t, before.URL, "Bearer agent-token", `{"jsonrpc":"2.0","method":"content.list","id":1}`)
+	e := p.Journal().Entries(0)[0]
+	if e.Scheme != "bearer" || strings.Contains(e.User, "agent-token") || e.User != proxy.CallerName(http.Header{"Authorization": {"Bearer agent-token"}}) {
+		t.Errorf("the entry names the caller %q by %s", e.User, e.Scheme)
+	}
+}
+
+func TestProxyFaults(t *testing.T) {
+	_, before, p := proxied(t)
+	const call = `{"jsonrpc":"2.0","method":"content.list","id":1}`
+	for _, f := range []struct {
+		fault mockdrupal.Fault
+		want  func(status int, body string) bool
+	}{
+		{mockdrupal.Fault{Kind: fault.Status, Status: 503, Route: route.JSONRPC}, func(s int, _ string) bool { return s == 503 }},
+		{mockdrupal.Fault{Kind: fault.WrongID, Method: "content.list"}, func(s int, b string) bool { return s == 200 && strings.Contains(b, `"id":2`) }},
+		{mockdrupal.Fault{Kind: fault.Reset, User: "agent"}, func(s int, _ string) bool { return s == 0 }},
+		{mockdrupal.Fault{Kind: fault.Cut}, func(s int, _ string) bool { return s == 0 }},
+		{mockdrupal.Fault{Kind: fault.Status, Status: 500, User: "somebody.else"}, func(s int, _ string) bool { return s == 200 }},
+	} {
+		disarm, err := p.Arm(f.fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, body := post(t, before.URL, asAgent, call); !f.want(status, body) {
+			t.Errorf("under %+v came %d %s", f.fault, status, body)
+		}
+		disarm()
+	}
+	if status, body := post(t, before.URL, asAgent, call); status != 200 {
+		t.Errorf("after all faults came %d %s", status, body)
+	}
+	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil {
+		t.Error("a fault that needs the site's data was armed")
+	}
+}
+
+func TestProxyBeforeASiteThatIsDown(t *testing.T) {
+	site, before, p := proxied(t)
+	if err := p.Reachable(context.Background()); err != nil {
+		t.Errorf("the site is up, and Reachable says %v", err)
+	}
+	site.Close()
+	if status, _ := post(t, before.URL, asAgent, `{}`); status != http.StatusBadGateway {
+		t.Errorf("before a dead site the proxy responds with %d, want 502", status)
+	}
+	if err := p.Reachable(context.Background()); err == nil {
+		t.Error("the site is down, and Reachable says nothing")
+	}
+}
+
+func TestNewProxyRefusesWhatIsNoSite(t *testing.T) {
+	for _, address := range []string{"ftp://site", "http://", "/path", ""} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proxy.New(u, proxy.Options{}); err == nil {
+			t.Errorf("%q was taken for a site", address)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+// Package recorder puts a journal and faults around a site: every request is recorded, and responded to by the site or as
+// an armed fault has it. The mock and the recording proxy are both such sites. It knows no Drupal: routes, accounts and
+// responses are the site's.
+//
+// Its invariant: every request has exactly one entry, whatever a fault does to it. A request is begun, the site names its
+// route and caller, a fault may act, the body is read, a fault may act again, the site responds, the exchange is ended.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/port"
+)
+
+// Site makes the responses that a recorder records.
+type Site interface {
+	// Begin sets the exchange's Route, Named, User and Title and notes the caller. The body has not been read. It returns
+	// what sets the exchange's Response later, or its Done when the client goes away meanwhile.
+	Begin(*exchange.Exchange) (respond func())
+	// Routes lists the names of the site's routes, sorted.
+	Routes() []string
+	// CheckUser fails when no account has the name, CheckMethod when no method matches the pattern.
+	CheckUser(name string) error
+	CheckMethod(pattern string) error
+	// State returns the present state of the site, for Exchange.Past. It fails where the site is not known.
+	State() (any, error)
+}
+
+// Options are the settings of a recorder.
+type Options struct {
+	JournalLimit int          // entries that the journal keeps; 0: journal.DefaultLimit
+	Logger       *slog.Logger // one line a request, at debug level; nil: none
+}
+
+// Recorder is the journal and the faults of a site. It is safe for use by many goroutines.
+type Recorder struct {
+	site    Site
+	journal *journal.Journal
+	faults  *fault.Set
+	peers   peers
+	port    atomic.Pointer[port.Port] // of the server that listens, if any
+	log     *slog.Logger
+}
+
+// New returns a recorder of what a site does.
+func New(site Site, o Options) *Recorder {
+	r := &Recorder{site: site, journal: journal.New(o.JournalLimit), log: o.Logger}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.faults = fault.NewSet(machine{site, r})
+	return r
+}
+
+// machine is the site and its port, as faults see them.
+type machine struct {
+	Site
+	recorder *Recorder
+}
+
+func (m machine) Port() (*port.Port, error) {
+	if p := m.recorder.port.Load(); p != nil {
+		return p, nil
+	}
+	return nil, errors.New("it works on a site started with Listen only: a bare handler has no port of its own")
+}
+
+// Journal returns the journal of all requests.
+func (r *Recorder) Journal() *journal.Journal { return r.journal }
+
+// Arm puts a fault in force and returns how to end it. Of several faults that match a request the one armed first acts.
+// It fails, and arms nothing, when the fault is unknown, incomplete or can match no request of this site.
+func (r *Recorder) Arm(f fault.Fault) (disarm func(), err error) {
+	id, err := r.ArmNumbered(f)
+	return func() { r.Disarm(id) }, err
+}
+
+// ArmNumbered is Arm for callers who end the fault by its number.
+func (r *Recorder) ArmNumbered(f fault.Fault) (id int64, err error) { return r.faults.Arm(f) }
+
+// Faults returns the armed faults, in the order in which they are tried.
+func (r *Recorder) Faults() []fault.Armed { return r.faults.List() }
+
+// Disarm ends the fault with this number, and lets requests that hang on it go on; false when there is none.
+func (r *Recorder) Disarm(id int64) bool { return r.faults.Disarm(id) }
+
+// DisarmAll ends all faults.
+func (r *Recorder) DisarmAll() { r.faults.DisarmAll() }
+
+// ServeHTTP responds to one request as the site does, or as an armed fault has it.
+func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	x := exchange.Begin(w, req, r.journal, r.connection(req))
+	r.serve(x)
+	x.End()
+	if r.log.Enabled(req.Context(), slog.LevelDebug) {
+		e := x.Entry()
+		r.log.Debug("request", "method", req.Method, "path", req.URL.Path, "user", e.User, "status", e.Status, "fault", e.Fault)
+	}
+}
+
+func (r *Recorder) serve(x *exchange.Exchange) {
+	respond := r.site.Begin(x)
+	if r.port.Load().IsShut() { // a connection from before
+		x.Reset()
+		return
+	}
+	if !r.faults.ApplyEarly(x, respond) {
+		if err := x.ReadBody(); err != nil {
+			return // the client went away
+		}
+		if !r.faults.Apply(x, respond) {
+			respond()
+		}
+	}
+	if !x.Done && x.Response != nil {
+		x.Send()
+	}
+}
+
+// Server is a recorder that listens on an address.
+type Server struct {
+	URL string // http://host:port
+
+	recorder *Recorder
+	http     *http.Server
+	done     chan error
+}
+
+// Listen serves a handler that leads to the recorder on an address ("127.0.0.1:0" picks a port). It fails when the address
+// is taken.
+func (r *Recorder) Listen(address string, handler http.Handler) (*Server, error) {
+	p, err := port.Listen(address)
+	if err != nil {
+		return nil, fmt.Errorf("the mock cannot listen on %s: %w", address, err)
+	}
+	s := &Server{URL: "http://" + p.Addr().String(), recorder: r, done: make(chan error, 1)}
+	s.http = &http.Server{Handler: handler, ConnContext: r.ConnContext, ReadHeaderTimeout: time.Minute, ConnState: p.Watch}
+	p.KeepAlives = s.http.SetKeepAlivesEnabled
+	r.port.Store(p)
+	go func() {
+		s.done <- s.http.Serve(&countingListener{p, &r.peers})
+		close(s.done)
+	}()
+	return s, nil
+}
+
+// Close ends the server and its connections; hanging requests end with them.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.done
+	return err
+}
+
+// Shutdown ends the server once the requests under way have been responded to, or with ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.recorder.DisarmAll()
+	err := s.http.Shutdown(ctx)
+	<-s.done
+	return err
+}

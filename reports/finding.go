@@ -1,0 +1,158 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Conclude fills in what follows from r's findings: the message of each, and r's own note, message, expected and actual
+// value and curl line, which are those of Lead. A result without findings stays as it is.
+func (r *Result) Conclude() {
+	for i := range r.Findings {
+		r.Findings[i].Message = r.Findings[i].sentence()
+	}
+	if lead, ok := r.Lead(); ok {
+		r.Note = lead.others(r.Findings)
+		r.tell(lead)
+	}
+}
+
+// Qualify replaces the note of a result: what stands behind its message in parentheses.
+func (r *Result) Qualify(note string) {
+	if lead, ok := r.Lead(); ok {
+		r.Note = note
+		r.tell(lead)
+	}
+}
+
+func (r *Result) tell(lead Finding) {
+	r.Message = noted(lead.sentence(), r.Note)
+	r.Expected, r.Actual, r.Curl = lead.Expected, lead.Actual, ""
+	if e, ok := r.exchange(lead); ok {
+		r.Curl = e.Curl()
+	}
+}
+
+// Lead returns the finding to read first: the first that no baseline entry excuses, else the first. False: there is none.
+func (r Result) Lead() (Finding, bool) {
+	for _, f := range r.Findings {
+		if f.KnownReason == "" {
+			return f, true
+		}
+	}
+	if len(r.Findings) == 0 {
+		return Finding{}, false
+	}
+	return r.Findings[0], true
+}
+
+// Blamed returns the exchange that shows the finding to read first. False: no exchange does, or it was left out.
+func (r Result) Blamed() (Exchange, bool) {
+	lead, ok := r.Lead()
+	if !ok {
+		return Exchange{}, false
+	}
+	return r.exchange(lead)
+}
+
+// exchange returns the one that a finding of r blames.
+func (r Result) exchange(f Finding) (Exchange, bool) {
+	if f.Request == nil || *f.Request < 0 || *f.Request >= len(r.Evidence) {
+		return Exchange{}, false
+	}
+	return r.Evidence[*f.Request], true
+}
+
+// Subject is r's message for a reader who sees Expected and Actual beside it: what they are about.
+func (r Result) Subject() string {
+	lead, ok := r.Lead()
+	if !ok || r.Verdict == Fixed || !lead.compares() {
+		return r.Message
+	}
+	return noted(lead.about(), r.Note)
+}
+
+// compares holds for a finding that has an expected and an actual value.
+func (f Finding) compares() bool { return f.Subject != "" && f.Expected != "" }
+
+// sentence is the finding as one sentence.
+func (f Finding) sentence() string {
+	if f.Message != "" || !f.compares() {
+		return f.Message
+	}
+	return fmt.Sprintf("%s: expected %s, got %s", f.about(), f.Expected, f.Actual)
+}
+
+// about is the subject with its row, unless that is part of it.
+func (f Finding) about() string {
+	if strings.Contains(f.Subject, f.Row) {
+		return f.Subject
+	}
+	return noted(f.Subject, f.Row)
+}
+
+func noted(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return text + " (" + note + ")"
+}
+
+// Bounds of a note, in bytes.
+const (
+	noteNames   = 600 // all names
+	noteRow     = 80  // one row's name
+	noteMessage = 160 // one message that stands for a name
+)
+
+// others names the findings beside f.
+func (f Finding) others(all []Finding) string {
+	if len(all) < 2 {
+		return ""
+	}
+	var names []string
+	room, skipped := noteNames, false
+	for _, other := range all {
+		if !skipped && other == f {
+			skipped = true
+			continue
+		}
+		name := other.beside(f)
+		if room -= len(name); room < 0 && len(names) > 0 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, name)
+	}
+	return fmt.Sprintf("and %d more: %s", len(all)-1, strings.Join(names, ", "))
+}
+
+// beside names what f is about, as far as first does not say it.
+func (f Finding) beside(first Finding) string {
+	name := shortened(f.Row, noteRow)
+	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {
+		if name != "" {
+			name += " for "
+		}
+		name += fmt.Sprintf("%q", f.Tool)
+	}
+	if f.Identity != "" && (name == "" || f.Identity != first.Identity) {
+		name = strings.TrimSpace(name + " as " + f.Identity)
+	}
+	if name == "" {
+		return shortened(f.sentence(), noteMessage)
+	}
+	return name
+}
+
+// shortened cuts s between characters to at most most bytes and an ellipsis.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

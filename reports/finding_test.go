@@ -1,0 +1,188 @@
+package reports_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
+	"pgregory.net/rapid"
+)
+
+func TestConclude(t *testing.T) {
+	unknown := reports.Finding{Subject: "GET /x as agent", Expected: "404", Actual: "200", Tool: "a.b", Identity: "agent", Request: new(1)}
+	evidence := []reports.Exchange{{}, {Request: reports.Message{Method: "GET", URL: "http://b/x"}}}
+	with := func(f reports.Finding, edit func(*reports.Finding)) reports.Finding { edit(&f); return f }
+	for _, c := range []struct {
+		name                   string
+		findings               []reports.Finding
+		message, subject, curl string
+	}{
+		{"nothing is wrong", nil, "as it was", "as it was", ""},
+		{"one", []reports.Finding{unknown}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a row", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Row = "a blank" })}, "GET /x as agent (a blank): expected 404, got 200", "GET /x as agent (a blank)", "curl -i http://b/x"},
+		{"a row that the subject names", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Row = "/x" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"several tools", []reports.Finding{unknown, with(unknown, func(f *reports.Finding) { f.Tool = "c.d" })}, `GET /x as agent: expected 404, got 200 (and 1 more: "c.d")`, `GET /x as agent (and 1 more: "c.d")`, "curl -i http://b/x"},
+		{"two that are the same", []reports.Finding{unknown, unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"the first is known", []reports.Finding{with(unknown, func(f *reports.Finding) { f.KnownReason, f.Actual = "issue 1", "500" }), unknown}, `GET /x as agent: expected 404, got 200 (and 1 more: "a.b")`, "GET /x as agent (and 1 more: \"a.b\")", "curl -i http://b/x"},
+		{"all are known", []reports.Finding{with(unknown, func(f *reports.Finding) { f.KnownReason = "issue 1" })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", "curl -i http://b/x"},
+		{"a message alone", []reports.Finding{{Message: "100 are wrong"}}, "100 are wrong", "100 are wrong", ""},
+		{"no such exchange", []reports.Finding{with(unknown, func(f *reports.Finding) { f.Request = new(7) })}, "GET /x as agent: expected 404, got 200", "GET /x as agent", ""},
+		{"text that looks like a message", []reports.Finding{{Subject: "x: expected y, got z", Expected: "a, got b", Actual: "c: expected d"}}, "x: expected y, got z: expected a, got b, got c: expected d", "x: expected y, got z", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := reports.Result{Message: "as it was", Verdict: reports.Fail, Findings: c.findings, Evidence: evidence}
+			r.Conclude()
+			for range 2 { // concluding again changes nothing
+				if r.Message != c.message || r.Subject() != c.subject || r.Curl != c.curl {
+					t.Errorf("message %q, subject %q, curl %q; want %q, %q, %q", r.Message, r.Subject(), r.Curl, c.message, c.subject, c.curl)
+				}
+				r.Conclude()
+			}
+			if lead, ok := r.Lead(); ok && (r.Expected != lead.Expected || r.Actual != lead.Actual) {
+				t.Errorf("expected %q and got %q, want those of %+v", r.Expected, r.Actual, lead)
+			}
+		})
+	}
+}
+
+func TestFindingsFollowTheirExchangesWhenEvidenceIsCut(t *testing.T) {
+	r := sample.Kept()
+	result := &r.Results[0]
+	result.Verdict = reports.Fail
+	for i := range 300 {
+		result.Evidence = append(result.Evidence, reports.Exchange{Request: reports.Message{Method: "GET", URL: fmt.Sprintf("http://b/%d", i)}})
+	}
+	result.Findings = []reports.Finding{{Message: "a", Request: new(150)}, {Message: "b", Request: new(299)}, {Message: "c"}, {Message: "d", Request: new(1000)}}
+	result.Conclude()
+	read, err := r.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := read.Results[0]
+	if n := len(got.Evidence); n != 64 || got.EvidenceOmitted != 300-64 {
+		t.Errorf("%d exchanges are left and %d omitted", n, got.EvidenceOmitted)
+	}
+	for i, want := range []string{"http://b/150", "http://b/299", "", ""} {
+		blamed := ""
+		if at := got.Findings[i].Request; at != nil {
+			blamed = got.Evidence[*at].Request.URL
+		}
+		if blamed != want {
+			t.Errorf("finding %d blames %q, want %q", i, blamed, want)
+		}
+	}
+	if *result.Findings[0].Request != 150 {
+		t.Error("writing changed the report")
+	}
+}
+
+// A report that an earlier bridgecheck wrote, before findings held more than a message.
+func TestEarlierReportsAreRead(t *testing.T) {
+	r, err := reports.ReadFile("testdata/report-before-findings.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := r.With(reports.Fail)[0]
+	if len(failed.Findings) != 2 || failed.Findings[1].Tool != "content.list" || failed.Findings[0].Request != nil {
+		t.Errorf("the findings are %+v", failed.Findings)
+	}
+	if failed.Subject() != failed.Message || failed.Expected != "`{}`" || !strings.HasPrefix(failed.Curl, "curl -i ") {
+		t.Errorf("the failure is %q, expected %q, by %q", failed.Subject(), failed.Expected, failed.Curl)
+	}
+	if err := format.WriteAll(r, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCurlIsWhatAShellTakesItFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.StringOf(rapid.RuneFrom([]rune("aZ09 '\"\\$`{}[]:;&|<>()*?!#~%ä日🔑")))
+		user, header, body := "u"+letters.Draw(t, "user"), "h"+letters.Draw(t, "header"), "b"+letters.Draw(t, "body")
+		e := reports.Exchange{
+			Identity: "agent 2",
+			Request:  reports.Message{Method: "POST", URL: "http://h/?" + letters.Draw(t, "query"), Header: map[string]string{"Authorization": "Basic [redacted]", "X-Key": "[redacted]", "X-Plain": header}, Body: body},
+			Credentials: []reports.Credential{
+				{Header: "Authorization", Scheme: "Basic", User: user}, {Header: "x-key"},
+			},
+		}
+		shell := exec.Command("sh", "-c", "set -- "+e.Curl()+`; for word; do printf '%s\n' "$word"; done`)
+		shell.Env = []string{`AGENT_2_PASSWORD=p"a$s'`, "AGENT_2_X_KEY=k-1"}
+		out, err := shell.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		words := []string{"curl", "-i", "-X", "POST"}
+		if strings.ContainsAny(e.Request.URL, "[]{}") {
+			words = append(words, "-g")
+		}
+		words = append(words, "-u", user+`:p"a$s'`, "-H", "X-Key: k-1", "-H", "X-Plain: "+header, "-H", "Content-Type:", "--data-binary", body, e.Request.URL)
+		if want := strings.Join(words, "\n") + "\n"; string(out) != want {
+			t.Fatalf("%s\nis read as\n%s\nwant\n%s", e.Curl(), out, want)
+		}
+	})
+}
+
+// TestCurlSendsTheSameAgain runs curl itself.
+func TestCurlSendsTheSameAgain(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("SKIPPED: curl is missing, so no line is run")
+	}
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := new(strings.Builder)
+		_ = r.Write(body)
+		_, text, _ := strings.Cut(body.String(), "\r\n\r\n")
+		_, typed := r.Header["Content-Type"]
+		got = fmt.Sprintf("%s %s %v %q %q", r.Method, r.RequestURI, typed, r.Header.Get("Content-Type"), text)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		name    string
+		request reports.Message
+		want    string
+	}{
+		{"a GET", reports.Message{Method: "GET"}, `GET / false "" ""`},
+		{"a HEAD", reports.Message{Method: "HEAD"}, `HEAD / false "" ""`},
+		{"a GET with a body", reports.Message{Method: "GET", Header: map[string]string{"Content-Type": "application/json"}, Body: "{}"}, `GET / true "application/json" "{}"`},
+		{"a body without a type", reports.Message{Method: "POST", Body: "{}"}, `POST / false "" "{}"`},
+		{"a body that looks like a file", reports.Message{Method: "POST", Body: "@/etc/hostname"}, `POST / false "" "@/etc/hostname"`},
+		{"brackets", reports.Message{Method: "GET", URL: "?cursor[]=x&y={a,b}"}, `GET /?cursor[]=x&y={a,b} false "" ""`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.request.URL = server.URL + "/" + c.request.URL
+			line := reports.Exchange{Request: c.request}.Curl()
+			if out, err := exec.Command("sh", "-c", "exec "+curl+" -s"+strings.TrimPrefix(line, "curl")).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", line, err, out)
+			}
+			if got != c.want {
+				t.Errorf("%s\nsends %s\nwant  %s", line, got, c.want)
+			}
+		})
+	}
+}
+
+func TestNewRequestNeedsTheWholeRequestAndItsCredentials(t *testing.T) {
+	e := reports.Exchange{Identity: "agent", Request: reports.Message{Method: "GET", URL: "http://b/x", Header: map[string]string{"Authorization": "Bearer [redacted]", "Accept": "a/b"}},
+		Credentials: []reports.Credential{{Header: "Authorization", Scheme: "Bearer"}}}
+	if _, err := e.NewRequest(t.Context(), func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AGENT_TOKEN is not set") {
+		t.Errorf("without the token it says %v", err)
+	}
+	req, err := e.NewRequest(t.Context(), func(name string) string { return map[string]string{"AGENT_TOKEN": "t-1"}[name] })
+	if err != nil || req.Header.Get("Authorization") != "Bearer t-1" || req.Header.Get("Accept") != "a/b" {
+		t.Errorf("the request is %+v: %v", req, err)
+	}
+	for name, cut := range map[string]reports.Message{"cut": {Method: "POST", URL: "http://b", Truncated: 3}, "no text": {Method: "POST", URL: "http://b", Encoding: "base64"}, "no request": {}} {
+		e := reports.Exchange{Request: cut}
+		if _, err := e.NewRequest(t.Context(), os.Getenv); err == nil || e.Curl() != "" {
+			t.Errorf("%s: the curl line is %q, and the error %v", name, e.Curl(), err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// Package format writes a report for people and tools: report.json, a page, JUnit, SARIF, Markdown, badges, annotations
+// of a CI job and the console. All lists the formats; WriteAll writes those of a report directory, and Verify reads their
+// verdicts back. Each format is a view of a reports.Report: none decides a verdict, and each escapes every text of it,
+// because a bridge may have sent it. Beside the formats there are pages on several reports (Tabulate, WriteIndex) and on
+// the contract itself (WriteClauses).
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+// Format is one way to write a report.
+type Format struct {
+	Name      string // as `report convert --to` has it
+	File      string // its name in a report directory; empty: it is not kept there
+	MediaType string
+	Write     func(io.Writer, *reports.Report) error
+	Verdicts  func([]byte) (map[string]reports.Verdict, error) // reads the verdict on each clause back, for Verify
+	Brief     bool                                             // it shows a part of the clauses, so that Verdicts is nil
+}
+
+// All lists every format, report.json first. A new format is one entry here and one row of docs/report-formats.md.
+func All() []Format {
+	return []Format{
+		{Name: "json", File: "report.json", MediaType: "application/json", Write: reports.WriteJSON, Verdicts: jsonVerdicts},
+		{Name: "html", File: "report.html", MediaType: "text/html; charset=utf-8", Write: writeHTML, Verdicts: htmlVerdicts},
+		{Name: "junit", File: "junit.xml", MediaType: "application/xml", Write: writeJUnit, Verdicts: junitVerdicts},
+		{Name: "sarif", File: "report.sarif", MediaType: "application/sarif+json", Write: writeSARIF, Verdicts: sarifVerdicts},
+		{Name: "markdown", File: "summary.md", MediaType: "text/markdown; charset=utf-8", Write: writeMarkdown, Verdicts: markdownVerdicts},
+		{Name: "badge-svg", File: "badge.svg", MediaType: "image/svg+xml", Write: writeBadgeSVG, Brief: true},
+		{Name: "badge-json", File: "badge.json", MediaType: "application/json", Write: writeBadgeJSON, Brief: true},
+		{Name: "annotations", MediaType: "text/plain; charset=utf-8", Write: writeAnnotations, Brief: true},
+		{Name: "console", MediaType: "text/plain; charset=utf-8", Write: writeConsole, Brief: true},
+	}
+}
+
+// Names lists the names of all formats.
+func Names() []string {
+	var names []string
+	for _, f := range All() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Named finds a format by its name. The error lists the names.
+func Named(name string) (Format, error) {
+	for _, f := range All() {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return Format{}, fmt.Errorf("there is no report format %q: there are %s", name, strings.Join(Names(), ", "))
+}
+
+// withFile lists the formats that a report directory has.
+func withFile() []Format {
+	return slices.DeleteFunc(All(), func(f Format) bool { return f.File == "" })
+}
+
+// WriteAll writes r into dir, which it makes where it is missing, in every format that has a file. All files come from
+// report.json as it was written, so that they agree to the byte; each appears whole or not at all.
+func WriteAll(r *reports.Report, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make report directory: %w", err)
+	}
+	written, err := r.Canonical()
+	if err != nil {
+		return err
+	}
+	for _, f := range withFile() {
+		var b bytes.Buffer
+		if err := f.Write(&b, written); err != nil {
+			return fmt.Errorf("write %s: %w", f.File, err)
+		}
+		if err := replaceFile(filepath.Join(dir, f.File), b.Bytes()); err != nil {
+			return fmt.Errorf("write %s: %w", f.File, err)
+		}
+	}
+	return nil
+}
+
+// replaceFile writes data beside path and moves it there.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".bridgecheck-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // a no-op once it is moved
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,368 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
+)
+
+func form(t *testing.T, name string, r *reports.Report) string {
+	t.Helper()
+	f, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sample.Written(t, func(b *bytes.Buffer) error { return f.Write(b, r) }))
+}
+
+func TestEveryFormatIsHarmlessText(t *testing.T) {
+	r, err := sample.Every().Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, f := range withFile() {
+		if f.Name != "json" { // JSON escapes what it must and keeps the rest
+			texts[f.Name] = form(t, f.Name, r)
+		}
+	}
+	texts["annotations"] = string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
+	texts["console"] = string(sample.Written(t, func(b *bytes.Buffer) error { return (&Console{Out: b}).Summary(r, "dir") }))
+	for name, text := range texts {
+		if name == "html" {
+			// The exchanges are JSON data there, which a browser test looks at.
+			text = regexp.MustCompile(`(?s)<script type="application/json">.*?</script>`).ReplaceAllString(text, "")
+		}
+		if !utf8.ValidString(text) {
+			t.Errorf("%s is not UTF-8", name)
+		}
+		for _, c := range text {
+			if c == '\u202e' || c == '\uFFFE' || c < ' ' && c != '\n' && c != '\t' || unicode.Is(unicode.Zl, c) {
+				t.Errorf("%s has the character %U as it is", name, c)
+				break
+			}
+		}
+	}
+	for _, name := range []string{"html", "markdown"} {
+		if outside := regexp.MustCompile("(?s)```+\n.*?\n```+").ReplaceAllString(texts[name], ""); strings.Contains(outside, "<img") {
+			t.Errorf("%s has the bridge's <img> as a tag", name)
+		}
+	}
+	if n := strings.Count(texts["annotations"], "\n::"); n != strings.Count(texts["annotations"], "\n")-1 {
+		t.Error("an annotation spans lines or ends in another command")
+	}
+}
+
+func TestJUnitCountsAndHasEveryVerdict(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		r := sample.Every()
+		r.Strict = strict
+		var suites junitSuites
+		text := form(t, "junit", r)
+		if err := xml.Unmarshal([]byte(text), &suites); err != nil {
+			t.Fatal(err)
+		}
+		wantFailures := 3 // two fail, one fixed
+		if strict {
+			wantFailures++
+		}
+		if suites.Tests != 11 || suites.Failures != wantFailures || suites.Errors != 1 || suites.Skipped != 4 {
+			t.Errorf("strict %v: %d tests, %d failures, %d errors, %d skipped", strict, suites.Tests, suites.Failures, suites.Errors, suites.Skipped)
+		}
+		if n := strings.Count(text, "<failure "); n != wantFailures {
+			t.Errorf("strict %v: %d <failure>, want %d", strict, n, wantFailures)
+		}
+		for _, suite := range suites.Suites {
+			for _, c := range suite.Cases {
+				skipped := ""
+				if c.Skipped != nil {
+					skipped = c.Skipped.Message
+				}
+				switch c.Name {
+				case "mcp/origin":
+					if skipped != "not-applicable: the bridge does not claim mcp" {
+						t.Errorf("%s is skipped with %q", c.Name, skipped)
+					}
+				case "invoke/denied":
+					if skipped != "not-testable: no tool that the agent lacks is known" {
+						t.Errorf("%s is skipped with %q", c.Name, skipped)
+					}
+				case "mapping/no-params-object":
+					if c.Failure == nil || c.Failure.Message != "tool cache.rebuild: inputSchema.properties is [], want {}" || !strings.Contains(c.Failure.Text, "curl -u") {
+						t.Errorf("%s: failure is %+v", c.Name, c.Failure)
+					}
+				case "list/description-not-empty":
+					if (c.Failure != nil) != strict || !strict && !strings.Contains(c.Output, "warning: tool content.get has an empty description") {
+						t.Errorf("strict %v: a warning is %+v", strict, c)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestXMLIsWellFormedToAStrictReader(t *testing.T) {
+	for _, name := range []string{"junit", "badge-svg"} {
+		decoder := xml.NewDecoder(strings.NewReader(form(t, name, sample.Every())))
+		decoder.Strict = true
+		for {
+			_, err := decoder.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestMarkdownStaysBelowGitHubsLimit(t *testing.T) {
+	r := sample.Every()
+	for i := range 1500 {
+		result := r.Results[4]
+		result.ID = "invoke/case-" + strings.Repeat("x", i%50) + "-" + string(rune('a'+i%26)) + strings.Repeat("y", i/26)
+		r.Results = append(r.Results, result)
+	}
+	text := form(t, "markdown", r)
+	if len(text) >= 1<<20 {
+		t.Errorf("summary.md has %d bytes", len(text))
+	}
+	if !strings.Contains(text, "more, with their details in `report.html`") {
+		t.Error("summary.md does not say that details are missing")
+	}
+	verdicts, err := markdownVerdicts([]byte(text))
+	if err != nil || len(verdicts) != len(r.Results) {
+		t.Errorf("summary.md has %d verdicts of %d: %v", len(verdicts), len(r.Results), err)
+	}
+}
+
+func TestMarkdownFenceOutlastsBackquotes(t *testing.T) {
+	got := fenced("a\n`````\nb")
+	if !strings.HasPrefix(got, "``````\n") || !strings.HasSuffix(got, "\n``````\n") {
+		t.Errorf("fenced gives %q", got)
+	}
+}
+
+func TestSARIFConformsAndHasEveryVerdict(t *testing.T) {
+	text, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := sample.Compiled(t, text)
+	sample.MustConform(t, schema, []byte(form(t, "sarif", sample.Kept())))
+	sarif := form(t, "sarif", sample.Every())
+	sample.MustConform(t, schema, []byte(sarif))
+
+	var log sarifLog
+	if err := json.Unmarshal([]byte(sarif), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if len(run.Tool.Driver.Rules) != 11 {
+		t.Errorf("%d rules, want one a clause", len(run.Tool.Driver.Rules))
+	}
+	lines := strings.Split(string(sample.Written(t, func(b *bytes.Buffer) error { return reports.WriteJSON(b, sample.Every()) })), "\n")
+	levels := map[string]string{}
+	for _, r := range run.Results {
+		levels[r.RuleID] = r.Level
+		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
+			t.Errorf("%s points to the rule %s", r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
+		}
+		if at := lines[r.Locations[0].Physical.Region.StartLine-1]; !strings.Contains(at, `"`+r.RuleID+`"`) {
+			t.Errorf("%s points to the line %q of report.json", r.RuleID, at)
+		}
+		if suppressed := len(r.Suppressions) > 0; suppressed != (r.RuleID == "describe/answers-tool") {
+			t.Errorf("%s: suppressed is %v", r.RuleID, suppressed)
+		}
+	}
+	want := map[string]string{
+		"list/description-not-empty": "warning", "mapping/no-params-object": "error", "describe/reflects-safely": "error",
+		"describe/answers-tool": "error", "describe/unknown-404": "error", "invoke/answers-result": "error",
+	}
+	if len(levels) != len(want) {
+		t.Errorf("results are %v, want %v", levels, want)
+	}
+	for id, level := range want {
+		if levels[id] != level {
+			t.Errorf("%s has the level %q, want %q", id, levels[id], level)
+		}
+	}
+}
+
+func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		report *reports.Report
+		want   badge
+	}{
+		{"conformant", sample.Kept(), badge{1, "MCP tools contract", "conformant", "#1a7f37", false}},
+		{"filtered", sample.Filtered(sample.Kept()), badge{1, "MCP tools contract", "partial (2 of 2)", "#9a6700", false}},
+		{"failing", sample.Every(), badge{1, "MCP tools contract", "not conformant (2 of 7)", "#cf222e", true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got badge
+			if err := json.Unmarshal([]byte(form(t, "badge-json", c.report)), &got); err != nil || got != c.want {
+				t.Errorf("badge.json is %+v (%v), want %+v", got, err, c.want)
+			}
+			if svg := form(t, "badge-svg", c.report); !strings.Contains(svg, ">"+c.want.Message+"</text>") {
+				t.Errorf("badge.svg does not say %q: %s", c.want.Message, svg)
+			}
+		})
+	}
+}
+
+func TestAnnotationsAreLimited(t *testing.T) {
+	r := sample.Every()
+	for i := range 30 {
+		r.Results = append(r.Results, reports.Result{ID: "x/y-" + strings.Repeat("i", i), Level: reports.MUST, Verdict: reports.Fail, Message: "50% off,\n::error::no"})
+	}
+	text := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
+	if n := strings.Count(text, "\n::error ") + 1; n != annotationLimit {
+		t.Errorf("%d errors, want %d", n, annotationLimit)
+	}
+	if !strings.Contains(text, "::error title=bridgecheck::25 more, see the job summary\n") {
+		t.Errorf("it does not say how many more there are:\n%s", text)
+	}
+	if !strings.Contains(text, `50%25 off,%0A:\x3aerror::no`) {
+		t.Errorf("a message is not escaped:\n%s", text)
+	}
+}
+
+func TestWriteAllWritesEveryFileWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := WriteAll(sample.Every(), dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(withFile()) {
+		t.Errorf("%d files, want %d: %v", len(entries), len(withFile()), entries)
+	}
+	if mismatches, err := Verify(dir); err != nil || len(mismatches) > 0 {
+		t.Errorf("what was just written does not agree: %v %v", mismatches, err)
+	}
+}
+
+func TestWriteAllSaysWhereItCannotWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteAll(sample.Kept(), file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("error is %v, want one that names %s", err, file)
+	}
+}
+
+func TestDiffMarksWhatDiffers(t *testing.T) {
+	if want, got := diffValues("200 with the result 1", `500 {"error":{"code":"the site is down","message":"try again with the next one"}}`); len(want) != 1 || len(got) != 1 {
+		t.Errorf("values with little in common are marked: %v %v", want, got)
+	}
+	want, got := diffValues(`{"type":"object","properties":{}}`, `{"type":"object","properties":[]}`)
+	join := func(segments []segment) string {
+		var b strings.Builder
+		for _, s := range segments {
+			if s.Differ {
+				b.WriteString("«" + s.Text + "»")
+			} else {
+				b.WriteString(s.Text)
+			}
+		}
+		return b.String()
+	}
+	if s := join(want); s != "{\n  \"type\": \"object\",\n  \"properties\": «{}»\n}" {
+		t.Errorf("expected is marked %s", s)
+	}
+	if s := join(got); s != "{\n  \"type\": \"object\",\n  \"properties\": «[]»\n}" {
+		t.Errorf("actual is marked %s", s)
+	}
+}
+
+func TestGitHubReportsToTheJob(t *testing.T) {
+	summary := filepath.Join(t.TempDir(), "summary")
+	if err := os.WriteFile(summary, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"GITHUB_STEP_SUMMARY": summary}
+	var out bytes.Buffer
+	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil || out.Len() > 0 {
+		t.Errorf("outside of GitHub it writes %q: %v", &out, err)
+	}
+	env["GITHUB_ACTIONS"] = "true"
+	if err := GitHub(&out, sample.Every(), func(name string) string { return env[name] }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), "::error title=mapping/no-params-object (MUST)::") {
+		t.Errorf("the log gets %q", &out)
+	}
+	data, err := os.ReadFile(summary)
+	if want := "before\n" + form(t, "markdown", sample.Every()); err != nil || string(data) != want {
+		t.Errorf("the job summary is not added to: %v\n%s", err, data)
+	}
+}
+
+func TestEnvironmentNamesTheCI(t *testing.T) {
+	for variable, want := range map[string]string{"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": "CI", "HOME": ""} {
+		got := reports.CurrentEnvironment(func(name string) string {
+			if name == variable {
+				return "true"
+			}
+			return ""
+		})
+		if got.CI != want || got.OS == "" || got.Go == "" {
+			t.Errorf("with %s the environment is %+v, want the CI %q", variable, got, want)
+		}
+	}
+}
+
+// What fails a run and is no clause stands in every form that a pipeline reads.
+func TestFormatsShowWhatFailsTheRunAsAWhole(t *testing.T) {
+	r := sample.CutShort(sample.WithProblem(sample.Kept()))
+	if text := form(t, "junit", r); !strings.Contains(text, `tests="4" failures="1" errors="1"`) ||
+		!strings.Contains(text, `name="baseline baseline.yaml:3 list/x" classname="bridgecheck.run"`) {
+		t.Errorf("junit.xml does not show it:\n%s", text)
+	}
+	text := form(t, "sarif", r)
+	for _, want := range []string{"baseline.yaml:3: list/x: expired on 2026-01-01", "the run was cut short: interrupted"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("report.sarif does not say %q", want)
+		}
+	}
+	schema, err := os.ReadFile("testdata/sarif-schema-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.MustConform(t, sample.Compiled(t, schema), []byte(text))
+	annotations := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
+	if !strings.Contains(annotations, "::error file=baseline.yaml,line=3,title=list/x::expired on 2026-01-01\n") {
+		t.Errorf("the annotations do not show it:\n%s", annotations)
+	}
+	dir := t.TempDir()
+	if err := WriteAll(r, dir); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := Verify(dir); err != nil || len(wrong) > 0 {
+		t.Errorf("the forms do not agree: %v %v", wrong, err)
+	}
+}
+
+func verdictsOf(r *reports.Report) map[string]reports.Verdict {
+	verdicts := map[string]reports.Verdict{}
+	for _, result := range r.Results {
+		verdicts[result.ID] = result.Verdict
+	}
+	return verdicts
+}

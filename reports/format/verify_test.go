@@ -1,0 +1,100 @@
+package format
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
+)
+
+func TestVerifyNamesTheChange(t *testing.T) {
+	edit := func(old, new string) func([]byte) []byte {
+		return func(data []byte) []byte { return bytes.Replace(data, []byte(old), []byte(new), 1) }
+	}
+	half := func(data []byte) []byte { return data[:len(data)/2] }
+	for _, c := range []struct {
+		name, file string
+		change     func([]byte) []byte // nil: the file is removed
+		want       string
+	}{
+		{"a JUnit verdict changed", "junit.xml", edit(`name="verdict" value="fail"`, `name="verdict" value="pass"`), "mapping/no-params-object is pass here and fail in report.json"},
+		{"a SARIF verdict changed", "report.sarif", edit(`"mapping/no-params-object": "fail"`, `"mapping/no-params-object": "pass"`), "mapping/no-params-object is pass here and fail in report.json"},
+		{"a Markdown verdict changed", "summary.md", edit(`| mapping/no-params-object | MUST | ❌ fail |`, `| mapping/no-params-object | MUST | ✅ pass |`), "mapping/no-params-object is pass here and fail in report.json"},
+		{"a verdict on the page changed", "report.html", edit(`data-verdict="fail"`, `data-verdict="pass"`), "mapping/no-params-object is pass here and fail in report.json"},
+		{"a message on the page changed", "report.html", edit(`want {}`, `all is well`), "it was changed"},
+		{"a clause was removed", "summary.md", edit("| list/answers-json | MUST | ✅ pass |\n", ""), "list/answers-json is missing"},
+		{"a clause was added", "summary.md", edit("| list/answers-json |", "| list/other | MUST | ✅ pass |\n| list/answers-json |"), "list/other is not in report.json"},
+		{"JUnit cut short", "junit.xml", half, "it was cut short"},
+		{"SARIF cut short", "report.sarif", half, "it was cut short"},
+		{"the page cut short", "report.html", half, "it was cut short"},
+		{"JUnit is no XML", "junit.xml", func([]byte) []byte { return []byte("<a>") }, "the file cannot be read"},
+		{"the badge says conformant", "badge.svg", edit("not conformant", "conformant"), "it was changed"},
+		{"the badge is missing", "badge.json", nil, "the file is missing"},
+		{"the summary was changed", "report.json", edit(`"conformant": false`, `"conformant": true`), "the summary does not count the results"},
+		{"a message in report.json changed", "report.json", edit(`want {}`, `all is well`), "report.html: the file is not what report.json gives"},
+		{"a member stands twice in report.json", "report.json", edit(`"verdict": "fail"`, `"verdict": "pass", "verdict": "fail"`), "report.json: the file is not written as bridgecheck writes it"},
+		{"a verdict in report.json changed", "report.json", edit(`"verdict": "fail"`, `"verdict": "pass"`), "mapping/no-params-object is fail here and pass in report.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := WriteAll(sample.Every(), dir); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, c.file)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.change == nil {
+				err = os.Remove(path)
+			} else {
+				after := c.change(bytes.Clone(before))
+				if bytes.Equal(before, after) {
+					t.Fatal("the change changes nothing")
+				}
+				err = os.WriteFile(path, after, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			mismatches, err := Verify(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, m := range mismatches {
+				lines = append(lines, m.String())
+			}
+			if got := strings.Join(lines, "\n"); !strings.Contains(got, c.want) || c.file != "report.json" && len(lines) != 1 {
+				t.Errorf("verify says\n%s\nwant %s: %s", got, c.file, c.want)
+			}
+		})
+	}
+}
+
+func TestVerifyRefusesWhatIsNoReport(t *testing.T) {
+	if _, err := Verify(t.TempDir()); err == nil {
+		t.Error("an empty directory is verified")
+	}
+}
+
+func TestFormatsShowWhatChangedSinceAnEarlierReport(t *testing.T) {
+	r := sample.Every()
+	r.Since = reports.Compare(r, r)
+	if page := form(t, "html", r); !strings.Contains(page, "Since the earlier report") || !strings.Contains(page, "Still failing") {
+		t.Error("the page does not show the differences")
+	}
+	if summary := form(t, "markdown", r); !strings.Contains(summary, "- Still failing (3): `mapping/no-params-object`, ") {
+		t.Errorf("the summary does not show the differences:\n%s", summary)
+	}
+}
+
+func TestNamedListsTheFormats(t *testing.T) {
+	if _, err := Named("pdf"); err == nil || !strings.Contains(err.Error(), `there is no report format "pdf": there are json, html, junit, `) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,25 @@
+package serve
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/bridgecheck/bridgecheck/internal/chrome"
+)
+
+func TestServedPagesInABrowser(t *testing.T) {
+	handler, err := Handler(folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	b := chrome.Open(t, chrome.Start(t), server.URL+"/", 1280, 700)
+	b.Picture("index-1280")
+	b.Run(chromedp.Click(`tbody th a`), chromedp.WaitReady(`details.result`), chromedp.Navigate(server.URL+"/"), chromedp.EmulateViewport(360, 740))
+	if width := chrome.Eval[int](b, `document.documentElement.scrollWidth`); width > 360 {
+		t.Errorf("at 360 px the index is %d px wide", width)
+	}
+}
