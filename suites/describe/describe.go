@@ -82,7 +82,7 @@ func equalsList(ctx context.Context, t *harness.T) {
 }
 
 func missingName(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	for what, query := range harness.InOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
 		t.Row(harness.Agent, "", what, func() {
@@ -92,7 +92,7 @@ func missingName(ctx context.Context, t *harness.T) {
 }
 
 func unknown404(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	listed := t.As(harness.Agent).MustListAll(ctx).Names()
 	for _, name := range append(scenario.OddNames, scenario.NoSuchTool) {
@@ -107,7 +107,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 }
 
 func hidden404(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	for _, hidden := range scenario.HiddenMethods(t) {
 		t.For(harness.Agent, hidden, func() {
@@ -118,7 +118,7 @@ func hidden404(ctx context.Context, t *harness.T) {
 
 func inaccessible404(ctx context.Context, t *harness.T) {
 	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
-	t.As(harness.Agent).Describe(ctx, denied).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, denied).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	t.For(harness.Discoverer, denied, func() {
 		t.Expect(t.As(harness.Discoverer).Describe(ctx, denied)).To(match.BeUnknown(t.As(harness.Discoverer).Describe, ctx, denied))
@@ -127,7 +127,7 @@ func inaccessible404(ctx context.Context, t *harness.T) {
 
 func nameExact(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
-	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	listed := t.As(harness.Agent).MustListAll(ctx).Names()
 	for what, name := range harness.InOrder(scenario.OtherSpellings(known)) {
@@ -143,7 +143,7 @@ func nameExact(ctx context.Context, t *harness.T) {
 
 func nameNotScalar(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
-	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	oneOfThem := match.Conform("a 4xx, or the response for one of the two names", func(r *harness.Response) string {
 		if r.Status >= 400 && r.Status < 500 || r.Status == 200 && r.Tool().Name() == known {
@@ -181,9 +181,9 @@ func afterError(ctx context.Context, t *harness.T) {
 	case t.Knows(harness.Agent2):
 		callers = append(callers, t.As(harness.Agent2))
 	}
-	before := callers[0].Describe(ctx, known).MustSucceed("describe/answers-tool")
+	before := callers[0].Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 	for _, other := range callers[1:] {
-		other.Describe(ctx, known).MustSucceed("describe/answers-tool")
+		other.Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 	}
 
 	for what, query := range harness.InOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
@@ -205,7 +205,7 @@ func afterError(ctx context.Context, t *harness.T) {
 }
 
 func reflectsSafely(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool")
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	const hostile = `</script><script>alert(1)</script>"'&\`
 	for what, query := range harness.InOrder(map[string]url.Values{
