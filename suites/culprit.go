@@ -15,14 +15,17 @@ func (c *collector) settle() {
 		return
 	}
 	anyFailed := slices.ContainsFunc(c.inOrder(), func(r reports.Result) bool { return r.Verdict == reports.Fail })
+	excused := map[string]bool{} // blocked clauses that a failure explains; they explain those that they block
 	for len(c.blocked) > 0 {
 		var decided []string
 		for _, r := range c.inOrder() {
 			culprits, blocked := c.blocked[r.ID]
 			switch {
 			case !blocked:
-			case len(culprits) == 0 && anyFailed, c.explained(r, culprits):
+			case len(culprits) == 0 && anyFailed, c.explained(r, culprits),
+				c.anyOf(culprits, func(culprit reports.Result) bool { return excused[culprit.ID] && culprit.ID != r.ID }):
 				decided = append(decided, r.ID)
+				excused[r.ID] = true
 			case !c.pending(r.ID, culprits):
 				decided = append(decided, r.ID)
 				c.fail(r.ID)

@@ -1,5 +1,5 @@
-// Package describe checks GET /mcp/tools/describe: that it shows the tool that the list shows, and refuses names that the
-// caller must not learn of.
+// Package describe checks GET /mcp/tools/describe: it returns the tool that the list shows, and refuses names of tools
+// that the caller must not know.
 package describe
 
 import (
@@ -19,19 +19,19 @@ import (
 
 // Checks of the area describe.
 var Checks = []harness.Check{
-	{ID: "describe/answers-tool", Sees: harness.Front, Generated: true, Run: answersTool},
-	{ID: "describe/equals-list", Sees: harness.Front, Generated: true, Run: equalsList},
+	{ID: "describe/answers-tool", Sees: harness.Front, Changes: true, Generated: true, Run: returnsTool},
+	{ID: "describe/equals-list", Sees: harness.Front, Changes: true, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: harness.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: harness.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: harness.Site, Run: hidden404},
 	{ID: "describe/inaccessible-404", Sees: harness.Site, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: harness.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: harness.Front, Run: nameNotScalar},
-	{ID: "describe/after-error", Sees: harness.Front, Run: afterError},
+	{ID: "describe/after-error", Sees: harness.Front, Changes: true, Run: afterError},
 	{ID: "describe/reflects-safely", Sees: harness.Front, Run: reflectsSafely},
 }
 
-func answersTool(ctx context.Context, t *harness.T) {
+func returnsTool(ctx context.Context, t *harness.T) {
 	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
 		r := caller.Describe(ctx, listed.Name())
 		t.Expect(r).To(match.BeTool(listed.Name()))
@@ -50,7 +50,7 @@ func answersTool(ctx context.Context, t *harness.T) {
 func equalsList(ctx context.Context, t *harness.T) {
 	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
 		if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
-			t.Expect(described).To(HoldAllOf(listed))
+			t.Expect(described).To(includeAll(listed))
 		}
 	})
 
@@ -67,8 +67,8 @@ func equalsList(ctx context.Context, t *harness.T) {
 					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
 				}
 				described := scenario.SendStep(ctx, t, s, who)
-				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !foundWrong(t, s.Who, s.Tool) {
-					return scenario.Falsify(described, HoldAllOf(listed))
+				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !hasFinding(t, s.Who, s.Tool) {
+					return scenario.Falsify(described, includeAll(listed))
 				}
 			default:
 				scenario.ApplyStep(ctx, t, s, who, change, lists)
@@ -82,7 +82,7 @@ func equalsList(ctx context.Context, t *harness.T) {
 }
 
 func missingName(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	for what, query := range harness.InOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
 		t.Row(harness.Agent, "", what, func() {
@@ -92,7 +92,7 @@ func missingName(ctx context.Context, t *harness.T) {
 }
 
 func unknown404(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	listed := t.As(harness.Agent).MustListAll(ctx).Names()
 	for _, name := range append(scenario.OddNames, scenario.NoSuchTool) {
@@ -107,7 +107,7 @@ func unknown404(ctx context.Context, t *harness.T) {
 }
 
 func hidden404(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	for _, hidden := range scenario.HiddenMethods(t) {
 		t.For(harness.Agent, hidden, func() {
@@ -118,7 +118,7 @@ func hidden404(ctx context.Context, t *harness.T) {
 
 func inaccessible404(ctx context.Context, t *harness.T) {
 	denied := scenario.DeniedTool(t, harness.Discoverer, harness.Agent)
-	t.As(harness.Agent).Describe(ctx, denied).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, denied).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	t.For(harness.Discoverer, denied, func() {
 		t.Expect(t.As(harness.Discoverer).Describe(ctx, denied)).To(match.BeUnknown(t.As(harness.Discoverer).Describe, ctx, denied))
@@ -127,7 +127,7 @@ func inaccessible404(ctx context.Context, t *harness.T) {
 
 func nameExact(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
-	t.As(harness.Agent).Describe(ctx, known).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	listed := t.As(harness.Agent).MustListAll(ctx).Names()
 	for what, name := range harness.InOrder(scenario.OtherSpellings(known)) {
@@ -143,51 +143,47 @@ func nameExact(ctx context.Context, t *harness.T) {
 
 func nameNotScalar(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
-	t.As(harness.Agent).Describe(ctx, known).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 
-	for what, query := range harness.InOrder(map[string]string{
-		"a list":         "name[]=" + url.QueryEscape(known),
-		"an encoded one": "name%5B%5D=" + url.QueryEscape(known),
-		"a map":          "name[a]=" + url.QueryEscape(known),
-		"invalid UTF-8":  "name=%FF%FE",
-	}) {
-		t.Row(harness.Agent, "", what, func() {
-			r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: query})
-			t.Expect(r).To(match.BeClientError())
-			t.Expect(r).NotTo(match.BeHTML())
+	oneOfThem := match.Conform("a 4xx, or the response for one of the two names", func(r *harness.Response) string {
+		if r.Status >= 400 && r.Status < 500 || r.Status == 200 && r.Tool().Name() == known {
+			return ""
+		}
+		return r.Outcome()
+	})
+	for _, row := range []struct {
+		what, query string
+		expected    OmegaMatcher
+	}{
+		{"name[]=", "name[]=" + url.QueryEscape(known), match.BeClientError()},
+		{"name[]=, encoded", "name%5B%5D=" + url.QueryEscape(known), match.BeClientError()},
+		{"name[a]=", "name[a]=" + url.QueryEscape(known), match.BeClientError()},
+		{"invalid UTF-8", "name=%FF%FE", match.BeClientError()},
+		{"8 KiB", "name=" + strings.Repeat("x", 8<<10), match.BeClientError()},
+		{"a repeated name", "name=" + url.QueryEscape(known) + "&name=" + scenario.NoSuchTool, oneOfThem},
+	} {
+		t.Row(harness.Agent, "", row.what, func() {
+			r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: row.query})
+			t.Expect(r).To(row.expected)
+			if !r.RefusedForLength() {
+				t.Expect(r).NotTo(match.BeHTML())
+			}
 		})
 	}
-	t.Row(harness.Agent, "", "8 KiB", func() {
-		r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + strings.Repeat("x", 8<<10)})
-		t.Expect(r).To(match.BeClientError())
-		if !r.RefusedForLength() {
-			t.Expect(r).NotTo(match.BeHTML())
-		}
-	})
-	t.Row(harness.Agent, "", "a repeated name", func() {
-		r := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + url.QueryEscape(known) + "&name=no.such.tool"})
-		t.Expect(r).To(match.Conform("a 4xx, or the answer for one of the two names", func(a *harness.Response) string {
-			if a.Status >= 400 && a.Status < 500 || a.Status == 200 && a.Tool().Name() == known {
-				return ""
-			}
-			return a.Outcome()
-		}))
-		t.Expect(r).NotTo(match.BeHTML())
-	})
 }
 
 func afterError(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
 	callers := []harness.Client{t.As(harness.Agent)}
 	switch {
-	case t.Drupal != nil: // whom no earlier error can have reached
+	case t.Drupal != nil: // new callers, which no earlier error has affected
 		callers = []harness.Client{scenario.NewCaller(t), scenario.NewCaller(t)}
 	case t.Knows(harness.Agent2):
 		callers = append(callers, t.As(harness.Agent2))
 	}
-	before := callers[0].Describe(ctx, known).MustSucceed()
+	before := callers[0].Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 	for _, other := range callers[1:] {
-		other.Describe(ctx, known).MustSucceed()
+		other.Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 	}
 
 	for what, query := range harness.InOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
@@ -209,7 +205,7 @@ func afterError(ctx context.Context, t *harness.T) {
 }
 
 func reflectsSafely(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed()
+	t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
 
 	const hostile = `</script><script>alert(1)</script>"'&\`
 	for what, query := range harness.InOrder(map[string]url.Values{
@@ -225,8 +221,8 @@ func reflectsSafely(ctx context.Context, t *harness.T) {
 	}
 }
 
-// eachListed visits every tool that the agent sees and, with a mock, what only others see, and the first of theirs: of
-// each caller no more than --cases.
+// eachListed visits every tool that the agent sees. With a mock it also visits the first tool of other callers, and those
+// that the agent does not see. It visits at most --cases tools for each caller.
 func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
 	own := t.As(harness.Agent).MustListAll(ctx)
 	visitSome := func(who harness.Identity, tools []harness.Tool) {
@@ -250,24 +246,24 @@ func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Cli
 	}
 }
 
-// HoldAllOf matches a describe answer whose tool has every member of the listed tool, with an equal value.
-func HoldAllOf(listed harness.Tool) OmegaMatcher {
-	return match.Conform(fmt.Sprintf("all that list gives of %q", listed.Name()), func(a *harness.Response) string {
-		described := a.Tool()
+// includeAll matches a describe response whose tool has every member of the listed tool, with an equal value.
+func includeAll(listed harness.Tool) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("all members that list shows of %q", listed.Name()), func(r *harness.Response) string {
+		described := r.Tool()
 		for name, want := range harness.InOrder(listed) {
 			got, ok := described[name]
 			if !ok {
 				return fmt.Sprintf("a tool without `%s`", name)
 			}
 			if d := exact.Diff(want, got); d != "" {
-				return fmt.Sprintf("another `%s` %s", name, d)
+				return fmt.Sprintf("a different `%s` %s", name, d)
 			}
 		}
 		return ""
 	})
 }
 
-// foundWrong tells whether the running check has noted a fault of the tool as the caller sees it.
-func foundWrong(t *harness.T, who harness.Identity, tool string) bool {
+// hasFinding reports whether the running check has a finding about the tool as the caller sees it.
+func hasFinding(t *harness.T, who harness.Identity, tool string) bool {
 	return t.Findings.Holds(harness.Part{Tool: tool, Identity: t.StableIdentity(who)})
 }

@@ -1,4 +1,5 @@
-// Package fresh checks caches: how soon a change of the site shows, and that the site is not asked more than needed.
+// Package fresh checks the cache of discovery: how soon the bridge shows a change of the site, and that it sends the site no
+// more discovery requests than it needs.
 package fresh
 
 import (
@@ -22,16 +23,16 @@ import (
 
 // Checks of the area fresh.
 var Checks = []harness.Check{
-	{ID: "fresh/cache-hit", Sees: harness.Site, Run: cacheHit},
-	{ID: "fresh/ttl-expiry", Sees: harness.Site, Run: ttlExpiry},
-	{ID: "fresh/invalidate", Sees: harness.Site, Run: invalidate},
-	{ID: "fresh/single-flight", Sees: harness.Site, Costly: true, Run: singleFlight},
-	{ID: "fresh/stale-on-error", Sees: harness.Site, Run: staleOnError},
-	{ID: "fresh/schema-change", Sees: harness.Site, Run: schemaChange},
-	{ID: "fresh/removed-tool", Sees: harness.Site, Run: removedTool},
-	{ID: "fresh/version", Sees: harness.Site, Run: version},
-	{ID: "fresh/per-user-ttl", Sees: harness.Site, Run: perUserTTL},
-	{ID: "fresh/schema-mismatch", Sees: harness.Site, Run: schemaMismatch},
+	{ID: "fresh/cache-hit", Sees: harness.Site, Changes: true, Run: cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: harness.Site, Changes: true, Run: ttlExpiry},
+	{ID: "fresh/invalidate", Sees: harness.Site, Changes: true, Run: invalidate},
+	{ID: "fresh/single-flight", Sees: harness.Site, Changes: true, Costly: true, Run: singleFlight},
+	{ID: "fresh/stale-on-error", Sees: harness.Site, Changes: true, Run: staleOnError},
+	{ID: "fresh/schema-change", Sees: harness.Site, Changes: true, Run: schemaChange},
+	{ID: "fresh/removed-tool", Sees: harness.Site, Changes: true, Run: removedTool},
+	{ID: "fresh/version", Sees: harness.Site, Changes: true, Run: version},
+	{ID: "fresh/per-user-ttl", Sees: harness.Site, Changes: true, Run: perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: harness.Site, Changes: true, Run: schemaMismatch},
 }
 
 func cacheHit(ctx context.Context, t *harness.T) {
@@ -40,69 +41,83 @@ func cacheHit(ctx context.Context, t *harness.T) {
 		t.ExpireCaches()
 		began := time.Now()
 		known := scenario.KnownTool(ctx, t)
-		t.As(who).List(ctx).MustSucceed()
-		t.As(who).Describe(ctx, known).MustSucceed()
+		first := t.As(who).List(ctx).MustSucceed("list/answers-json")
+		t.As(who).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
 		t.As(who).Describe(ctx, scenario.NoSuchTool)
 		t.Drupal.Mark()
-		for range 5 {
+		for i := range 5 {
 			t.As(who).List(ctx)
 			t.As(who).Describe(ctx, known)
-			t.As(who).Describe(ctx, scenario.NoSuchTool)
+			t.As(who).Describe(ctx, fmt.Sprintf("%s.%d", scenario.NoSuchTool, i)) // a cache by name does not know it
+		}
+		if first.NextCursor() != "" {
+			t.As(who).List(ctx, first.NextCursor())
 		}
 		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
 			if attempt == 2 {
-				harness.NotTestable("fifteen cached requests took longer than the TTL: give the bridge a longer one")
+				harness.NotTestable("sixteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
 			}
 			continue
 		}
-		asked := len(DiscoveriesFor(t.Drupal, who))
-		t.Expect(asked).To(BeZero(), harness.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", asked)))
+		sent := len(discoveriesFor(t.Drupal, who))
+		t.Expect(sent).To(BeZero(), harness.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", sent)))
 		return
 	}
 }
 
 func ttlExpiry(ctx context.Context, t *harness.T) {
-	gone := scenario.WithoutMethod(t)
+	removed := scenario.WithoutMethod(t)
 	before := t.As(harness.Agent).MustListAll(ctx).Names()
-	if !slices.Contains(before, t.ToolName(gone)) {
-		harness.NotTestable("the list does not hold " + gone + " to begin with")
+	if !slices.Contains(before, t.ToolName(removed)) {
+		harness.BlockedBy(harness.Mismatch("list as agent", fmt.Sprintf("the tool %q", t.ToolName(removed)), fmt.Sprintf("%d tools without it", len(before))), "list/pages-cover-all-once", "access/filtered-by-method", "filter/include-exclude")
 	}
-	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, gone))
+	arrived := t.ToolName(scenario.Arrival)
+	t.As(harness.Agent).Describe(ctx, arrived) // so that a bridge that remembers refusals remembers this one
+	t.As(harness.Agent).Invoke(ctx, arrived, harness.Args{scenario.ArrivalParam: "old"})
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, removed))
 	var listed harness.Listing
 	var names []string
 	var described *harness.Response
 	look := func() bool {
 		listed = t.As(harness.Agent).ListAll(ctx)
 		names = listed.Names()
-		described = t.As(harness.Agent).Describe(ctx, t.ToolName(gone))
-		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(gone)) && described.Status == http.StatusNotFound
+		described = t.As(harness.Agent).Describe(ctx, t.ToolName(removed))
+		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(removed)) && described.Status == http.StatusNotFound
 	}
-	busy(t, func() { look() })
+	requestDuringTTL(t, func() { look() })
 	t.Poll(ctx, look)
-	listed.PageOf(t.ToolName(gone)).Blame()
-	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("%s in it", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
-	t.Expect(slices.Contains(names, t.ToolName(gone))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no %s", gone), "it still"))
+	listed.PageOf(t.ToolName(removed)).Blame()
+	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
+	var describedNew, invoked *harness.Response
+	t.Poll(ctx, func() bool { // a remembered refusal may expire later than the list
+		describedNew = t.As(harness.Agent).Describe(ctx, arrived)
+		invoked = t.As(harness.Agent).Invoke(ctx, arrived, harness.Args{scenario.ArrivalParam: "old"})
+		return describedNew.Succeeded() && invoked.Succeeded()
+	})
+	t.Expect(describedNew).To(match.HaveStatus(http.StatusOK), "%v after its module was enabled", t.ChangeLimit())
+	t.Expect(invoked).To(match.HaveResult(), "%v after its module was enabled", t.ChangeLimit())
 }
 
 func invalidate(ctx context.Context, t *harness.T) {
 	if t.Invalidate == nil {
-		harness.NotTestable("how the bridge's cache is emptied is unknown: give the setting `invalidate` (method, path, identity)")
+		harness.NotTestable("the call that empties the bridge's cache is unknown: give the setting `invalidate` (method, path, identity)")
 	}
-	ask := harness.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
+	call := harness.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
 	t.As(harness.Agent).MustListAll(ctx)
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	for _, who := range []harness.Identity{harness.Outsider, harness.Anonymous} {
 		t.For(who, "", func() {
-			t.Expect(t.As(who).Send(ctx, ask)).To(match.BeRefusedWith(401, 403), "without the right to call it")
+			t.Expect(t.As(who).Send(ctx, call)).To(match.BeRefusedWith(401, 403), "without the permission for it")
 		})
 	}
-	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, ask)).To(match.BeSuccess())
-	t.Expect(slices.Contains(t.As(harness.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch("the next list after the invalidation", fmt.Sprintf("%s in it", scenario.Arrival), "a list without it"))
+	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
+	t.Expect(slices.Contains(t.As(harness.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(), harness.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
 }
 
 func singleFlight(ctx context.Context, t *harness.T) {
-	t.As(harness.Agent).List(ctx).MustSucceed()
+	t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
 	for range 3 {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 		caller := t.As(who)
@@ -110,47 +125,60 @@ func singleFlight(ctx context.Context, t *harness.T) {
 		t.Drupal.Mark()
 		began := time.Now()
 		harness.AtOnce(100, func(int) { caller.List(ctx) })
-		asked := len(DiscoveriesFor(t.Drupal, who))
+		sent := len(discoveriesFor(t.Drupal, who))
 		most := 1
-		if t.DiscoveryTTL > 0 { // what was discovered runs out meanwhile
+		if t.DiscoveryTTL > 0 { // the cached list may expire meanwhile
 			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
 		}
 		if most > 10 {
-			continue // a bridge that asks once for each of its workers would pass
+			continue // a bridge with one discovery request for each of its workers would pass
 		}
-		t.Expect(asked).To(BeNumerically("<=", most), harness.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", asked, time.Since(began).Round(time.Millisecond))))
-		caller.List(ctx).MustSucceed()
+		t.Expect(sent).To(BeNumerically("<=", most), harness.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", sent, time.Since(began).Round(time.Millisecond))))
+		caller.List(ctx).MustSucceed("list/answers-json")
 		return
 	}
 	harness.NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
 }
 
 func staleOnError(ctx context.Context, t *harness.T) {
-	good := t.As(harness.Agent).List(ctx).MustSucceed()
-	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good))
-	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError})
-	var stale *harness.Response
-	t.Await(ctx, func() bool {
-		stale = t.As(harness.Agent).List(ctx)
-		return stale.Status != good.Status || stale.Header.Get("Age") != "" || strings.HasPrefix(stale.Header.Get("Warning"), "110")
-	})
-	t.Row(harness.Agent, "", "while the site's discovery fails", func() {
-		t.Expect(stale).To(match.EqualResponse(good))
-		t.Expect(stale).To(match.Conform("the mark `Warning: 110` or `Age`", func(a *harness.Response) string {
-			if a.Header.Get("Age") != "" || strings.HasPrefix(a.Header.Get("Warning"), "110") {
-				return ""
-			}
-			return "neither"
-		}))
-	})
-	t.Row(stranger, "", "with no good list", func() { t.Expect(t.As(stranger).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+	good := t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
+	t.As(harness.Agent).List(ctx).MustMeet(match.EqualResponse(good), "list/order-stable", "list/answers-json", "mapping/*")
+	newcomer := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	for _, failure := range failedDiscoveries {
+		disarm := t.Drupal.Arm(failure.Fault)
+		var stale *harness.Response
+		t.Await(ctx, func() bool {
+			stale = t.As(harness.Agent).List(ctx)
+			return stale.Status != good.Status || isMarkedStale(stale)
+		})
+		t.Row(harness.Agent, "", failure.Name, func() {
+			t.Expect(stale).To(match.EqualResponse(good))
+			t.Expect(stale).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
+		})
+		t.Row(newcomer, "", failure.Name+", without a good list", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+		disarm()
+		if !t.Await(ctx, func() bool { r := t.As(harness.Agent).List(ctx); return r.Succeeded() && !isMarkedStale(r) }) {
+			return // upstream/down-and-up tests the recovery
+		}
+	}
+}
+
+// failedDiscoveries are ways in which the site fails a discovery request.
+var failedDiscoveries = []scenario.SiteFailure{
+	{Name: "discovery with status 500", Fault: mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError}},
+	{Name: "discovery with a page of HTML and status 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Route: "methods", Status: http.StatusOK}},
+	{Name: "discovery with a reset connection", Fault: mockdrupal.Fault{Kind: fault.Reset, Route: "methods"}},
+}
+
+// isMarkedStale reports whether a list says that it is not current.
+func isMarkedStale(r *harness.Response) bool {
+	return r.Header.Get("Age") != "" || strings.HasPrefix(r.Header.Get("Warning"), "110")
 }
 
 func schemaChange(ctx context.Context, t *harness.T) {
-	arrive(ctx, t)
+	addArrival(ctx, t)
 	half := t.DiscoveryTTL/2 + time.Millisecond
-	if t.Advance != nil || half < 5*time.Second { // a description that is half a TTL younger than the list
+	if t.Advance != nil || half < 5*time.Second { // so that the description is half a TTL younger than the list
 		t.AdvanceClock(ctx, 2*half)
 		t.As(harness.Agent).List(ctx)
 		t.AdvanceClock(ctx, half)
@@ -164,8 +192,8 @@ func schemaChange(ctx context.Context, t *harness.T) {
 		scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
 	}
 
-	t.Expect(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Conform("the schema that list shows", func(a *harness.Response) string {
-		return scenario.SchemaFault(a.Tool(), scenario.ArrivalNew)
+	t.Expect(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Conform("the schema that list shows", func(r *harness.Response) string {
+		return scenario.SchemaFault(r.Tool(), scenario.ArrivalNew)
 	}))
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
@@ -174,27 +202,31 @@ func schemaChange(ctx context.Context, t *harness.T) {
 func removedTool(ctx context.Context, t *harness.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
-	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed()
+	t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
 
-	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method went")
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
 	t.Await(ctx, func() bool {
 		return !slices.Contains(t.As(harness.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
 	})
-	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "once the list has lost it")
+	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "after the tool left the list")
 }
 
 func version(ctx context.Context, t *harness.T) {
-	first := t.As(harness.Agent).List(ctx).MustSucceed()
+	first := t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
 	tag := first.Header.Get("ETag")
-	t.Expect(first).To(HaveETag())
+	t.Expect(first).To(haveETag())
 	t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
+	if other := t.As(harness.Discoverer).List(ctx); other.Status == http.StatusOK && match.OtherNames(first.Names(), other.Names()) != "" {
+		r := t.As(harness.Discoverer).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the version of another caller's list")
+	}
 	tools := scenario.AgentTools(t)
 	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return slices.Contains(first.Names(), t.ToolName(m.ID)) })
 	if onPage < 0 {
-		harness.NotTestable("the first page holds no tool that the agent may run")
+		harness.BlockedBy(harness.Mismatch(first.Subject(), "a tool that the agent may run", "none"), "access/filtered-by-method", "mapping/*")
 	}
-	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // a page may have a version of its own
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // each page may have its own version
 	t.Await(ctx, func() bool { return t.As(harness.Agent).List(ctx).Header.Get("ETag") != tag })
 	changed := t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"If-None-Match": {tag}}})
 	t.Expect(changed).To(match.HaveStatus(200), "If-None-Match with the old version after a change")
@@ -212,27 +244,27 @@ func perUserTTL(ctx context.Context, t *harness.T) {
 	sees := func(who harness.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
 	describes := func(who harness.Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
 	if sees(one) || sees(other) || describes(one) {
-		harness.BlockedBy(harness.Finding{Subject: "a caller sees a tool without its permission"}, "access/filtered-by-method")
+		harness.BlockedBy(harness.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}
 	within := fmt.Sprintf("within %v", t.ChangeLimit())
 
 	t.Drupal.Permit(one, t.Permissions(harness.Agent)...)
 	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
-		harness.Mismatch("a permission given", fmt.Sprintf("%s in list and describe %s", gained, within), "neither or one"))
-	t.Expect(sees(other)).To(BeFalse(), harness.Mismatch("the caller who was given nothing", fmt.Sprintf("no %s", gained), "it in the list"))
+		harness.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	t.Expect(sees(other)).To(BeFalse(), harness.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
 
 	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	t.Expect(t.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
-		harness.Mismatch("a permission taken", fmt.Sprintf("no %s in list and describe %s", gained, within), "it still"))
+		harness.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
 }
 
 func schemaMismatch(ctx context.Context, t *harness.T) {
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Fail) {
 		if tool.Fails().Code == scenario.RPCInvalidParams {
-			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"))
+			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
 		}
 	}
-	arrive(ctx, t)
+	addArrival(ctx, t)
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
 
 	t.Expect(t.As(harness.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), harness.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
@@ -241,29 +273,29 @@ func schemaMismatch(ctx context.Context, t *harness.T) {
 		fault = scenario.SchemaFault(t.As(harness.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool(), scenario.ArrivalNew)
 		return fault == ""
 	})
-	t.Expect(fault).To(BeEmpty(), harness.Mismatch("describe after the site refused what the old schema takes", "the new schema", fault))
+	t.Expect(fault).To(BeEmpty(), harness.Mismatch("describe after the site refused what the old schema accepts", "the new schema", fault))
 }
 
-// DiscoveriesFor lists those that a caller may have caused: their own, and a service account's. A bridge may look up
-// again for other callers meanwhile, unasked.
-func DiscoveriesFor(d *harness.Drupal, who harness.Identity) []mockdrupal.Entry {
+// discoveriesFor returns the discovery requests that a caller may have caused: those with the caller's credentials and
+// those of a service account. Meanwhile a bridge may refresh the lists of other callers in the background.
+func discoveriesFor(d *harness.Drupal, who harness.Identity) []mockdrupal.Entry {
 	return slices.DeleteFunc(d.Discoveries(), func(e mockdrupal.Entry) bool {
 		return e.User != string(who) && e.User != string(harness.Service)
 	})
 }
 
-// arrive has the arriving method come to the site as a tool that takes `old`. Where the bridge does not describe it, run
-// it, and refuse it with what it does not take, the check is not testable: other clauses judge that.
-func arrive(ctx context.Context, t *harness.T) {
+// addArrival adds scenario.Arrival to the site, as a tool that accepts `old`. It ends the check if the bridge does not
+// describe it, run it and refuse invalid arguments for it: other clauses test that.
+func addArrival(ctx context.Context, t *harness.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
 	name := t.ToolName(scenario.Arrival)
-	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(a *harness.Response) string { return scenario.SchemaFault(a.Tool(), scenario.ArrivalOld) }))
-	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult())
-	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"))
+	t.As(harness.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(r *harness.Response) string { return scenario.SchemaFault(r.Tool(), scenario.ArrivalOld) }), "describe/*", "mapping/*", "fresh/*")
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult(), "invoke/*", "fresh/ttl-expiry")
+	t.As(harness.Agent).Invoke(ctx, name, harness.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
 }
 
-// pageOf finds the page of the agent's list that holds a tool, and the query that asks for it.
+// pageOf returns the page of the agent's list that contains a tool, and the query for it.
 func pageOf(ctx context.Context, t *harness.T, name string) (*harness.Response, url.Values) {
 	var query url.Values
 	for _, page := range t.As(harness.Agent).MustListAll(ctx).Pages {
@@ -272,27 +304,27 @@ func pageOf(ctx context.Context, t *harness.T, name string) (*harness.Response, 
 		}
 		query = url.Values{"cursor": {page.NextCursor()}}
 	}
-	harness.NotTestable("the list holds no " + name)
+	harness.BlockedBy(harness.Mismatch("list as agent", fmt.Sprintf("the tool %q", name), "a list without it"), "list/pages-cover-all-once", "fresh/ttl-expiry")
 	return nil, nil
 }
 
-// busy has the caller ask again and again while the TTL runs out, where the run has a clock to move: what is asked for all
-// the time must run out as well.
-func busy(t *harness.T, ask func()) {
+// requestDuringTTL sends a request repeatedly while the TTL passes, if the run controls the clock: requests must not prolong
+// the TTL.
+func requestDuringTTL(t *harness.T, send func()) {
 	if t.Advance == nil {
-		return // then the wait for the change does so
+		return // the wait for the change sends requests in the same way
 	}
-	ask()
+	send()
 	for range 5 {
 		t.Advance(t.DiscoveryTTL/4 + time.Millisecond)
-		ask()
+		send()
 	}
 }
 
-// HaveETag matches an answer that carries a version.
-func HaveETag() OmegaMatcher {
-	return match.Conform("an ETag", func(a *harness.Response) string {
-		if a.Header.Get("ETag") == "" {
+// haveETag matches a response with an ETag.
+func haveETag() OmegaMatcher {
+	return match.Conform("an ETag", func(r *harness.Response) string {
+		if r.Header.Get("ETag") == "" {
 			return "none"
 		}
 		return ""

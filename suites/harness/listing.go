@@ -9,9 +9,9 @@ import (
 
 // Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.
 const (
-	MaxPages      = 3000
-	maxEmptyPages = 20
-	endlessPages  = 3 // that are read of a list which had no end before
+	MaxPages        = 3000
+	maxUselessPages = 20 // pages without a tool that an earlier page does not have
+	endlessPages    = 3  // that are read of a list which had no end before
 )
 
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
@@ -78,16 +78,20 @@ func (l Listing) Last() *Response { return l.Pages[len(l.Pages)-1] }
 func (c Client) ListAll(ctx context.Context) Listing {
 	page := c.List(ctx)
 	l := Listing{Pages: []*Response{page}}
-	seen := map[string]bool{}
-	empty := 0
+	seen, listed := map[string]bool{}, map[string]bool{}
+	useless := 0
 	for {
 		if e := c.T.Environment; !e.endless.IsZero() && len(l.Pages) > endlessPages {
 			l.Fault = e.endless
 			return l
 		}
 		cursor := page.NextCursor()
-		if len(page.Tools()) == 0 {
-			empty++
+		known := len(listed)
+		for _, t := range page.Tools() {
+			listed[t.Name()] = true
+		}
+		if len(listed) == known {
+			useless++
 		}
 		switch {
 		case page.Status != http.StatusOK:
@@ -98,7 +102,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 		case seen[cursor]:
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
 			return l
-		case len(l.Pages) == MaxPages || empty == maxEmptyPages:
+		case len(l.Pages) == MaxPages || useless == maxUselessPages:
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", len(l.Pages)))
 			c.T.endless = l.Fault
 			return l

@@ -5,20 +5,20 @@ import (
 )
 
 // MustSucceed is for the positive control of a refusal: the smallest request that has to succeed, so that a bridge that refuses
-// everything does not pass. Where the positive control itself fails, nothing can be said of the refusal: the check is not testable,
-// and the clause that tests the positive control fails.
-func (a *Response) MustSucceed() *Response {
+// everything does not pass. If the positive control itself fails, the check is blocked by the clauses that test it; without
+// clauses, by any clause that fails.
+func (a *Response) MustSucceed(clauses ...string) *Response {
 	if !a.Succeeded() {
 		a.Blame()
-		BlockedBy(Mismatch(a.Subject(), "a success", a.Outcome()).About("the positive control"))
+		BlockedBy(Mismatch(a.Subject(), "a success", a.Outcome()).About("the positive control"), clauses...)
 	}
 	return a
 }
 
-// MustMeet is MustSucceed for a positive control that has to be met in a way of its own.
-func (a *Response) MustMeet(want types.GomegaMatcher) *Response {
+// MustMeet is MustSucceed for a positive control that has to match more than a success.
+func (a *Response) MustMeet(want types.GomegaMatcher, clauses ...string) *Response {
 	if ok, err := want.Match(a); err != nil || !ok {
-		BlockedBy(want.(Finder).Finding(a, false).About("the positive control"))
+		BlockedBy(want.(Finder).Finding(a, false).About("the positive control"), clauses...)
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package list
 
 import (
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
@@ -9,7 +10,16 @@ import (
 	"testing"
 )
 
-func TestDecodingsShowWhatACursorHides(t *testing.T) {
+func compressed(t *testing.T, text string) string {
+	var b strings.Builder
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
+		t.Fatal("the text was not compressed")
+	}
+	return b.String()
+}
+
+func TestDecodingsFindNamesInCursors(t *testing.T) {
 	const secret = "node.delete"
 	inJSON := `{"after":"` + secret + `","offset":50}`
 	for name, cursor := range map[string]string{
@@ -21,6 +31,7 @@ func TestDecodingsShowWhatACursorHides(t *testing.T) {
 		"hexadecimal":         hex.EncodeToString([]byte(secret)),
 		"percent-encoded":     strings.ReplaceAll(url.QueryEscape(inJSON), ".", "%2E"),
 		"hexadecimal in JSON": base64.StdEncoding.EncodeToString([]byte(`{"k":"` + hex.EncodeToString([]byte(secret)) + `"}`)),
+		"zlib in base64":      base64.URLEncoding.EncodeToString([]byte(compressed(t, inJSON))),
 		"part of a token":     "v1." + base64.RawURLEncoding.EncodeToString([]byte(secret)) + ".c2ln",
 	} {
 		t.Run(name, func(t *testing.T) {

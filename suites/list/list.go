@@ -1,4 +1,4 @@
-// Package list checks GET /mcp/tools/list: the form of tools, that the pages hold every tool once, and cursors.
+// Package list checks GET /mcp/tools/list: the members of tools, pages that list every tool once, and cursors.
 package list
 
 import (
@@ -16,32 +16,32 @@ import (
 
 // Checks of the area list.
 var Checks = []harness.Check{
-	{ID: "list/answers-json", Sees: harness.Front, Run: answersJSON},
-	{ID: "list/has-tools-array", Sees: harness.Front, Run: hasToolsArray},
-	{ID: "list/next-cursor-type", Sees: harness.Front, Run: nextCursorType},
+	{ID: "list/answers-json", Sees: harness.Front, Run: returnsJSON},
+	{ID: "list/has-tools-array", Sees: harness.Front, Changes: true, Run: hasToolsArray},
+	{ID: "list/next-cursor-type", Sees: harness.Front, Changes: true, Run: nextCursorType},
 	{ID: "list/tool-required-members", Sees: harness.Front, Run: toolRequiredMembers},
 	{ID: "list/tool-optional-members", Sees: harness.Front, Run: toolOptionalMembers},
 	{ID: "list/description-not-empty", Sees: harness.Front, Run: descriptionNotEmpty},
 	{ID: "list/names-unique", Sees: harness.Front, Run: namesUnique},
-	{ID: "list/order-stable", Sees: harness.Front, Generated: true, Run: orderStable},
-	{ID: "list/pages-cover-all-once", Sees: harness.Front, Run: pagesCoverAllOnce},
+	{ID: "list/order-stable", Sees: harness.Front, Changes: true, Generated: true, Run: orderStable},
+	{ID: "list/pages-cover-all-once", Sees: harness.Front, Changes: true, Run: pagesCoverAllOnce},
 	{ID: "list/unknown-query-ignored", Sees: harness.Front, Run: unknownQueryIgnored},
 	{ID: "list/only-marked-methods", Sees: harness.Site, Run: onlyMarkedMethods},
-	{ID: "list/cursor-base64-offset", Sees: harness.Front, Run: cursorBase64Offset},
-	{ID: "list/cursor-opaque-roundtrip", Sees: harness.Front, Run: cursorOpaqueRoundtrip},
+	{ID: "list/cursor-base64-offset", Sees: harness.Front, Changes: true, Run: cursorBase64Offset},
+	{ID: "list/cursor-opaque-roundtrip", Sees: harness.Front, Changes: true, Run: cursorOpaqueRoundtrip},
 	{ID: "list/cursor-past-end", Sees: harness.Front, Run: cursorPastEnd},
 	{ID: "list/cursor-malformed", Sees: harness.Front, Run: cursorMalformed},
 	{ID: "list/cursor-malformed-400", Sees: harness.Front, Run: cursorMalformed400},
 	{ID: "list/cursor-empty", Sees: harness.Front, Run: cursorEmpty},
-	{ID: "list/cursor-other-caller", Sees: harness.Site, Run: cursorOtherCaller},
-	{ID: "list/page-size", Sees: harness.Site, Run: pageSize},
-	{ID: "list/page-boundary-exact", Sees: harness.Site, Run: pageBoundaryExact},
-	{ID: "list/empty-site", Sees: harness.Site, Run: emptySite},
-	{ID: "list/cursor-no-leak", Sees: harness.Site, Run: cursorNoLeak},
-	{ID: "list/change-between-pages", Sees: harness.Site, Run: changeBetweenPages},
+	{ID: "list/cursor-other-caller", Sees: harness.Site, Changes: true, Run: cursorOtherCaller},
+	{ID: "list/page-size", Sees: harness.Site, Changes: true, Run: pageSize},
+	{ID: "list/page-boundary-exact", Sees: harness.Site, Changes: true, Run: pageBoundaryExact},
+	{ID: "list/empty-site", Sees: harness.Site, Changes: true, Run: emptySite},
+	{ID: "list/cursor-no-leak", Sees: harness.Site, Changes: true, Run: cursorNoLeak},
+	{ID: "list/change-between-pages", Sees: harness.Site, Changes: true, Run: changeBetweenPages},
 }
 
-func answersJSON(ctx context.Context, t *harness.T) {
+func returnsJSON(ctx context.Context, t *harness.T) {
 	list := t.As(harness.Agent).ListAll(ctx)
 	first := list.Pages[0]
 	if t.Drupal == nil && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden) {
@@ -57,18 +57,18 @@ func answersJSON(ctx context.Context, t *harness.T) {
 }
 
 func hasToolsArray(ctx context.Context, t *harness.T) {
-	eachCaller(t, append(pages(ctx, t), pagesWithoutTools(ctx, t)...), func(page *harness.Response) { t.Expect(page).To(HaveToolsArray()) })
+	eachCaller(t, append(pages(ctx, t), pagesWithoutTools(ctx, t)...), func(page *harness.Response) { t.Expect(page).To(haveToolsArray()) })
 }
 
 func nextCursorType(ctx context.Context, t *harness.T) {
-	eachCaller(t, append(pages(ctx, t), pagesWithoutTools(ctx, t)...), func(page *harness.Response) { t.Expect(page).To(HaveACursorOrNone()) })
+	eachCaller(t, append(pages(ctx, t), pagesWithoutTools(ctx, t)...), func(page *harness.Response) { t.Expect(page).To(haveValidCursor()) })
 	if t.Drupal == nil || t.DiscoveryTTL == 0 {
 		return
 	}
 	t.Replace(ctx, t.Drupal.Site())
-	for tools := range 2 { // a list that ends on its first page
-		page := shortest(ctx, t, scenario.ManyMethods("content.few.", tools))
-		t.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { t.Expect(page).To(HaveACursorOrNone()) })
+	for tools := range 2 { // lists that end on their first page
+		page := firstPageOver(ctx, t, scenario.ManyMethods("content.few.", tools))
+		t.Row(page.Who, "", fmt.Sprintf("tools on the site: %d", tools), func() { t.Expect(page).To(haveValidCursor()) })
 	}
 }
 
@@ -76,7 +76,7 @@ func toolRequiredMembers(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, "a non-empty string `name`, a string `description` and an object `inputSchema`", requiredMemberFault))
 	})
-	eachCaller(t, pages(ctx, t), func(page *harness.Response) { t.Expect(page).To(HoldObjectsAlone()) })
+	eachCaller(t, pages(ctx, t), func(page *harness.Response) { t.Expect(page).To(haveObjectsAsTools()) })
 }
 
 func toolOptionalMembers(ctx context.Context, t *harness.T) {
@@ -101,7 +101,7 @@ func toolOptionalMembers(ctx context.Context, t *harness.T) {
 
 func descriptionNotEmpty(ctx context.Context, t *harness.T) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HaveTool(tool, "a `description` with something in it", func(tool harness.Tool) string {
+		t.Expect(page).To(match.HaveTool(tool, "a `description` that is not empty", func(tool harness.Tool) string {
 			if tool["description"] == "" {
 				return `""`
 			}
@@ -118,9 +118,9 @@ func namesUnique(ctx context.Context, t *harness.T) {
 
 func orderStable(ctx context.Context, t *harness.T) {
 	first := scenario.AllTools(ctx, t, t.As(harness.Agent))
-	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(ListSame(first), "listed twice")
+	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(listSame(first), "listed twice")
 	t.ExpireCaches()
-	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(ListSame(first), "listed again after all caches ran out")
+	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(listSame(first), "listed again after all caches expired")
 
 	who := scenario.Agents(ctx, t)
 	change := scenario.SiteChanger(ctx, t, who)
@@ -137,7 +137,7 @@ func orderStable(ctx context.Context, t *harness.T) {
 			if !seen {
 				return nil
 			}
-			return scenario.Falsify(now, ListSame(last))
+			return scenario.Falsify(now, listSame(last))
 		}
 	})
 	if wrong != nil {
@@ -148,16 +148,16 @@ func orderStable(ctx context.Context, t *harness.T) {
 func pagesCoverAllOnce(ctx context.Context, t *harness.T) {
 	list := scenario.NewCaller(t).ListAll(ctx)
 	if list.Pages[0].Status != http.StatusOK {
-		harness.BlockedBy(list.Fault.About("there is no list of tools"), "list/answers-json")
+		harness.BlockedBy(list.Fault, "list/answers-json")
 	}
 	scenario.MustBeReadable(list)
 	if t.Drupal == nil && len(list.Tools()) == 0 {
 		harness.NotTestable("the agent sees no tool: it needs one")
 	}
-	eachCovered(t, list, scenario.MustShow(t, harness.Agent))
+	eachListedOnce(t, list, scenario.MustShow(t, harness.Agent))
 	for _, list := range scenario.ListsOfOthers(ctx, t) {
 		scenario.MustBeReadable(list)
-		eachCovered(t, list, scenario.MustShow(t, list.Pages[0].Who))
+		eachListedOnce(t, list, scenario.MustShow(t, list.Pages[0].Who))
 	}
 }
 
@@ -166,18 +166,18 @@ func unknownQueryIgnored(ctx context.Context, t *harness.T) {
 	list := steadyList(ctx, t)
 	for i, page := range list.Pages[:min(len(list.Pages), 2)] {
 		t.Row(harness.Agent, "", fmt.Sprintf("page %d", i+1), func() {
-			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(ShowPage(page))
+			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(showPage(page))
 		})
 	}
 }
 
 func onlyMarkedMethods(ctx context.Context, t *harness.T) {
 	marked := 0
-	for _, who := range []harness.Identity{harness.Agent, harness.Admin} {
+	for _, who := range []harness.Identity{harness.Agent, harness.Discoverer, harness.Admin} {
 		t.EachTool(scenario.AllTools(ctx, t, t.As(who)), func(page *harness.Response, tool harness.Tool) {
 			t.Expect(page).To(match.HaveTool(tool, "the McpTool attribute", func(tool harness.Tool) string {
 				switch m := scenario.MethodOf(t, tool.Name()); {
-				case m == nil: // mapping/name-is-id judges that
+				case m == nil: // mapping/name-is-id tests that
 				case m.MCP == nil:
 					return "none on the site's method"
 				default:
@@ -187,33 +187,32 @@ func onlyMarkedMethods(ctx context.Context, t *harness.T) {
 			}))
 		})
 	}
-	if marked == 0 {
-		harness.NotTestable("no listed tool bears the name of a method of the site")
+	if marked == 0 && !t.HasFindings() {
+		harness.BlockedBy(harness.Finding{Subject: "no listed tool has the name of a method of the site"}, "mapping/name-is-id", "mapping/name-underscored")
 	}
 }
 
-// pages are the pages that came with 200 and an object as body, the agent's first; without any of his, the check is not
-// testable.
+// pages returns the pages that have status 200 and an object as body: the agent's, then those of others. It ends the
+// check if none of the agent's does.
 func pages(ctx context.Context, t *harness.T) []*harness.Response {
 	list := t.As(harness.Agent).ListAll(ctx)
 	pages := readable(list.Pages)
 	if len(pages) == 0 {
-		harness.BlockedBy(list.Fault.About("there is no list of tools"), "list/answers-json")
+		harness.BlockedBy(harness.Mismatch(list.Last().Subject(), "a list of tools", list.Last().Outcome()), "list/answers-json")
 	}
 	return append(pages, readable(pagesOfOthers(ctx, t))...)
 }
 
-// eachCaller judges the pages of each caller apart from those of others.
-func eachCaller(t *harness.T, pages []*harness.Response, judge func(page *harness.Response)) {
+// eachCaller runs a test for every page, and reports the failures of each caller separately.
+func eachCaller(t *harness.T, pages []*harness.Response, test func(page *harness.Response)) {
 	for _, page := range pages {
-		t.For(page.Who, "", func() { judge(page) })
+		t.For(page.Who, "", func() { test(page) })
 	}
 }
 
-// shortest is the first page of a caller whom the bridge has never seen, over a site of these methods alone: as soon as
-// the page holds no more, else what the bridge shows in the end. Replace must have seen to it that the old site comes
-// back.
-func shortest(ctx context.Context, t *harness.T, methods []fixtures.Method) (page *harness.Response) {
+// firstPageOver returns the first page of a new caller over a site with only these methods, as soon as the page has no
+// more tools than that, or the last page that the bridge showed in time. The caller must have called Replace before.
+func firstPageOver(ctx context.Context, t *harness.T, methods []fixtures.Method) (page *harness.Response) {
 	site := t.Drupal.Site().Clone()
 	site.Methods = methods
 	t.Drupal.Mock.SetSite(site)
@@ -237,36 +236,35 @@ func pagesOfOthers(ctx context.Context, t *harness.T) []*harness.Response {
 	return pages
 }
 
-// pagesWithoutTools are pages that should be empty, as far as the bridge gives any: behind the end, and of a caller who
-// may not use JSON-RPC.
+// pagesWithoutTools returns pages that should be empty, as far as the bridge gives any: past the end of the list, and of
+// a caller who may not use JSON-RPC.
 func pagesWithoutTools(ctx context.Context, t *harness.T) []*harness.Response {
-	var asked []*harness.Response
+	var empty []*harness.Response
 	if t.Claims("cursor-base64-offset") {
-		asked = append(asked, t.As(harness.Agent).List(ctx, offsetCursor(1_000_000)))
+		empty = append(empty, t.As(harness.Agent).List(ctx, offsetCursor(1_000_000)))
 	}
 	if t.Drupal != nil {
-		asked = append(asked, t.As(t.Drupal.NewUser(fixtures.DiscoverTools)).List(ctx))
+		empty = append(empty, t.As(t.Drupal.NewUser(fixtures.DiscoverTools)).List(ctx))
 	}
-	return readable(asked)
+	return readable(empty)
 }
 
-// steadyList lists all the agent's tools for checks of pages and cursors. Where the list changes from time to time,
-// loses or doubles tools, or shows some that the agent must not see, the check is not testable: other clauses judge
-// that.
+// steadyList returns the agent's list for checks of pages and cursors. It ends the check if the list changes between
+// two requests, lacks or repeats tools, or shows tools that the agent must not see: other clauses test that.
 func steadyList(ctx context.Context, t *harness.T) harness.Listing {
 	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	if d := match.OtherNames(list.Names(), scenario.AllTools(ctx, t, t.As(harness.Agent)).Names()); d != "" {
-		harness.BlockedBy(harness.Finding{Subject: "the list is another one each time" + ": " + d}, "list/order-stable")
+		harness.BlockedBy(harness.Mismatch("list as "+harness.Agent.String()+", twice", "the same tools", d), "list/order-stable")
 	}
-	cover := Cover(t, scenario.MustShow(t, harness.Agent))
-	if ok, _ := cover.Match(list); !ok {
-		harness.BlockedBy(harness.Finding{Subject: "the list is not whole" + ": " + cover.FailureMessage(list)}, "list/pages-cover-all-once")
+	complete := listEachOnce(t, scenario.MustShow(t, harness.Agent))
+	if ok, _ := complete.Match(list); !ok {
+		harness.BlockedBy(complete.Finding(list, false), "list/pages-cover-all-once")
 	}
 	if t.Drupal != nil && t.Claims("exposure-attribute") {
 		visible := t.Visible(harness.Agent)
 		for _, name := range list.Names() {
 			if !slices.Contains(visible, name) && !scenario.Collides(t, name) {
-				harness.BlockedBy(harness.Finding{Subject: fmt.Sprintf("the list shows %q, which the agent must not see, or not by this name", name)}, "access/*", "mapping/*", "list/only-marked-methods")
+				harness.BlockedBy(harness.Finding{Subject: fmt.Sprintf("the list shows %q, which the agent must not see, or not under this name", name)}, "access/*", "mapping/*", "list/only-marked-methods")
 			}
 		}
 	}

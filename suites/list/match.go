@@ -16,24 +16,24 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// BeTools matches a list answer: 200 with a tools array.
-func BeTools() types.GomegaMatcher {
-	return match.MatchWhere("200 with a `tools` array", func(a *harness.Response) bool {
-		_, ok := a.Object()["tools"].([]any)
-		return a.Status == http.StatusOK && ok
+// beToolList matches a response with status 200 and a tools array.
+func beToolList() types.GomegaMatcher {
+	return match.MatchWhere("200 with a `tools` array", func(r *harness.Response) bool {
+		_, ok := r.Object()["tools"].([]any)
+		return r.Status == http.StatusOK && ok
 	})
 }
 
-// ListSame matches a listing of tools of the same names in the same order as another.
-func ListSame(other harness.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same tools in the same order as the time before", Judge: func(l harness.Listing) string {
+// listSame matches a listing of the same names in the same order as another.
+func listSame(other harness.Listing) types.GomegaMatcher {
+	return &match.ListingMatcher{Expected: "the same tools in the same order as before", Judge: func(l harness.Listing) string {
 		return match.OtherNames(other.Names(), l.Names())
 	}}
 }
 
-// Cover matches a listing that ends, holds no tool twice, and lacks none of the methods.
-func Cover(t *harness.T, methods []*fixtures.Method) types.GomegaMatcher {
-	return coverWith(func(l harness.Listing) string {
+// listEachOnce matches a listing that ends, contains no tool twice, and lacks none of the methods.
+func listEachOnce(t *harness.T, methods []*fixtures.Method) *match.ListingMatcher {
+	return listEachOnceBut(func(l harness.Listing) string {
 		wrong := coverFaults(t, l, methods)
 		for _, fault := range harness.InOrder(wrong) {
 			if len(wrong) > 1 {
@@ -45,31 +45,32 @@ func Cover(t *harness.T, methods []*fixtures.Method) types.GomegaMatcher {
 	})
 }
 
-func coverWith(fault func(harness.Listing) string) types.GomegaMatcher {
+// listEachOnceBut matches a listing for which fault returns "".
+func listEachOnceBut(fault func(harness.Listing) string) *match.ListingMatcher {
 	return &match.ListingMatcher{Expected: "every visible tool exactly once, and an end", Judge: fault}
 }
 
-// eachCovered is Cover with every tool judged apart, where the list comes to an end.
-func eachCovered(t *harness.T, list harness.Listing, methods []*fixtures.Method) {
+// eachListedOnce is listEachOnce with a separate finding for every tool, if the list ends.
+func eachListedOnce(t *harness.T, list harness.Listing, methods []*fixtures.Method) {
 	who, wrong := list.Pages[0].Who, coverFaults(t, list, methods)
 	names := []string{""}
 	for _, m := range methods {
 		names = append(names, t.ToolName(m.ID))
 	}
 	for _, name := range match.Union(names, list.Names()) {
-		t.For(who, name, func() { t.Expect(list).To(coverWith(func(harness.Listing) string { return wrong[name] })) })
+		t.For(who, name, func() { t.Expect(list).To(listEachOnceBut(func(harness.Listing) string { return wrong[name] })) })
 	}
 }
 
-// coverFaults says of each name that is missing or stands twice what is wrong, and of "" why the list has no end. Tools
-// that share a name, or whose name is no method's, may be the missing ones: list/names-unique and the area mapping judge
-// those.
+// coverFaults returns what is wrong with each name that is missing or listed twice, and under "" why the list has no end.
+// Tools that share a name, or have a name of no method, may be the missing ones: list/names-unique and the area mapping
+// test those.
 func coverFaults(t *harness.T, l harness.Listing, methods []*fixtures.Method) map[string]string {
 	if !l.Fault.IsZero() {
 		return map[string]string{"": l.Fault.Actual}
 	}
 	wrong := map[string]string{}
-	for _, name := range doubled(l.Tools()) {
+	for _, name := range repeatedTools(l.Tools()) {
 		wrong[name] = fmt.Sprintf("%q twice", name)
 	}
 	shown := map[string]bool{}
@@ -89,8 +90,8 @@ func coverFaults(t *harness.T, l harness.Listing, methods []*fixtures.Method) ma
 	return wrong
 }
 
-// HavePagesOf matches a listing of exactly these many tools a page.
-func HavePagesOf(sizes ...int) types.GomegaMatcher {
+// havePagesOf matches a listing whose pages have exactly these numbers of tools.
+func havePagesOf(sizes ...int) types.GomegaMatcher {
 	return &match.ListingMatcher{Expected: "pages of " + pageSizes(sizes) + " tools", Judge: func(l harness.Listing) string {
 		got := make([]int, len(l.Pages))
 		for i, p := range l.Pages {
@@ -103,10 +104,10 @@ func HavePagesOf(sizes ...int) types.GomegaMatcher {
 	}}
 }
 
-// HaveToolsArray matches a page whose `tools` is an array, empty or not.
-func HaveToolsArray() types.GomegaMatcher {
-	return match.Conform("`tools` to be an array", func(a *harness.Response) string {
-		tools, ok := a.Member("tools")
+// haveToolsArray matches a page whose `tools` is an array, empty or not.
+func haveToolsArray() types.GomegaMatcher {
+	return match.Conform("`tools` to be an array", func(r *harness.Response) string {
+		tools, ok := r.Member("tools")
 		if !ok {
 			return "no `tools`"
 		}
@@ -117,10 +118,10 @@ func HaveToolsArray() types.GomegaMatcher {
 	})
 }
 
-// HaveACursorOrNone matches a page whose `nextCursor` has one of the forms that a page may end with.
-func HaveACursorOrNone() types.GomegaMatcher {
-	return match.Conform("`nextCursor` to be a non-empty string, null or absent", func(a *harness.Response) string {
-		cursor, ok := a.Member("nextCursor")
+// haveValidCursor matches a page whose `nextCursor` has one of the allowed forms.
+func haveValidCursor() types.GomegaMatcher {
+	return match.Conform("`nextCursor` to be a non-empty string, null or absent", func(r *harness.Response) string {
+		cursor, ok := r.Member("nextCursor")
 		if text, isText := cursor.(string); !ok || cursor == nil || isText && text != "" {
 			return ""
 		}
@@ -128,43 +129,43 @@ func HaveACursorOrNone() types.GomegaMatcher {
 	})
 }
 
-// HoldAtMost matches a page of no more than n tools.
-func HoldAtMost(n int) types.GomegaMatcher {
-	return match.Conform(fmt.Sprintf("at most %d tools", n), func(a *harness.Response) string {
-		if got := len(a.Tools()); got > n {
+// haveAtMost matches a page of no more than n tools.
+func haveAtMost(n int) types.GomegaMatcher {
+	return match.Conform(fmt.Sprintf("at most %d tools", n), func(r *harness.Response) string {
+		if got := len(r.Tools()); got > n {
 			return fmt.Sprint(got)
 		}
 		return ""
 	})
 }
 
-// BeFull matches a page of exactly n tools.
-func BeFull(n int) types.GomegaMatcher {
-	return match.Conform(fmt.Sprintf("%d tools, for another page follows", n), func(a *harness.Response) string {
-		if got := len(a.Tools()); got != n {
+// beFull matches a page of exactly n tools.
+func beFull(n int) types.GomegaMatcher {
+	return match.Conform(fmt.Sprintf("%d tools, because another page follows", n), func(r *harness.Response) string {
+		if got := len(r.Tools()); got != n {
 			return fmt.Sprint(got)
 		}
 		return ""
 	})
 }
 
-// BeNoTools matches 200 with an empty tools array and no cursor.
-func BeNoTools() types.GomegaMatcher {
-	return match.Conform("200 with an empty `tools` array and no cursor", func(a *harness.Response) string {
-		if tools, ok := a.Object()["tools"].([]any); a.Status != http.StatusOK || !ok || len(tools) > 0 || a.NextCursor() != "" {
-			return a.Outcome()
+// beEmptyList matches 200 with an empty tools array and no cursor.
+func beEmptyList() types.GomegaMatcher {
+	return match.Conform("200 with an empty `tools` array and no cursor", func(r *harness.Response) string {
+		if tools, ok := r.Object()["tools"].([]any); r.Status != http.StatusOK || !ok || len(tools) > 0 || r.NextCursor() != "" {
+			return r.Outcome()
 		}
 		return ""
 	})
 }
 
-// ShowPage matches 200 with the same tools in the same order as another page.
-func ShowPage(page *harness.Response) types.GomegaMatcher {
-	return match.Conform(fmt.Sprintf("200 with the page of %s", page.Subject()), func(a *harness.Response) string {
-		if a.Status != http.StatusOK {
-			return a.Outcome()
+// showPage matches 200 with the same tools in the same order as another page.
+func showPage(page *harness.Response) types.GomegaMatcher {
+	return match.Conform(fmt.Sprintf("200 with the page of %s", page.Subject()), func(r *harness.Response) string {
+		if r.Status != http.StatusOK {
+			return r.Outcome()
 		}
-		return match.OtherNames(namesOn(page), namesOn(a))
+		return match.OtherNames(namesOn(page), namesOn(r))
 	})
 }
 
@@ -172,8 +173,8 @@ func namesOn(page *harness.Response) []string {
 	return harness.Listing{Pages: []*harness.Response{page}}.Names()
 }
 
-// doubled lists the names of tools that stand there twice, equal in all.
-func doubled(tools []harness.Tool) []string {
+// repeatedTools returns the names of tools that are listed twice with equal members.
+func repeatedTools(tools []harness.Tool) []string {
 	first := map[string]harness.Tool{}
 	var twice []string
 	for _, t := range tools {
@@ -186,7 +187,7 @@ func doubled(tools []harness.Tool) []string {
 	return twice
 }
 
-// pageSizes writes page sizes for a message.
+// pageSizes formats page sizes for a message.
 func pageSizes(sizes []int) string {
 	words := make([]string, 0, 8)
 	for _, n := range sizes[:min(8, len(sizes))] {
@@ -204,10 +205,10 @@ func absent(t harness.Tool, member string) bool {
 	return !there
 }
 
-// HoldObjectsAlone matches a page whose tools are all objects.
-func HoldObjectsAlone() OmegaMatcher {
-	return match.Conform("every tool to be an object", func(a *harness.Response) string {
-		list, _ := a.Object()["tools"].([]any)
+// haveObjectsAsTools matches a page whose tools are all objects.
+func haveObjectsAsTools() OmegaMatcher {
+	return match.Conform("every tool to be an object", func(r *harness.Response) string {
+		list, _ := r.Object()["tools"].([]any)
 		for i, item := range list {
 			if _, ok := item.(map[string]any); !ok {
 				return fmt.Sprintf("%s at position %d", match.TypeOf(item), i+1)
@@ -217,6 +218,7 @@ func HoldObjectsAlone() OmegaMatcher {
 	})
 }
 
+// requiredMemberFault returns the first required member that is missing or has a wrong type; "" when there is none.
 func requiredMemberFault(t harness.Tool) string {
 	if t.Name() == "" {
 		return match.DescribeMember(t, "name")
@@ -230,7 +232,7 @@ func requiredMemberFault(t harness.Tool) string {
 	return ""
 }
 
-// inventedMember finds a title or annotations on a tool whose method has none. Only the site can tell.
+// inventedMember returns a title or annotations of a tool whose method has none; "" without a mock.
 func inventedMember(t *harness.T, tool harness.Tool) string {
 	if t.Drupal == nil || !t.Claims("exposure-attribute") {
 		return ""

@@ -1,10 +1,13 @@
 package list
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,7 +20,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// The checks of list that need a site of a certain size.
 func pageSize(ctx context.Context, t *harness.T) {
 	list := steadyList(ctx, t)
 	if len(list.Tools()) <= t.PageSize {
@@ -25,9 +27,9 @@ func pageSize(ctx context.Context, t *harness.T) {
 	}
 	for i, page := range list.Pages {
 		t.Row(page.Who, "", fmt.Sprintf("page %d", i+1), func() {
-			t.Expect(page).To(HoldAtMost(t.PageSize))
+			t.Expect(page).To(haveAtMost(t.PageSize))
 			if i < len(list.Pages)-1 {
-				t.Expect(page).To(BeFull(t.PageSize))
+				t.Expect(page).To(beFull(t.PageSize))
 			}
 		})
 	}
@@ -36,7 +38,7 @@ func pageSize(ctx context.Context, t *harness.T) {
 func pageBoundaryExact(ctx context.Context, t *harness.T) {
 	n := t.PageSize
 	if list := steadyList(ctx, t); len(list.Pages) > 1 {
-		n = len(list.Pages[0].Tools()) // what the bridge takes for a page; list/page-size judges that
+		n = len(list.Pages[0].Tools()) // the page size of the bridge, which list/page-size tests
 	}
 	t.Replace(ctx, t.Drupal.Site())
 	for what, pages := range harness.InOrder(map[string][]int{"exactly_one": {n}, "exactly_two": {n, n}, "one_more": {n, 1}}) {
@@ -45,7 +47,7 @@ func pageBoundaryExact(ctx context.Context, t *harness.T) {
 			tools += size
 		}
 		caller := scenario.Present(ctx, t, scenario.ManyMethods("content."+what+".", tools))
-		t.Row(caller.Who, "", what, func() { t.Expect(scenario.AllTools(ctx, t, caller)).To(HavePagesOf(pages...)) })
+		t.Row(caller.Who, "", what, func() { t.Expect(scenario.AllTools(ctx, t, caller)).To(havePagesOf(pages...)) })
 	}
 }
 
@@ -54,16 +56,24 @@ func emptySite(ctx context.Context, t *harness.T) {
 
 	t.Replace(ctx, t.Drupal.Site())
 	caller := scenario.Present(ctx, t, nil)
-	t.Row(caller.Who, "", "on a site without a method", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
+	t.Row(caller.Who, "", "on a site without methods", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
 	if !t.Claims("exposure-attribute") && !t.Claims("exposure-patterns") {
 		return // every method is a tool
 	}
 	hidden := scenario.ManyMethods("system.hidden.", 2)
 	hidden[0].MCP, hidden[1].MCP = nil, nil
 	caller = scenario.Present(ctx, t, hidden)
-	t.Row(caller.Who, "", "on a site without a tool", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
+	t.Row(caller.Who, "", "on a site without tools", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
+	restricted := slices.Clone(hidden)
+	for i := range restricted {
+		restricted[i].MCP, restricted[i].Access = &fixtures.Tool{}, []string{fixtures.AdministerSite}
+	}
+	caller = scenario.Present(ctx, t, restricted)
+	if len(t.Visible(caller.Who)) == 0 {
+		t.Row(caller.Who, "", "to a caller who may run none of the tools", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
+	}
 
-	// That one of two tools went shows to the same caller; so does it that the last one went.
+	// The caller first sees that one of two tools is removed, then that the last one is.
 	two := scenario.ManyMethods("content.last.", 2)
 	caller = scenario.Present(ctx, t, append(two, hidden...))
 	for _, left := range [][]fixtures.Method{two[1:], nil} {
@@ -72,27 +82,27 @@ func emptySite(ctx context.Context, t *harness.T) {
 		t.Drupal.Mock.SetSite(site)
 		shown := t.Await(ctx, func() bool { return len(caller.List(ctx).Tools()) == len(left) })
 		if len(left) > 0 && !shown {
-			harness.BlockedBy(harness.Finding{Subject: "the bridge still shows a tool that is gone"}, "fresh/ttl-expiry")
+			harness.BlockedBy(harness.Finding{Subject: "the bridge still lists a tool that was removed from the site"}, "fresh/ttl-expiry")
 		}
 	}
-	t.Row(caller.Who, "", "after the last tool went", func() { t.Expect(caller.List(ctx)).To(BeNoTools()) })
+	t.Row(caller.Who, "", "after the last tool was removed", func() { t.Expect(caller.List(ctx)).To(beEmptyList()) })
 }
 
 func cursorNoLeak(ctx context.Context, t *harness.T) {
 	for _, who := range []harness.Identity{harness.Agent, harness.Discoverer} {
 		list := t.As(who).MustListAll(ctx)
 		hidden := hiddenFrom(t, list)
-		eachCaller(t, list.Pages, func(page *harness.Response) { t.Expect(page).To(GiveAwayNone(hidden)) })
+		eachCaller(t, list.Pages, func(page *harness.Response) { t.Expect(page).To(revealNone(hidden)) })
 	}
 	caller := scenario.Serve(ctx, t, visibleAmongHidden(2*t.PageSize+1))
 	list := scenario.AllTools(ctx, t, caller)
 	if len(list.Pages) < 2 {
-		harness.NotTestable(fmt.Sprintf("%d tools came without a cursor: it needs one", len(list.Tools())))
+		blockedByOnePage(list)
 	}
 	hidden := hiddenFrom(t, list)
 	t.Row(caller.Who, "", "hidden tools between the visible ones", func() {
 		for _, page := range list.Pages {
-			t.Expect(page).To(GiveAwayNone(hidden))
+			t.Expect(page).To(revealNone(hidden))
 		}
 	})
 }
@@ -100,26 +110,26 @@ func cursorNoLeak(ctx context.Context, t *harness.T) {
 func changeBetweenPages(ctx context.Context, t *harness.T) {
 	steadyList(ctx, t)
 	caller := scenario.Serve(ctx, t, scenario.ManyMethods("content.changing.", 2*t.PageSize+1))
-	first := caller.List(ctx).MustSucceed()
+	first := caller.List(ctx).MustSucceed("list/answers-json")
 	if first.NextCursor() == "" {
-		harness.NotTestable("all tools came on one page: it needs two")
+		blockedByOnePage(harness.Listing{Pages: []*harness.Response{first}})
 	}
 	observer := scenario.NewCaller(t)
-	observer.List(ctx) // after the caller, so that what it remembers is no older
+	observer.List(ctx) // after the caller, so that its cached list is not older
 	removed := first.Tools()[0].Name()
 	site := t.Drupal.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return t.ToolName(m.ID) == removed })
 	t.Drupal.Mock.SetSite(site)
 	if !t.Await(ctx, func() bool { return !scenario.ShowsAny(observer.List(ctx), []string{removed}) }) {
-		harness.BlockedBy(harness.Finding{Subject: "the bridge still shows a tool that is gone"}, "fresh/ttl-expiry")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge still lists a tool that was removed from the site"}, "fresh/ttl-expiry")
 	}
 
 	rest := follow(ctx, caller, first)
-	t.Expect(rest).To(KeepWhatStayed(t.Visible(caller.Who)))
+	t.Expect(rest).To(keepUnchangedTools(t.Visible(caller.Who)))
 }
 
-// visibleAmongHidden are n methods that every caller sees, each followed by one that is no tool and one that only
-// administrators may run: wherever a page ends, one of those is near.
+// visibleAmongHidden returns n methods that every caller sees, each followed by one that is not a tool and one that only
+// administrators may run, so that hidden methods are next to the end of every page.
 func visibleAmongHidden(n int) []fixtures.Method {
 	visible := scenario.ManyMethods("content.plain.", n)
 	secret, denied := scenario.ManyMethods("system.secret.", n), scenario.ManyMethods("content.denied.", n)
@@ -132,7 +142,7 @@ func visibleAmongHidden(n int) []fixtures.Method {
 	return all
 }
 
-// follow lists the pages behind the first one, which is the first of the listing.
+// follow returns a listing of the given first page and the pages that its cursor leads to.
 func follow(ctx context.Context, c harness.Client, first *harness.Response) harness.Listing {
 	list := harness.Listing{Pages: []*harness.Response{first}}
 	for cursor := first.NextCursor(); cursor != "" && len(list.Pages) < harness.MaxPages; cursor = list.Last().NextCursor() {
@@ -141,10 +151,10 @@ func follow(ctx context.Context, c harness.Client, first *harness.Response) harn
 	return list
 }
 
-// KeepWhatStayed matches pages between which the site changed: each name stands on them once, or the old cursor is
-// refused.
-func KeepWhatStayed(names []string) OmegaMatcher {
-	return &match.ListingMatcher{Expected: "each tool that stayed once, or 400 invalid_cursor for the cursor from before the change", Judge: func(l harness.Listing) string {
+// keepUnchangedTools matches the pages of a list during which the site changed: each name is on them once, or the old
+// cursor is refused.
+func keepUnchangedTools(names []string) OmegaMatcher {
+	return &match.ListingMatcher{Expected: "each unchanged tool once, or 400 invalid_cursor for the cursor from before the change", Judge: func(l harness.Listing) string {
 		last := l.Last()
 		if last.Status == 400 && last.Code() == "invalid_cursor" {
 			return ""
@@ -165,7 +175,7 @@ func KeepWhatStayed(names []string) OmegaMatcher {
 	}}
 }
 
-// hiddenFrom lists the ids of the site's methods that are not in a caller's list.
+// hiddenFrom returns the ids of the site's methods that are not in a caller's list.
 func hiddenFrom(t *harness.T, list harness.Listing) []string {
 	var hidden []string
 	shown := list.Names()
@@ -178,18 +188,18 @@ func hiddenFrom(t *harness.T, list harness.Listing) []string {
 	return hidden
 }
 
-// GiveAwayNone matches a page whose cursor holds none of the names, in clear or encoded. A name that is part of one of
-// the page's own tools' does not count.
-func GiveAwayNone(hidden []string) OmegaMatcher {
-	return match.Conform("a cursor that gives away no hidden name", func(a *harness.Response) string {
-		const tooShort = 5 // bytes that a random text may hold by chance
-		for _, text := range decodings(a.NextCursor(), 3) {
-			for _, tool := range a.Tools() {
+// revealNone matches a page whose cursor contains none of the names, in clear or encoded. A name that is part of the name
+// of a tool on the page does not count.
+func revealNone(hidden []string) OmegaMatcher {
+	return match.Conform("a cursor that reveals no hidden name", func(r *harness.Response) string {
+		const minLength = 5 // of a name; random text may contain a shorter one by chance
+		for _, text := range decodings(r.NextCursor(), 3) {
+			for _, tool := range r.Tools() {
 				text = strings.ReplaceAll(text, tool.Name(), "")
 			}
 			for _, name := range hidden {
-				if len(name) >= tooShort && strings.Contains(text, name) {
-					return fmt.Sprintf("%q, in which %q can be read", a.NextCursor(), name)
+				if len(name) >= minLength && strings.Contains(text, name) {
+					return fmt.Sprintf("%q, which contains %q", r.NextCursor(), name)
 				}
 			}
 		}
@@ -197,8 +207,27 @@ func GiveAwayNone(hidden []string) OmegaMatcher {
 	})
 }
 
-// decodings are a text and what it is when taken as percent-encoded, base64 of any alphabet, hexadecimal or JSON, and
-// those of these again, to a depth.
+// inflate decompresses zlib, gzip or bare deflate data.
+func inflate(data string) (string, error) {
+	var r io.Reader
+	switch {
+	case strings.HasPrefix(data, "\x1f\x8b"):
+		zipped, err := gzip.NewReader(strings.NewReader(data))
+		if err != nil {
+			return "", err
+		}
+		r = zipped
+	case len(data) > 2 && data[0] == 'x':
+		r = flate.NewReader(strings.NewReader(data[2:]))
+	default:
+		r = flate.NewReader(strings.NewReader(data))
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 64<<10))
+	return string(text), err
+}
+
+// decodings returns a text and its decodings from percent-encoding, base64 of any alphabet, hexadecimal, JSON and
+// compression, and the decodings of these, down to a depth.
 func decodings(text string, depth int) []string {
 	all := []string{text}
 	if text == "" || depth == 0 {
@@ -210,6 +239,7 @@ func decodings(text string, depth int) []string {
 		func() (string, error) { b, err := base64.RawStdEncoding.DecodeString(bare); return string(b), err },
 		func() (string, error) { b, err := base64.RawURLEncoding.DecodeString(bare); return string(b), err },
 		func() (string, error) { b, err := hex.DecodeString(text); return string(b), err },
+		func() (string, error) { return inflate(text) },
 		func() (string, error) { return strings.ReplaceAll(text, `\/`, `/`), nil },
 	} {
 		if decoded, err := decode(); err == nil && decoded != text {

@@ -1,4 +1,5 @@
-// Package mapping checks that a tool says what the method of the site says: name, description, parameters, schemas.
+// Package mapping checks that a tool has the name, the description, the parameters and the schemas of its method on the
+// site.
 package mapping
 
 import (
@@ -20,20 +21,20 @@ import (
 // Checks of the area mapping.
 var Checks = []harness.Check{
 	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
-	{ID: "mapping/name-underscored", Sees: harness.Site, Run: nameUnderscored},
+	{ID: "mapping/name-underscored", Sees: harness.Site, Changes: true, Run: nameUnderscored},
 	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
-	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
-	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},
-	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Run: annotationsFromAttribute},
-	{ID: "mapping/output-schema", Sees: harness.Site, Run: outputSchema},
+	{ID: "mapping/description-is-usage", Sees: harness.Site, Changes: true, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Site, Changes: true, Run: titleFromAttribute},
+	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Changes: true, Run: annotationsFromAttribute},
+	{ID: "mapping/output-schema", Sees: harness.Site, Changes: true, Run: outputSchema},
 	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
 	{ID: "mapping/no-params-object", Sees: harness.Site, Run: noParamsObject},
-	{ID: "mapping/properties-complete", Sees: harness.Site, Run: propertiesComplete},
-	{ID: "mapping/param-description", Sees: harness.Site, Run: paramDescription},
+	{ID: "mapping/properties-complete", Sees: harness.Site, Changes: true, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Site, Changes: true, Run: paramDescription},
 	{ID: "mapping/required-exact", Sees: harness.Site, Run: requiredExact},
 	{ID: "mapping/factory-params", Sees: harness.Site, Run: factoryParams},
 	{ID: "mapping/by-position", Sees: harness.Site, Run: byPosition},
-	{ID: "mapping/language", Sees: harness.Site, Run: language},
+	{ID: "mapping/language", Sees: harness.Site, Changes: true, Run: language},
 }
 
 func nameIsID(ctx context.Context, t *harness.T) {
@@ -47,17 +48,17 @@ func nameIsID(ctx context.Context, t *harness.T) {
 		}))
 	})
 	for _, m := range scenario.MustShow(t, harness.Agent) {
-		t.For(harness.Agent, m.ID, func() { t.Expect(list).To(NameRight(t, m)) })
+		t.For(harness.Agent, m.ID, func() { t.Expect(list).To(haveIDAsName(t, m)) })
 	}
 }
 
 func nameUnderscored(ctx context.Context, t *harness.T) {
 	list := scenario.AllTools(ctx, t, t.As(harness.Agent))
 	t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
-		t.Expect(page).To(match.HaveTool(tool, "a method's id with `_` for all but letters, digits, `_` and `-` as `name`", func(tool harness.Tool) string { return underscoreFault(t, tool) }))
+		t.Expect(page).To(match.HaveTool(tool, "a method's id as `name`, with `_` in place of all characters but letters, digits, `_` and `-`", func(tool harness.Tool) string { return underscoreFault(t, tool) }))
 	})
 	t.ExpireCaches()
-	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(HaveNamesOf(list))
+	t.Expect(scenario.AllTools(ctx, t, t.As(harness.Agent))).To(haveNamesOf(list))
 	t.EachTool(list, func(_ *harness.Response, tool harness.Tool) {
 		t.Expect(t.As(harness.Agent).Describe(ctx, tool.Name())).To(match.BeTool(tool.Name()), "the listed name")
 	})
@@ -77,22 +78,22 @@ func nameUnderscored(ctx context.Context, t *harness.T) {
 		}
 	}
 	if len(colliding) < 2 || t.DiscoveryTTL == 0 {
-		return // nobody knows when the bridge would show another order
+		return // it is unknown when the bridge shows the new order
 	}
-	gone := scenario.WithoutMethod(t)
-	other := scenario.WithArrival(t.Drupal, "", gone)
+	removed := scenario.WithoutMethod(t)
+	other := scenario.WithArrival(t.Drupal, "", removed)
 	slices.Reverse(other.Methods)
 	t.Replace(ctx, other)
 	if !t.Await(ctx, func() bool {
 		names := t.ListedNames(ctx)
-		return len(names) > 0 && !slices.Contains(names, t.ToolName(gone))
+		return len(names) > 0 && !slices.Contains(names, t.ToolName(removed))
 	}) {
-		return // fresh/ttl-expiry judges that
+		return // fresh/ttl-expiry tests that
 	}
 	for name, m := range harness.InOrder(colliding) {
 		t.For(harness.Agent, name, func() {
 			t.Drupal.Mark()
-			t.Expect(t.As(harness.Agent).Invoke(ctx, name, harness.Args{})).To(match.HaveRun(m.ID, 1), "once the site gives its methods in another order")
+			t.Expect(t.As(harness.Agent).Invoke(ctx, name, harness.Args{})).To(match.HaveRun(m.ID, 1), "after the site lists its methods in another order")
 		})
 	}
 }
@@ -103,13 +104,13 @@ func namePortable(ctx context.Context, t *harness.T) {
 			if portableName.MatchString(tool.Name()) || tool.Name() == "" || isID(t, tool.Name()) {
 				return ""
 			}
-			return "another"
+			return "another name"
 		}))
 	})
 }
 
 func descriptionIsUsage(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its usage as `description`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "its usage as `description`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.Usage == "" || tool["description"] == nil || tool["description"] == m.Usage {
 			return ""
 		}
@@ -118,7 +119,7 @@ func descriptionIsUsage(ctx context.Context, t *harness.T) {
 }
 
 func titleFromAttribute(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
 			return ""
 		}
@@ -127,9 +128,9 @@ func titleFromAttribute(ctx context.Context, t *harness.T) {
 }
 
 func annotationsFromAttribute(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "all of its McpTool annotations in `annotations`", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.MCP == nil || m.MCP.Annotations == nil {
-			return "" // list/tool-optional-members judges that
+			return "" // list/tool-optional-members tests that
 		}
 		want, _ := match.Published(m.MCP.Annotations).(map[string]any)
 		got, _ := tool["annotations"].(map[string]any)
@@ -139,16 +140,16 @@ func annotationsFromAttribute(ctx context.Context, t *harness.T) {
 				return fmt.Sprintf("no %q in %s", name, match.DescribeMember(tool, "annotations"))
 			}
 			if d := exact.Diff(want[name], v); d != "" {
-				return fmt.Sprintf("another %q: %s", name, d)
+				return fmt.Sprintf("a different %q: %s", name, d)
 			}
 		}
-		return strangeNote(t, want, got)
+		return foreignAnnotation(t, want, got)
 	})
 }
 
 func outputSchema(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool harness.Tool) string {
-		got, there := tool["outputSchema"].(map[string]any) // another type is list/tool-optional-members' to judge
+	eachMethodAndDelicate(ctx, t, "its output schema as `outputSchema`, and none where it declares none", func(m *fixtures.Method, tool harness.Tool) string {
+		got, there := tool["outputSchema"].(map[string]any) // list/tool-optional-members tests its type
 		want := match.Published(m.Output)
 		switch {
 		case m.Output != nil && len(match.StringsIn(want)) == 0: // {} is no schema to PHP
@@ -159,7 +160,7 @@ func outputSchema(ctx context.Context, t *harness.T) {
 			return match.DescribeMember(tool, "outputSchema")
 		}
 		if d := jsonschema.Difference(want, got, ""); d != "" {
-			return "another: " + d
+			return "a different one: " + d
 		}
 		return ""
 	})
@@ -170,7 +171,7 @@ func inputObject(ctx context.Context, t *harness.T) {
 		t.Expect(page).To(match.HaveTool(tool, "an object schema as `inputSchema`", func(tool harness.Tool) string {
 			schema := tool.Input()
 			if schema == nil {
-				return "" // list/tool-required-members judges that
+				return "" // list/tool-required-members tests that
 			}
 			if schema["type"] != "object" {
 				return "the type " + exact.Short(schema["type"])
@@ -184,7 +185,7 @@ func inputObject(ctx context.Context, t *harness.T) {
 }
 
 func noParamsObject(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "an object, `{}` when it is empty, wherever `properties` stands", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethod(ctx, t, "an object as every `properties`, `{}` when it is empty", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.ByPosition {
 			return ""
 		}
@@ -198,7 +199,7 @@ func noParamsObject(ctx context.Context, t *harness.T) {
 }
 
 func propertiesComplete(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "one property for every parameter, with its schema", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "one property for every parameter, with its schema", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.ByPosition || tool.Input() == nil {
 			return ""
 		}
@@ -209,7 +210,7 @@ func propertiesComplete(ctx context.Context, t *harness.T) {
 				return fmt.Sprintf("no property %q", p.Name)
 			}
 			if p.Factory != "" || p.Drupal != nil {
-				continue // mapping/factory-params and the area translate judge those
+				continue // mapping/factory-params and the area translate test those
 			}
 			if f := propertyFault(tool, p); f != "" {
 				return f
@@ -217,7 +218,7 @@ func propertiesComplete(ctx context.Context, t *harness.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(properties(tool))) {
 			if !declared[name] {
-				return fmt.Sprintf("the property %q, which is no parameter", name)
+				return fmt.Sprintf("the property %q, which is not a parameter", name)
 			}
 		}
 		return ""
@@ -225,7 +226,7 @@ func propertiesComplete(ctx context.Context, t *harness.T) {
 }
 
 func paramDescription(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "each parameter's description as that of its property", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "each parameter's description as that of its property", func(m *fixtures.Method, tool harness.Tool) string {
 		for _, p := range m.Params {
 			property, there := property(tool, p.Name)
 			if m.ByPosition || !there {
@@ -238,7 +239,7 @@ func paramDescription(ctx context.Context, t *harness.T) {
 			}
 			own, _ := match.Published(p.Resolved()).(map[string]any)
 			if inSchema, ok := own["description"]; p.Description == "" && ok && inSchema == got {
-				continue // the schema has one of its own
+				continue // the schema has its own description
 			}
 			return fmt.Sprintf("%s for %q in place of %s", describedAs(got, described), p.Name, describedAs(p.Description, p.Description != ""))
 		}
@@ -267,13 +268,13 @@ func requiredExact(ctx context.Context, t *harness.T) {
 }
 
 func factoryParams(ctx context.Context, t *harness.T) {
-	judged := 0
+	tested := 0
 	eachMethod(ctx, t, "the schema that the site publishes for each parameter of a factory, and no PHP class", func(m *fixtures.Method, tool harness.Tool) string {
 		for _, p := range m.Params {
 			if p.Factory == "" || m.ByPosition {
 				continue
 			}
-			judged++
+			tested++
 			if f := propertyFault(tool, p); f != "" {
 				return f
 			}
@@ -286,7 +287,7 @@ func factoryParams(ctx context.Context, t *harness.T) {
 		}
 		return ""
 	})
-	if judged == 0 {
+	if tested == 0 {
 		harness.NotTestable("no tool of the agent's has a parameter from a factory")
 	}
 }
@@ -300,7 +301,7 @@ func byPosition(ctx context.Context, t *harness.T) {
 		if !m.ByPosition {
 			return ""
 		}
-		schema := tool.Input() // its type is mapping/input-object's to judge
+		schema := tool.Input() // mapping/input-object tests its type
 		if shown, there := schema["properties"]; there && properties(tool) == nil {
 			return "the properties " + exact.Short(shown)
 		}
@@ -314,31 +315,32 @@ func byPosition(ctx context.Context, t *harness.T) {
 
 func language(ctx context.Context, t *harness.T) {
 	who := scenario.NewCaller(t)
-	for _, language := range []string{"mt", "is"} { // the second while the first is still remembered
+	for _, language := range []string{"mt", "is"} { // the second while the first is cached
 		t.Drupal.Mark()
 		r := who.Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Language": {language}}})
-		r.MustSucceed()
+		r.MustSucceed("list/answers-json")
 		t.Row(who.Who, "", language, func() {
-			t.Expect(r).To(match.Conform("the site to be asked in the language "+language, func(*harness.Response) string {
-				asked := []string{}
+			t.Expect(r).To(match.Conform("a discovery request in the language "+language, func(*harness.Response) string {
+				sent := []string{}
 				for _, entry := range t.Drupal.Discoveries() {
-					asked = append(asked, entry.Header.Get("Accept-Language"))
+					sent = append(sent, entry.Header.Get("Accept-Language"))
 				}
 				switch {
-				case slices.ContainsFunc(asked, func(l string) bool { return strings.HasPrefix(l, language) }):
+				case slices.ContainsFunc(sent, func(l string) bool { return strings.HasPrefix(l, language) }):
 					return ""
-				case len(asked) == 0:
-					return "no request to it"
+				case len(sent) == 0:
+					return "no discovery request"
 				}
-				return "requests with the Accept-Language " + match.Abbreviate(asked)
+				return "requests with the Accept-Language " + match.Abbreviate(sent)
 			}))
 		})
 	}
 }
 
-// strangeNote says which of a tool's annotations is another method's: a list, an object or a number that stands under the
-// same name there, and not in the tool's own attribute. Others a bridge may have added itself. "" where none is.
-func strangeNote(t *harness.T, own, got map[string]any) string {
+// foreignAnnotation finds an annotation that belongs to another method: a list, an object or a number with the name and
+// the value that it has there, and absent from the tool's own attribute. A bridge may add other annotations itself. ""
+// when there is none.
+func foreignAnnotation(t *harness.T, own, got map[string]any) string {
 	for name, v := range harness.InOrder(got) {
 		switch v.(type) {
 		case nil, string, bool:
@@ -351,8 +353,8 @@ func strangeNote(t *harness.T, own, got map[string]any) string {
 			if other.MCP == nil || other.MCP.Annotations == nil {
 				continue
 			}
-			notes, _ := match.Published(other.MCP.Annotations).(map[string]any)
-			if its, has := notes[name]; has && exact.Equal(its, v) {
+			annotations, _ := match.Published(other.MCP.Annotations).(map[string]any)
+			if its, has := annotations[name]; has && exact.Equal(its, v) {
 				return fmt.Sprintf("%q, which is an annotation of %s", name, other.ID)
 			}
 		}
@@ -360,23 +362,23 @@ func strangeNote(t *harness.T, own, got map[string]any) string {
 	return ""
 }
 
-// eachMethod judges every listed tool beside the method that it belongs to. Tools of no method are left to
-// mapping/name-is-id, those that share a name to list/names-unique, missing ones to list/pages-cover-all-once, methods that nobody need understand to the area
-// translate; where nothing is left, the check is not testable.
+// eachMethod compares every listed tool with its method on the site. It skips tools without a method (mapping/name-is-id
+// tests those), tools that share a name (list/names-unique) and methods that need not be understood (the area translate).
+// It ends the check if nothing is left.
 func eachMethod(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
-	judged := 0
+	compared := 0
 	scenario.EveryTool(ctx, t, func(list harness.Listing, page *harness.Response, tool harness.Tool) {
 		t.Expect(page).To(match.HaveTool(tool, expected, func(tool harness.Tool) string {
 			m := scenario.MethodOf(t, tool.Name())
 			if m == nil || !scenario.Translatable(t, m) || !list.Once(tool.Name()) {
 				return ""
 			}
-			judged++
+			compared++
 			return fault(m, tool)
 		}))
 	})
-	if judged == 0 {
-		harness.BlockedBy(harness.Finding{Subject: "no listed tool bears the name of a method of the site"}, "mapping/name-is-id", "mapping/name-underscored")
+	if compared == 0 {
+		harness.BlockedBy(harness.Finding{Subject: "no listed tool has the name of a method of the site"}, "mapping/name-is-id", "mapping/name-underscored")
 	}
 }
 
@@ -393,33 +395,33 @@ func sameNames(want, got []any) bool {
 	})
 }
 
-// properties are those of the tool's inputSchema; nil where it has no object of them.
+// properties returns the `properties` of the tool's inputSchema; nil if they are not an object.
 func properties(t harness.Tool) map[string]any {
 	properties, _ := t.Input()["properties"].(map[string]any)
 	return properties
 }
 
-// property is what the tool shows of a parameter.
+// property returns the schema of one parameter in the tool's inputSchema.
 func property(t harness.Tool, name string) (any, bool) {
 	v, there := properties(t)[name]
 	return v, there
 }
 
-// propertyFault says where a property differs in meaning from the schema that the site publishes for the parameter; ""
-// when it does not, or is not there.
+// propertyFault returns where a property differs in meaning from the schema that the site publishes for the parameter; ""
+// when it does not differ, or is absent.
 func propertyFault(t harness.Tool, p fixtures.Param) string {
 	if _, there := property(t, p.Name); !there {
 		return ""
 	}
 	at := "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p.Name)
 	if d := jsonschema.Difference(match.Published(p.Resolved()), map[string]any(t.Input()), at); d != "" {
-		return fmt.Sprintf("another schema for the parameter %q: %s", p.Name, d)
+		return fmt.Sprintf("a different schema for the parameter %q: %s", p.Name, d)
 	}
 	return ""
 }
 
-// listAsProperties finds a `properties` that is no object, at the top of a schema or anywhere within, values of
-// enumerations and defaults left aside; "" without one.
+// listAsProperties finds a `properties` that is not an object, at the top of a schema or anywhere within, except in data
+// (enum, const, default, examples); "" when there is none.
 func listAsProperties(v any, at string) string {
 	schema, ok := v.(map[string]any)
 	if !ok {

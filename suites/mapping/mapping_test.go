@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestListAsPropertiesLooksEverywhereButInData(t *testing.T) {
+func TestListAsPropertiesSearchesSchemasNotData(t *testing.T) {
 	empty, list := map[string]any{}, []any{}
 	for name, c := range map[string]struct {
 		schema any

@@ -15,10 +15,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// portableName is the form of a name that every MCP client takes.
+// portableName matches a name that every MCP client accepts.
 var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// isID tells whether a name is a method's id, so that it could not be another. Without the site the claim counts.
+// isID reports whether a name is a method's id, which the bridge cannot change. Without a mock the claim decides.
 func isID(t *harness.T, name string) bool {
 	if !t.Claims("naming-id") {
 		return false
@@ -30,7 +30,7 @@ func isID(t *harness.T, name string) bool {
 	return ok
 }
 
-// underscoreFault says what is wrong with a tool's name under naming-underscore.
+// underscoreFault returns what is wrong with a tool's name under naming-underscore; "" when nothing is.
 func underscoreFault(t *harness.T, tool harness.Tool) string {
 	site := t.Drupal.Site()
 	for i := range site.Methods {
@@ -41,10 +41,10 @@ func underscoreFault(t *harness.T, tool harness.Tool) string {
 	if scenario.Collides(t, tool.Name()) && portableName.MatchString(tool.Name()) && !strings.Contains(tool.Name(), ".") {
 		return ""
 	}
-	return "another"
+	return "another name"
 }
 
-// nameOf finds the name under which a method is listed by its usage; "" where none or several tools or methods have it.
+// nameOf finds the name under which a method is listed by its usage; "" if no tool, or several tools or methods, have it.
 func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
 	alike := 0
 	methods := t.Drupal.Site().Methods
@@ -65,8 +65,8 @@ func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
 	return names[0]
 }
 
-// NameRight matches a listing in which the tool that describes itself as the method does bears the method's id.
-func NameRight(t *harness.T, m *fixtures.Method) OmegaMatcher {
+// haveIDAsName matches a listing in which the tool with the method's usage has the method's id as name.
+func haveIDAsName(t *harness.T, m *fixtures.Method) OmegaMatcher {
 	return &match.ListingMatcher{Expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), Judge: func(l harness.Listing) string {
 		if name := nameOf(t, l, m); name != "" && name != m.ID {
 			return fmt.Sprintf("%q", name)
@@ -75,9 +75,9 @@ func NameRight(t *harness.T, m *fixtures.Method) OmegaMatcher {
 	}}
 }
 
-// HaveNamesOf matches a listing of the same names as another, in any order.
-func HaveNamesOf(other harness.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same names as the time before", Judge: func(l harness.Listing) string {
+// haveNamesOf matches a listing of the same names as another, in any order.
+func haveNamesOf(other harness.Listing) types.GomegaMatcher {
+	return &match.ListingMatcher{Expected: "the same names as before", Judge: func(l harness.Listing) string {
 		before := other.Names()
 		return match.Abbreviate(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
 	}}

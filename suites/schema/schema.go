@@ -1,4 +1,4 @@
-// Package schema checks that the schemas that tools show are valid and readable by clients.
+// Package schema checks that the schemas of listed tools are valid, bounded and usable by clients.
 package schema
 
 import (
@@ -35,7 +35,7 @@ func outputValid(ctx context.Context, t *harness.T) {
 }
 
 func noRemoteRef(ctx context.Context, t *harness.T) {
-	eachSchema(ctx, t, "no $ref but to the schema itself", jsonschema.Unresolved, "inputSchema", "outputSchema")
+	eachSchema(ctx, t, "no $ref but those that resolve within the schema", jsonschema.Unresolved, "inputSchema", "outputSchema")
 }
 
 func bounded(ctx context.Context, t *harness.T) {
@@ -54,14 +54,15 @@ func acceptsValidExample(ctx context.Context, t *harness.T) {
 	eachSchema(ctx, t, "a schema that some value fits", jsonschema.Impossible, "inputSchema")
 }
 
-// eachSchema judges the schemas in these members of every tool that is listed to the agent or to others: fault says what is wrong with one.
+// eachSchema tests the schemas in these members of every tool that is listed to the agent or to other callers. fault
+// returns what is wrong with a schema, "" when nothing is.
 func eachSchema(ctx context.Context, t *harness.T, expected string, fault func(schema any) string, members ...string) {
 	scenario.EveryTool(ctx, t, func(_ harness.Listing, page *harness.Response, tool harness.Tool) {
 		for _, member := range members {
 			t.Expect(page).To(match.HaveTool(tool, expected+" as `"+member+"`", func(tool harness.Tool) string {
 				schema, there := tool[member]
 				if _, isObject := schema.(map[string]any); !there || !isObject {
-					return "" // list/tool-required-members and list/tool-optional-members judge that
+					return "" // list/tool-required-members and list/tool-optional-members test that
 				}
 				return fault(schema)
 			}))
@@ -69,10 +70,10 @@ func eachSchema(ctx context.Context, t *harness.T, expected string, fault func(s
 	})
 }
 
-// validity judges by the dialect that a schema declares, Draft 7 where it declares none.
+// validity tests a schema against the dialect that it declares, or Draft 7 if it declares none.
 func validity(schema any) string {
 	if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
-		return "one that is not: " + f
+		return "an invalid one: " + f
 	}
 	return ""
 }

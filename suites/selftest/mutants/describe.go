@@ -56,6 +56,8 @@ func describeMutants() []Mutant {
 			Middleware: onDescribed(func(_ *exchange, t tool) any { delete(t, "annotations"); return t })},
 		{Name: "describe-drops-nested-descriptions", Breaks: Clauses("describe/equals-list"), Origin: Imagined,
 			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], without("description")); return t })},
+		{Name: "describe-numbers-through-float64", Breaks: Clauses("describe/equals-list"), Origin: Peer, Why: "list passes the schema on as raw JSON, describe decodes it",
+			Middleware: onDescribed(func(_ *exchange, t tool) any { return roundToFloat64(t) })},
 		{Name: "describe-properties-list", Breaks: Clauses("describe/equals-list"), Origin: Module, Why: "list was fixed, describe was not",
 			Middleware: onDescribed(func(_ *exchange, t tool) any { walkObjects(t["inputSchema"], emptyAsList); return t })},
 		{Name: "describe-missing-name-404", Breaks: Clauses("describe/missing-name"), Origin: Imagined,
@@ -214,6 +216,16 @@ func describeVariants() []Mutant {
 			t["method"], t["examples"] = t["name"], []any{map[string]any{"arguments": map[string]any{}}}
 			return t
 		})},
+		{Name: "front-server-431", Why: "a server in front of the bridge may refuse a long request line or odd bytes before routing, with a page of its own",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toDescribe(r) || len(r.URL.RawQuery) < 4<<10 && utf8.ValidString(r.URL.Query().Get("name")) {
+					return false
+				}
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+				fmt.Fprint(w, "<html><h1>431 Request Header Fields Too Large</h1></html>") //nolint:errcheck // the caller has gone
+				return true
+			})},
 		{Name: "repeated-name-400", Why: "a repeated name may be refused", Middleware: onResponse(toDescribe, func(x *exchange) {
 			if len(x.Request.URL.Query()["name"]) > 1 {
 				x.Refuse(http.StatusBadRequest, "invalid_request", "The parameter \"name\" came twice.")

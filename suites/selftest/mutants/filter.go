@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"regexp"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
@@ -49,6 +50,14 @@ func filterMutants() []Mutant {
 					}
 				})
 			}},
+		{Name: "filter-reads-the-first-name", Profile: "patterns", Breaks: Clauses("filter/invoke-guarded"), Origin: Peer, Why: "the filter and the call use parsers that choose a different one of two members",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if last := lastName.FindAllSubmatch(x.Sent, -1); len(last) > 1 {
+						site.call(x.Request.Header.Get("Authorization"), string(last[len(last)-1][1]), map[string]any{})
+					}
+				})
+			}},
 		{Name: "rate-unlimited", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
@@ -65,6 +74,9 @@ func filterMutants() []Mutant {
 			})},
 	}
 }
+
+// lastName finds the names in the body of an invoke.
+var lastName = regexp.MustCompile(`"name":"([^"]*)"`)
 
 // filterVariants select tools by patterns instead of the attribute.
 func filterVariants() []Mutant {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
@@ -27,6 +28,26 @@ func freshMutants() []Mutant {
 					}
 				})
 			}},
+		{Name: "page-two-not-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "only the first page is served from the cache",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onResponse(toList, func(x *exchange) {
+					if x.Request.URL.Query().Get("cursor") != "" {
+						site.method(x.Request.Header.Get("Authorization"), "any")
+					}
+				})
+			}},
+		{Name: "each-unknown-name-asks-the-site-once", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "unknown names are cached by name: a caller with many of them still causes load on the site",
+			SiteMiddleware: func(site *siteClient) middleware {
+				names := newSet()
+				return onResponse(toDescribe, func(x *exchange) {
+					if x.Status == http.StatusNotFound && names.add(x.Request.Header.Get("Authorization")+x.described()) {
+						site.method(x.Request.Header.Get("Authorization"), x.described())
+					}
+				})
+			}},
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early", Middleware: keepFirstRefusedInvoke()},
+		staleUnlessHTML(),
+		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},
 		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = longTTL, longTTL }},
 		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
@@ -98,7 +119,7 @@ func freshMutants() []Mutant {
 				}
 			})},
 		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
-		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl"), Origin: Module, Middleware: keepFirstRefusal()},
+		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
 		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) {
@@ -230,6 +251,55 @@ func keepFirstRefusal() middleware {
 			refused.add(key)
 		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
 			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		}
+	})
+}
+
+// keepFirstRefusedInvoke repeats a caller's first 404 for a tool forever.
+func keepFirstRefusedInvoke() middleware {
+	refused := newSet()
+	return onInvoke(func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.invoked()
+		if x.Status == http.StatusNotFound {
+			refused.add(key)
+		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
+		}
+	})
+}
+
+// staleUnlessHTML serves the last good list only if discovery fails with a status or without a response.
+func staleUnlessHTML() Mutant {
+	var html atomic.Bool
+	return Mutant{Name: "stale-list-unless-html", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined, Why: "a page of HTML with status 200 breaks the parser of the methods",
+		Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if !isCall(r) {
+				html.Store(err == nil && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"))
+			}
+			return resp, err
+		}),
+		Middleware: onList(func(p *page) {
+			if html.Load() && p.Header.Get("Warning") != "" {
+				p.Object = nil
+				p.Refuse(http.StatusInternalServerError, "internal_error", "Syntax error")
+			}
+		})}
+}
+
+// versionOfAdmins gives every caller the version of the administrator's list.
+func versionOfAdmins() middleware {
+	return onList(func(p *page) {
+		target := p.Request.URL.Path
+		if p.Cursor != "" {
+			target += "?" + p.Request.URL.RawQuery
+		}
+		all := p.as("admin")
+		all.Request.Header.Del("If-None-Match")
+		version := fmt.Sprintf(`"%x"`, sha256.Sum256(all.Send(http.MethodGet, target, nil).Body))
+		p.Header.Set("ETag", version)
+		if p.Request.Header.Get("If-None-Match") == version {
+			p.Status, p.Body, p.Object = http.StatusNotModified, nil, nil
 		}
 	})
 }

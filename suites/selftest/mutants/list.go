@@ -270,6 +270,7 @@ func listVariants() []Mutant {
 		{Name: "cursor-absent-at-the-end", Why: "null and absent mean the same", Middleware: atTheEnd(func(p *page) { delete(p.Object, "nextCursor") })},
 		{Name: "cursors-opaque", Why: "random words, valid for every caller", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(false)},
 		{Name: "cursors-bound-to-the-caller", Why: "another caller's cursor may give 400", Claims: "-cursor-base64-offset", Middleware: opaqueCursors(true)},
+		{Name: "cursors-new-in-every-response", Why: "equal requests may get different cursors", Claims: "-cursor-base64-offset", Middleware: newCursors()},
 		{Name: "cursor-with-odd-characters", Why: "callers percent-encode a cursor when they send it", Claims: "-cursor-base64-offset", Middleware: prefixedCursors("+/&=%?#é ")},
 		{Name: "cursor-malformed-first-page", Why: "a MUST allows it", MayFail: Clauses("list/cursor-malformed-400"), Middleware: onBadCursor(func(x *exchange) {
 			*x = *x.Send(http.MethodGet, x.Request.URL.Path, nil)

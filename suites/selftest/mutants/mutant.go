@@ -79,8 +79,8 @@ type Area struct {
 // Areas returns the entries by area, in the order of the contract.
 func Areas() []Area {
 	return []Area{
-		{"list", "list.go", listMutants(), listVariants()},
-		{"mapping", "mapping.go", mappingMutants(), mappingVariants()},
+		{"list", "list.go", slices.Concat(listMutants(), listPageMutants()), listVariants()},
+		{"mapping", "mapping.go", slices.Concat(mappingMutants(), mappingValueMutants()), mappingVariants()},
 		{"schema", "schema.go", schemaMutants(), schemaVariants()},
 		{"describe", "describe.go", describeMutants(), describeVariants()},
 		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants()), invokeVariants()},

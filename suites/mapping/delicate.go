@@ -1,0 +1,65 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
+// blanks, empty objects, names that languages reserve, and keywords that few schemas have.
+var delicate = fixtures.Method{
+	ID:    "content.delicate",
+	Usage: "2024-05-06T07:08:09+02:00",
+	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","answer":"no",
+		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","escaped":"a\/b\u0026"}`)},
+	Output: fixtures.Raw(`{"type":"object","properties":{"when":{"type":"string","default":"2024-05-06T07:08:09+02:00"},"__proto__":{"type":"string","enum":["1","01","1e1"]},
+		"options":{"type":"object","default":{}},"mail":{"type":"string","format":"email","maxLength":80},
+		"either":{"oneOf":[{"type":"integer","minimum":1},{"type":"null"}]},"list":{"type":"array","items":{"type":"string","pattern":"^a"},"maxItems":3}},
+		"additionalProperties":false}`),
+	Params: []fixtures.Param{
+		{Name: "since", Schema: fixtures.Raw(`{"type":"string","default":"2024-05-06T07:08:09.100+02:00"}`), Description: "1e3"},
+		{Name: "code", Schema: fixtures.Raw(`{"type":"string","enum":["1","01","1.0","true","null","1e1","0x1F"]}`), Description: "First line\r\nsecond line,  two blanks"},
+		{Name: "__proto__", Schema: fixtures.Raw(`{"type":"string","const":"2024-05-06"}`), Description: "true"},
+		{Name: "constructor", Schema: fixtures.Raw(`{"type":"object","default":{}}`)},
+		{Name: "pair", Schema: fixtures.Raw(`{"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false}`)},
+		{Name: "some", Schema: fixtures.Raw(`{"type":"array","contains":{"type":"integer"}}`)},
+		{Name: "linked", Schema: fixtures.Raw(`{"type":"object","properties":{"a":{},"b":{}},"dependencies":{"a":["b"]}}`)},
+		{Name: "2024", Schema: fixtures.Raw(`{"type":"array","default":[]}`)},
+	},
+	Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
+}
+
+// plainLines has line ends and blanks in its usage.
+var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", MCP: &fixtures.Tool{Title: "Two  blanks"},
+	Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
+
+// eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
+func eachMethodAndDelicate(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
+	eachMethod(ctx, t, expected, fault)
+	if t.DiscoveryTTL == 0 || t.HasFindings() {
+		return
+	}
+	added := []fixtures.Method{delicate, plainLines}
+	site := t.Drupal.Site().Clone()
+	site.Methods = slices.Concat(added, site.Methods)
+	var list harness.Listing
+	t.ChangeSite(ctx, site, func() bool {
+		list = t.As(harness.Agent).MustListAll(ctx)
+		return slices.ContainsFunc(added, func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
+	})
+	for i := range added {
+		name := t.ToolName(added[i].ID)
+		tool, listed := list.Find(name)
+		t.For(harness.Agent, name, func() {
+			t.Expect(listed).To(BeTrue(), harness.Mismatch("list as agent", fmt.Sprintf("the tool %q", name), fmt.Sprintf("%d tools without it", len(list.Names()))))
+			t.Expect(list.PageOf(name)).To(match.HaveTool(tool, expected, func(tool harness.Tool) string { return fault(&added[i], tool) }))
+		})
+	}
+}

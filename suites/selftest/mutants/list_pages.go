@@ -1,0 +1,99 @@
+package mutants
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode"
+)
+
+// listPageMutants break pages and cursors in ways that a single list does not show.
+func listPageMutants() []Mutant {
+	return []Mutant{
+		{Name: "pages-never-end-with-new-cursors", Breaks: Clauses("list/pages-cover-all-once"), Origin: Peer, Claims: "-cursor-base64-offset",
+			Why: "the last page has a cursor to itself, which is different each time", Middleware: func(next http.Handler) http.Handler {
+				return newCursors()(atTheEnd(func(p *page) { p.Object["nextCursor"] = cursorAt(offset(p.Cursor)) })(next))
+			}},
+		{Name: "no-visible-tool-403", Breaks: Clauses("list/empty-site"), Origin: Imagined, Why: "a caller who may run none of the tools is refused",
+			Middleware: onResponse(toList, func(x *exchange) {
+				tools, ok := x.Object()["tools"].([]any)
+				if ok && len(tools) == 0 && x.Request.URL.Query().Get("cursor") == "" && x.lists() && len(x.as("admin").names()) > 0 {
+					x.Refuse(http.StatusForbidden, "access_denied", "No tool is open to you.")
+				}
+			})},
+		{Name: "cursor-lenient-then-page-two", Breaks: Clauses("list/cursor-malformed", "list/cursor-malformed-400"), Origin: Imagined,
+			Why: "the page starts at the leading number of the cursor, the next one at the end of the first page", Middleware: lenientCursors()},
+		{Name: "cursor-leaks-hidden-name-compressed", Breaks: Clauses("list/cursor-no-leak"), Origin: Peer, Claims: "-cursor-base64-offset",
+			Why: "session libraries compress what they encode", Middleware: compressedCursors("node.delete")},
+		{Name: "unmarked-methods-for-few", Breaks: Clauses("list/only-marked-methods", "access/filtered-by-method"), Origin: Imagined, Why: "the attribute is not read for callers who may run few methods",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if r.Header.Get("Authorization") != basicAuth("discoverer") {
+					return next.RoundTrip(r)
+				}
+				return onMethods(func(_ string, attributes map[string]any) {
+					if attributes["mcpTool"] == nil {
+						attributes["mcpTool"] = map[string]any{}
+					}
+				})(next).RoundTrip(r)
+			})},
+	}
+}
+
+// lenientCursors reads the leading number of a malformed cursor as an offset, and lets page two follow each such page.
+func lenientCursors() middleware {
+	return onResponse(toList, func(x *exchange) {
+		raw, err := base64.StdEncoding.DecodeString(x.Request.URL.Query().Get("cursor"))
+		digits := strings.TrimRightFunc(string(raw), func(r rune) bool { return !unicode.IsDigit(r) })
+		n, notNumber := strconv.Atoi(digits)
+		if x.Status != http.StatusBadRequest || err != nil || notNumber != nil || n <= 0 || digits == string(raw) {
+			return
+		}
+		page := x.Send(http.MethodGet, x.Request.URL.Path+"?cursor="+cursorAt(n), nil)
+		object := page.Object()
+		if object == nil {
+			return
+		}
+		object["nextCursor"] = cursorAt(50)
+		x.Set(http.StatusOK, object)
+	})
+}
+
+// compressedCursors puts a name into cursors, compressed and in base64.
+func compressedCursors(name string) middleware {
+	known := newMemory[string]()
+	return translateCursors(
+		func(_ *http.Request, cursor string) string {
+			var b bytes.Buffer
+			w := zlib.NewWriter(&b)
+			fmt.Fprintf(w, `{"after":%q,"offset":%d}`, name, offset(cursor))
+			w.Close() //nolint:errcheck // a buffer does not fail
+			packed := base64.URLEncoding.EncodeToString(b.Bytes())
+			known.put(packed, cursor)
+			return packed
+		},
+		func(_ *http.Request, packed string) string {
+			if cursor, ok := known.get(packed); ok {
+				return cursor
+			}
+			return "!"
+		})
+}
+
+// newCursors issues a new cursor in every response; all of them stay valid.
+func newCursors() middleware {
+	var issued atomic.Int64
+	return translateCursors(
+		func(_ *http.Request, cursor string) string { return fmt.Sprintf("p%d.%s", issued.Add(1), cursor) },
+		func(_ *http.Request, given string) string {
+			number, cursor, ok := strings.Cut(given, ".")
+			if n, err := strconv.ParseInt(strings.TrimPrefix(number, "p"), 10, 64); ok && err == nil && n <= issued.Load() {
+				return cursor
+			}
+			return "!"
+		})
+}

@@ -1,0 +1,98 @@
+package mutants
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
+func mappingValueMutants() []Mutant {
+	return []Mutant{
+		{Name: "times-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/annotations-from-attribute", "mapping/properties-complete", "mapping/output-schema"), Origin: Peer,
+			Why:        "the JSON library reads texts that look like times as times and writes them in UTC, as Newtonsoft.Json does",
+			Middleware: onTool(changeTexts(inUTC))},
+		{Name: "numeric-texts-as-numbers", Breaks: Clauses("mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete", "mapping/param-description", "mapping/by-position", "schema/input-valid"), Origin: Module,
+			Why:        "JSON_NUMERIC_CHECK turns texts that look like numbers into numbers",
+			Middleware: onTool(changeTexts(asNumber))},
+		{Name: "line-ends-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/param-description"), Origin: Imagined, Why: "a text filter writes every line end as \\n",
+			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "\r\n", "\n") }))},
+		{Name: "blanks-collapsed", Breaks: Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/param-description"), Origin: Imagined, Why: "a text filter collapses blanks as HTML does",
+			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "  ", " ") }))},
+		{Name: "empty-objects-as-lists", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Module,
+			Why: "json_decode() into arrays loses the difference; the empty property lists were repaired", Middleware: onAnnotations(func(own map[string]any) {
+				for name, v := range own {
+					own[name] = mapValues(v, emptyObjectsAsLists)
+				}
+			})},
+		{Name: "property-of-a-reserved-name-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "in JavaScript, an assignment to __proto__ adds no member",
+			Middleware: onProperties(func(_, properties map[string]any) { delete(properties, "__proto__") })},
+		{Name: "output-schema-through-a-struct", Breaks: Clauses("mapping/output-schema"), Origin: Peer, Why: "a struct of known keywords drops the others",
+			Middleware: onTool(func(t tool) {
+				walkObjects(t["outputSchema"], without("enum", "format", "oneOf", "maxItems", "pattern"))
+			})},
+		{Name: "rare-keywords-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "a struct of known keywords drops the others",
+			Middleware: onProperty(without("contains", "dependencies", "additionalItems"))},
+		{Name: "tuples-as-lists", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Why: "`items` is read as one schema",
+			Middleware: onProperty(func(p map[string]any) {
+				if items, ok := p["items"].([]any); ok && len(items) > 0 {
+					p["items"] = items[0]
+				}
+			})},
+		{Name: "empty-defaults-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Peer, Why: "omitempty, or `if ($default)`",
+			Middleware: onProperty(func(p map[string]any) {
+				switch d := p["default"].(type) {
+				case map[string]any:
+					if len(d) == 0 {
+						delete(p, "default")
+					}
+				case []any:
+					if len(d) == 0 {
+						delete(p, "default")
+					}
+				}
+			})},
+	}
+}
+
+// changeTexts returns a change of all texts in a tool, except its name and the names of members.
+func changeTexts(change func(string) any) func(tool) {
+	return func(t tool) {
+		for member, v := range t {
+			if member != "name" {
+				t[member] = mapValues(v, func(v any) any {
+					if s, ok := v.(string); ok {
+						return change(s)
+					}
+					return v
+				})
+			}
+		}
+	}
+}
+
+// inUTC returns a text that is a time with an offset as the same time in UTC.
+func inUTC(s string) any {
+	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return at.UTC().Format("2006-01-02T15:04:05Z07:00")
+	}
+	return s
+}
+
+var looksNumeric = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(e[0-9]+)?$`)
+
+// asNumber returns a text that looks like a number as a number.
+func asNumber(s string) any {
+	if f, err := strconv.ParseFloat(s, 64); err == nil && looksNumeric.MatchString(s) {
+		return f
+	}
+	return s
+}
+
+func emptyObjectsAsLists(v any) any {
+	if object, ok := v.(map[string]any); ok && len(object) == 0 {
+		return []any{}
+	}
+	return v
+}
