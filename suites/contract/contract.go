@@ -130,7 +130,7 @@ func (c *Contract) Match(glob string) ([]string, error) {
 	return ids, nil
 }
 
-// Globs lists what a misspelled glob is most likely meant to be: each area as a whole, then each clause.
+// Globs lists what a misspelled glob is most likely intended to be: each area as a whole, then each clause.
 func (c *Contract) Globs() []string {
 	var globs []string
 	for _, area := range c.Areas() {
