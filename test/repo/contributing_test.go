@@ -103,7 +103,7 @@ func inTree(t *testing.T, dir, line string) (output string, err error) {
 // alwaysRun are the tests, cheap and part of every `go test`, that report what was forgotten.
 const alwaysRun = `go test -vet=off -run 'TestChecksAndClausesAgree|TestReleasedIDsStay|TestEveryMustHasAMutant|TestGoldenSetsAreUpToDate|` +
 	`TestKillMatrixIsUpToDate|TestEveryKindOfFaultHasItsTest|TestEveryFieldTypeHasAFixture|TestTheTablesAreDocumented|` +
-	`TestEveryFormatIsComplete|TestFormatsAgree/lines' ./suites ./suites/contract ./suites/selftest ./suites/selftest/mutants ./mockdrupal ` +
+	`TestAuthenticationKindsAgree|TestEveryFormatIsComplete|TestFormatsAgree/lines' ./suites ./suites/contract ./suites/selftest ./suites/selftest/mutants ./mockdrupal ` +
 	`./test/repo ./bridge ./reports/format`
 
 // The guide's walk-throughs are applied to one copy of the tree: first in part, then as a whole, then with their commands.
@@ -141,7 +141,12 @@ func TestWalkThroughs(t *testing.T) {
 			e.apply(t, dir)
 		}
 	}
+	const capability = "  auth-key: callers authenticate by a key\n"
+	edit{"suites/contract/contract.yaml", "  auth-cookie: ", capability}.apply(t, dir)
 	reported(alwaysRun,
+		"add \"key\" to schemes in fixtures/parse.go",
+		"add it to the schemes in bridge/upstream/caller.go and bridge/settings.go",
+		"send it in T.CredentialsOf in suites/harness/t.go",
 		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
 		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
 		"MUST describe/only-tool: no mutant breaks it: add one to suites/selftest/mutants/describe.go",
@@ -152,6 +157,7 @@ func TestWalkThroughs(t *testing.T) {
 		"format \"lines\": add this row to docs/report-formats.md",
 		"add `\"lines\": holds(")
 
+	replace(t, dir, "suites/contract/contract.yaml", capability, "")
 	for _, title := range titles {
 		for _, e := range guide[title].edits[started[title]:] {
 			e.apply(t, dir)
