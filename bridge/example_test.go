@@ -10,28 +10,38 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// A bridge is an http.Handler in front of a Drupal site; here the site is a mock.
+// A bridge is an http.Handler over the URL of a Drupal site; here the site is the mock.
 func Example() {
 	site, err := fixtures.Builtin("default")
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
-	siteServer := httptest.NewServer(drupal)
-	defer siteServer.Close()
+	upstream := httptest.NewServer(drupal)
+	defer upstream.Close()
 
-	b, err := bridge.New(bridge.Options{Drupal: siteServer.URL})
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	defer b.Close()
-	request := httptest.NewRequest(http.MethodGet, "/mcp/tools/describe?name=no.such.tool", nil)
-	request.SetBasicAuth("agent", "agent-pass")
-	response := httptest.NewRecorder()
-	b.ServeHTTP(response, request)
-	fmt.Println(response.Code)
-	// Output: 404
+	front := httptest.NewServer(b)
+	defer front.Close()
+
+	req, _ := http.NewRequest(http.MethodGet, front.URL+"/mcp/tools/describe?name=content.get", nil)
+	req.SetBasicAuth("agent", "agent-pass")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.StatusCode, resp.Header.Get("Content-Type"))
+	// Output: 200 application/json
 }

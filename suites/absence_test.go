@@ -25,8 +25,8 @@ func frontOf(t *testing.T) http.Handler {
 	return b
 }
 
-// judgeFront judges what a URL shows of a few clauses.
-func judgeFront(t *testing.T, url string, only ...string) *reports.Report {
+// runFront tests what a URL shows of a few clauses.
+func runFront(t *testing.T, url string, only ...string) *reports.Report {
 	t.Helper()
 	if only == nil {
 		only = []string{"list/*", "describe/*"}
@@ -61,7 +61,7 @@ func TestASiteThatLimitsTheRateIsWaitedFor(t *testing.T) {
 		}
 		front.ServeHTTP(w, r)
 	}))
-	report := judgeFront(t, url)
+	report := runFront(t, url)
 	wantNothingBlamed(t, report)
 	if refused.Load() == 0 || report.CutShort != "" || report.Summary.Pass == 0 {
 		t.Errorf("%d refused, cut short %q, %d passes: want refusals that were waited for", refused.Load(), report.CutShort, report.Summary.Pass)
@@ -76,7 +76,7 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 		"maintenance": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "300")
 			http.Error(w, "Site under maintenance", http.StatusServiceUnavailable)
-		}, "the site answers everything with 503 since "},
+		}, "the site responds to everything with 503 since "},
 		"a rate that stays exceeded": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "86400")
 			http.Error(w, "come back tomorrow", http.StatusTooManyRequests)
@@ -85,7 +85,7 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front := frontOf(t)
 			var seen atomic.Int64
-			report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if seen.Add(1) > 40 {
 					c.gone(w, r)
 					return
@@ -100,10 +100,10 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 	}
 }
 
-// One request that is answered 503, while others are served, is the bridge's own doing.
+// One request that is refused with 503, while others are served, is the bridge's own doing.
 func TestA503OfOneRequestIsJudged(t *testing.T) {
 	front := frontOf(t)
-	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("cursor") == "!!!!" {
 			w.Header().Set("Retry-After", "0")
 			http.Error(w, "overloaded by a cursor", http.StatusServiceUnavailable)
@@ -119,7 +119,7 @@ func TestA503OfOneRequestIsJudged(t *testing.T) {
 func TestALostFirstAnswerIsNoDeadTarget(t *testing.T) {
 	front := frontOf(t)
 	var seen atomic.Int64
-	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen.Add(1) <= 2 {
 			panic(http.ErrAbortHandler)
 		}
@@ -129,7 +129,7 @@ func TestALostFirstAnswerIsNoDeadTarget(t *testing.T) {
 }
 
 func TestASiteWithoutToolsBreaksNoCheck(t *testing.T) {
-	report := judgeFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path != harness.ListPath {
 			w.WriteHeader(http.StatusNotFound)

@@ -2,7 +2,7 @@ package suites
 
 import "github.com/bridgecheck/bridgecheck/suites/harness"
 
-// What a run is told of callers and calls.
+// What a run knows of callers and calls.
 type (
 	Identity    = harness.Identity    // a caller, by the name of its account
 	Credentials = harness.Credentials // how a caller authenticates

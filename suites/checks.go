@@ -7,7 +7,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// Checks lists the clauses that a run with these options judges, in the order of the contract: each has a check, is
+// Checks lists the clauses that a run with these options tests, in the order of the contract: each has a check, is
 // selected by Only and Skip, and stands under a capability that is claimed. It runs nothing. The error is a *UsageError.
 func Checks(o Options) ([]contract.Clause, error) {
 	r, err := newRun(Target{URL: "http://listed.invalid"}, o)
@@ -31,11 +31,17 @@ func checked(r *harness.Environment) []contract.Clause {
 	return slices.DeleteFunc(slices.Clone(r.Contract.Clauses), func(c contract.Clause) bool { return !hasCheck(c.ID) })
 }
 
-func hasCheck(id string) bool {
+// Declared returns the declaration of the check of a clause. False: it has none.
+func Declared(id string) (harness.Check, bool) {
 	for _, area := range areas {
-		if slices.ContainsFunc(area.checks, func(c harness.Check) bool { return c.ID == id }) {
-			return true
+		if i := slices.IndexFunc(area.checks, func(c harness.Check) bool { return c.ID == id }); i >= 0 {
+			return area.checks[i], true
 		}
 	}
-	return false
+	return harness.Check{}, false
+}
+
+func hasCheck(id string) bool {
+	_, ok := Declared(id)
+	return ok
 }

@@ -11,6 +11,9 @@ import (
 // that explains it fails in this run. Else it fails itself, with the request that did not get its response as evidence.
 // So a bridge that misbehaves never ends with MUSTs untested and nothing failed.
 func (c *collector) settle() {
+	if c.run.Unauthenticated {
+		return
+	}
 	anyFailed := slices.ContainsFunc(c.inOrder(), func(r reports.Result) bool { return r.Verdict == reports.Fail })
 	for len(c.blocked) > 0 {
 		var decided []string
@@ -40,7 +43,7 @@ func (c *collector) settle() {
 	}
 }
 
-// explained tells whether one of the culprits fails in this run, gravely enough for the level of the clause.
+// explained reports whether one of the culprits fails in this run, gravely enough for the level of the clause.
 func (c *collector) explained(r reports.Result, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]
@@ -49,7 +52,7 @@ func (c *collector) explained(r reports.Result, culprits []string) bool {
 	})
 }
 
-// pending tells whether one of the culprits is not decided itself.
+// pending reports whether one of the culprits is not decided itself.
 func (c *collector) pending(id string, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]

@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// A bridge is judged by its URL; the mock Drupal is what it takes for its site.
+// A bridge is tested by its URL; the mock Drupal is what it takes for its site.
 func ExampleRun() {
 	site, err := fixtures.Builtin("default")
 	if err != nil {

@@ -53,8 +53,8 @@ func (s *shown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func nothing(int) map[string]any { return nil }
 
-// judgeShown gives the result of one clause.
-func judgeShown(t *testing.T, s http.Handler, clause string) reports.Result {
+// runShown gives the result of one clause.
+func runShown(t *testing.T, s http.Handler, clause string) reports.Result {
 	t.Helper()
 	report, err := suites.Run(context.Background(), suites.Target{URL: serveAt(t, s)}, suites.Options{
 		Only: []string{clause}, Timeout: 200 * time.Millisecond,
@@ -67,7 +67,7 @@ func judgeShown(t *testing.T, s http.Handler, clause string) reports.Result {
 }
 
 func TestACheckTellsOfEveryToolThatIsWrong(t *testing.T) {
-	r := judgeShown(t, &shown{n: 5, members: func(i int) map[string]any {
+	r := runShown(t, &shown{n: 5, members: func(i int) map[string]any {
 		if i%2 == 0 {
 			return nil
 		}
@@ -92,7 +92,7 @@ func TestToolsThatAreAllWrongCostNoMoreThanRightOnes(t *testing.T) {
 	s := &shown{n: n, members: func(int) map[string]any {
 		return map[string]any{"inputSchema": map[string]any{"type": "object", "properties": long}}
 	}}
-	r := judgeShown(t, s, "mapping/input-object")
+	r := runShown(t, s, "mapping/input-object")
 	size := len(r.Message)
 	for _, f := range r.Findings {
 		size += len(f.Message)
@@ -100,11 +100,11 @@ func TestToolsThatAreAllWrongCostNoMoreThanRightOnes(t *testing.T) {
 	if len(r.Findings) != 101 || size > 100<<10 {
 		t.Errorf("there are %d findings of %d bytes", len(r.Findings), size)
 	}
-	if last := r.Findings[len(r.Findings)-1]; last.Tool != "" || !strings.Contains(last.Message, "was not judged") {
+	if last := r.Findings[len(r.Findings)-1]; last.Tool != "" || !strings.Contains(last.Message, "was not tested") {
 		t.Errorf("the last finding is %+v", last)
 	}
 	every := &shown{n: n, members: nothing}
-	judgeShown(t, every, "describe/answers-tool")
+	runShown(t, every, "describe/answers-tool")
 	if asked := every.asked.Load(); asked > n {
 		t.Errorf("%d tools that cannot be described took %d requests", n, asked)
 	}
@@ -112,7 +112,7 @@ func TestToolsThatAreAllWrongCostNoMoreThanRightOnes(t *testing.T) {
 
 func TestToolsThatGetNoAnswerAreNotAllWaitedFor(t *testing.T) {
 	began := time.Now()
-	r := judgeShown(t, &shown{n: 50, members: nothing, slow: time.Minute}, "describe/answers-tool")
+	r := runShown(t, &shown{n: 50, members: nothing, slow: time.Minute}, "describe/answers-tool")
 	if tools := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Tool == "" }); len(tools) != 3 || len(r.Findings) != 4 {
 		t.Errorf("the findings are %+v", r.Findings)
 	}
@@ -140,7 +140,7 @@ func (l lenient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
-	r := judgeShown(t, lenient{"NaN", "/* none */"}, "invoke/malformed-json")
+	r := runShown(t, lenient{"NaN", "/* none */"}, "invoke/malformed-json")
 	if len(r.Findings) != 2 || r.Verdict != reports.Fail || r.Findings[1].Identity != "agent" || !strings.Contains(r.Findings[1].Message, "as agent (a comment): expected 400") {
 		t.Fatalf("%s with %+v", r.Verdict, r.Findings)
 	}
@@ -150,7 +150,7 @@ func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
 	if !strings.HasPrefix(r.Actual, "404 ") || strings.Contains(r.Actual, "NaN") || !strings.Contains(r.Curl, "NaN") {
 		t.Errorf("what came is %q, by %s", r.Actual, r.Curl)
 	}
-	all := judgeShown(t, lenient{""}, "invoke/malformed-json")
+	all := runShown(t, lenient{""}, "invoke/malformed-json")
 	if len(all.Findings) < 10 || !strings.Contains(all.Message, "more: blanks alone, words, ") || !strings.HasSuffix(all.Message, ", a NUL behind it)") {
 		t.Errorf("%d rows are wrong, and the message is %q", len(all.Findings), all.Message)
 	}
@@ -163,7 +163,7 @@ func TestWhatAnAnswerMustNotBeBlamesThatAnswer(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<p>Not found</p>")
 	})
-	r := judgeShown(t, mux, "http/trailing-and-case")
+	r := runShown(t, mux, "http/trailing-and-case")
 	if want := `GET /mcp/tools/LIST as agent: expected not HTML, got Content-Type "text/html": 200 <p>Not found</p>`; r.Message != want || !strings.HasSuffix(r.Curl, "/mcp/tools/LIST") {
 		t.Errorf("the message is %q, by %s", r.Message, r.Curl)
 	}

@@ -32,16 +32,16 @@ import (
 var DefaultCapabilities = []string{"tools", "naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission",
 	"auth-basic", "auth-passthrough"}
 
-// Target is the bridge to judge.
+// Target is the bridge to test.
 type Target struct {
-	URL          string // http or https, with a base path where the bridge has one; user:password signs the agent in
+	URL          string // http or https, with a base path where the bridge has one; user:password authenticates the agent
 	Name         string // of the implementation, for the report
 	Version      string
 	Organisation string
 	Contact      string
 }
 
-// Options is all that a run can be told, shared by flags, configuration and library. The zero value is a black-box run
+// Options is all that a run can be given, shared by flags, configuration and library. The zero value is a black-box run
 // with the default capabilities.
 type Options struct {
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
@@ -56,7 +56,7 @@ type Options struct {
 	Invalidate      *harness.Invalidate                               // how the bridge's cache is emptied; nil: unknown
 	Patterns        *harness.Patterns                                 // which methods are tools where no attribute says so; nil: DefaultPatterns
 	RateLimit       int                                               // calls of one caller that the bridge takes at once; 0: unknown
-	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, signed in as service; nil: unknown
+	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
 	PageSize        int                                               // tools on a full page; 0: 50
 	DiscoveryTTL    time.Duration                                     // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
@@ -69,10 +69,10 @@ type Options struct {
 	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
 	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
-	Progress        func(reports.Result)                              // told of each verdict as it falls; nil: nobody
+	Progress        func(reports.Result)                              // receives each verdict as it falls; nil: nobody
 }
 
-// Redactor knows all secrets that the run is told.
+// Redactor knows all secrets that the run is given.
 func (o Options) Redactor() *redact.Redactor {
 	r := &redact.Redactor{}
 	r.Add(o.Secrets...)
@@ -95,12 +95,12 @@ func proxySecrets(getenv func(string) string) []string {
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
-// UsageError is a mistake in what the run was told.
+// UsageError is a mistake in what the run was given.
 type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// UnreachableError tells that the target never answered.
+// UnreachableError reports that the target never responded.
 type UnreachableError struct {
 	URL    string
 	Reason error
@@ -198,7 +198,7 @@ func BaseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// newRun checks what the run was told and makes it ready.
+// newRun checks what the run was given and makes it ready.
 func newRun(target Target, o Options) (*harness.Environment, error) {
 	contract, err := contract.Load()
 	if err != nil {
@@ -224,14 +224,15 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		return nil, err
 	}
 	r := &harness.Environment{
+		Policy:   harness.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
-		Timeout: defaulted(o.Timeout, 10*time.Second), Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
+		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
 		Redact: o.Redactor(), Selected: selected,
 	}
 	if o.Rate > 0 {
-		r.Limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
+		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
 		r.Patterns = *o.Patterns
@@ -248,7 +249,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
 		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
-			return nil, usage("the site %s has no user %s, whom the checks sign in as", r.Drupal.Site().Name, harness.Agent)
+			return nil, usage("the site %s has no user %s, whom the checks authenticate as", r.Drupal.Site().Name, harness.Agent)
 		}
 	} else if _, ok := r.Credentials[harness.Agent]; !ok {
 		r.Credentials[harness.Agent] = harness.Credentials{}
@@ -270,7 +271,7 @@ func defaulted[T int | time.Duration | int64](value, otherwise T) T {
 	return value
 }
 
-// selection turns the globs into the set of clauses that the run judges.
+// selection turns the globs into the set of clauses that the run tests.
 func selection(contract *contract.Contract, o Options) (func(id string) bool, error) {
 	only, err := matches(contract, o.Only)
 	if err != nil {

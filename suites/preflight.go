@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// preflight finds out, before a hundred checks fail for it, whether anything answers and whether it shows any sign of
+// preflight finds out, before a hundred checks fail for it, whether anything responds and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
 func preflight(ctx context.Context, t *harness.T) error {
 	agent := t.As(harness.Agent)
@@ -24,13 +24,22 @@ func preflight(ctx context.Context, t *harness.T) error {
 		return nil
 	}
 	for try := 0; list.Status == 0 && try < harness.SecondTries && (try == 0 || list.Err != harness.ErrTimeout); try++ {
-		list = agent.List(ctx) // a network that loses an answer now and then is no dead target
+		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	if list.Status == 0 {
-		return &UnreachableError{URL: t.URL, Reason: errors.New(t.Redact.Text(list.Err.Error()))}
+		reason := errors.New(t.Redact.Text(list.Err.Error()))
+		if errors.Is(list.Err, harness.ErrTimeout) {
+			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", harness.ListPath, t.Timeout)
+		}
+		return &UnreachableError{URL: t.URL, Reason: reason}
+	}
+	if list.Status >= http.StatusBadGateway && list.Code() != "" {
+		if err := siteDown(t, list); err != nil {
+			return err
+		}
 	}
 	if err := signsIn(ctx, t); err != nil {
 		return err
@@ -49,6 +58,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		seen = append(seen, describe, invoke)
 	}
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
+		t.Unauthenticated = true
 		return nil // it refuses in the contract's own words: a bridge that does not know us
 	}
 	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
@@ -62,6 +72,21 @@ func preflight(ctx context.Context, t *harness.T) error {
 		t.NotABridge += "; if it is a bridge, it does not take these credentials, or not by this scheme (Basic, bearer, login), or their account may not discover tools"
 	}
 	return nil
+}
+
+// siteDown is why a bridge that refuses its list with 502, 503 or 504 in the contract's words cannot be tested: its site,
+// not the bridge, does not respond. It is nil where a mock is behind the bridge and the bridge has asked it.
+func siteDown(t *harness.T, list *harness.Response) error {
+	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
+	if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
+		if t.Drupal != nil {
+			return nil
+		}
+		reason = fmt.Errorf("the bridge responds, and its requests reach the recording proxy, but the site behind it does not respond: %s", t.Redact.Text(list.Outcome()))
+	} else if t.Upstream != nil {
+		reason = fmt.Errorf("the bridge responds, but none of its requests reaches the site that the run has put there; point the bridge at it: %s", t.Redact.Text(list.Outcome()))
+	}
+	return &UnreachableError{URL: t.URL, Reason: reason}
 }
 
 // discoverers are the identities who see a list of tools; one who may discover and not use JSON-RPC may be refused it.
@@ -79,7 +104,7 @@ func signsIn(ctx context.Context, t *harness.T) error {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
 		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", wrong).List(ctx)):
-			return usage("the bridge answers %s as it answers wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
+			return usage("the bridge responds %s as it responses wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
@@ -90,10 +115,10 @@ func hasMember(a *harness.Response, name string) bool {
 	return a.Status == http.StatusOK && ok
 }
 
-// alike tells what a target says to everything, or to the first request where the answers differ.
-func alike(answers []*harness.Response) string {
-	first := answers[0]
-	for _, a := range answers[1:] {
+// alike says what a target says to everything, or to the first request where the responses differ.
+func alike(responses []*harness.Response) string {
+	first := responses[0]
+	for _, a := range responses[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
 			return first.Outcome()
 		}
@@ -110,7 +135,7 @@ func alike(answers []*harness.Response) string {
 	case first.Object() == nil:
 		what = "no JSON object"
 	}
-	if len(answers) == 1 {
+	if len(responses) == 1 {
 		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
 	}
 	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))

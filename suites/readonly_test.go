@@ -35,8 +35,8 @@ func (o overheard) Write(p []byte) (int, error) {
 
 func (o overheard) Close() error { return errors.Join(o.stdin.Close(), o.PipeReader.Close()) }
 
-// TestWithoutAMockNoToolRunsByWhateverWay judges a bridge that has every way to run a tool (invoke, MCP, stdio), with all
-// capabilities claimed and with made-up cases and sequences, and counts what reaches the site.
+// TestWithoutAMockNoToolRunsByWhateverWay tests a bridge that has every way to run a tool (invoke, MCP, stdio), with all
+// capabilities claimed and with generated cases and sequences, and counts what reaches the site.
 func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 	takesArguments := []suites.Invocation{{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"w"}`)}}
 	for what, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestWithoutAMockNoToolRunsByWhateverWay(t *testing.T) {
 				}
 			}
 			if r := results["invoke/invalid-arguments-400"]; len(c.allowed) > 0 && r.Verdict != reports.Pass {
-				t.Errorf("no case was made up for what is allowed: %s (%s)", r.Verdict, r.Message)
+				t.Errorf("no case was generated for what is allowed: %s (%s)", r.Verdict, r.Message)
 			}
 		})
 	}

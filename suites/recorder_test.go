@@ -17,7 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// runBehindProxy judges the reference bridge, which may be told to use a transport of its own, before a recording proxy
+// runBehindProxy tests the reference bridge, which may be configured to use a transport of its own, before a recording proxy
 // before a site of which the run knows nothing.
 func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options) map[string]reports.Result {
 	t.Helper()

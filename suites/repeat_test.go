@@ -73,7 +73,7 @@ func serveHasty(t *testing.T, h http.Handler) (url string, drops func() int) {
 	}
 }
 
-// quitter is a bridge that does what an invoke asks for and then closes the connection in place of an answer. It counts
+// quitter is a bridge that does what an invoke asks for and then closes the connection in place of a response. It counts
 // the requests to invoke that reach it, by verb and body.
 type quitter struct {
 	http.Handler
@@ -169,7 +169,7 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 				t.Error("nothing was invoked")
 			}
 			if c.o.Only[0] == "invoke/answers-result" && report.Results[0].Verdict != reports.Fail {
-				t.Errorf("a bridge that gives no answer is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
+				t.Errorf("a bridge that gives no response is %s: %s", report.Results[0].Verdict, report.Results[0].Message)
 			}
 		})
 	}

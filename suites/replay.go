@@ -35,7 +35,7 @@ type Replayed struct {
 	Same     bool             // whether the new response has the status and the body of the old one
 }
 
-// replayable are the identities whose variables a replay expands, for example AGENT_PASSWORD. A report that somebody else
+// replayable are the identities whose variables a replay expands, for example AGENT_PASSWORD. A report that another
 // wrote must not read the rest of the environment.
 var replayable = []Identity{Agent, Agent2, Discoverer, Outsider, NoRPC, Blocked, Service, Admin}
 
@@ -140,7 +140,7 @@ func destination(o ReplayOptions, written string) (string, error) {
 	return to.String() + path + rest.String(), nil
 }
 
-// send sends the request. Why no answer came stands in the exchange.
+// send sends the request. Why no response came stands in the exchange.
 func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	ctx := req.Context()
 	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: req.Method, URL: req.URL.String()}}
@@ -153,13 +153,13 @@ func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 		return e
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
+	response, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
 	if err != nil {
 		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
 	}
 	t := &harness.T{Environment: &harness.Environment{Redact: secrets}}
 	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Milliseconds(time.Since(began))}
-	t.Body(e.Response, answer, harness.KeptBody)
+	t.Body(e.Response, response, harness.KeptBody)
 	return e
 }
 

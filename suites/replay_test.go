@@ -56,7 +56,7 @@ func TestReplayReportsWhetherTheResponseIsTheSame(t *testing.T) {
 	}
 }
 
-// A report may come from somebody else, or from a bridge that wrote its own texts into it.
+// A report may come from another, or from a bridge that wrote its own texts into it.
 func TestReplayOfAForgedReport(t *testing.T) {
 	var mu sync.Mutex
 	var received []string

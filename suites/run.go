@@ -23,7 +23,7 @@ import (
 // running lets one run at a time use Ginkgo's process-wide tree.
 var running sync.Mutex
 
-// Run judges the target and reports every clause that has a check exactly once. The error is a *UsageError, an
+// Run tests the target and reports every clause that has a check exactly once. The error is a *UsageError, an
 // *UnreachableError, or a defect of the harness; a run that ctx or the run time-out ends early has a report that says so.
 func Run(ctx context.Context, target Target, o Options) (*reports.Report, error) {
 	running.Lock()
@@ -134,7 +134,7 @@ func unchecked(r *harness.Environment) []string {
 	return ids
 }
 
-// failed takes Ginkgo's overall outcome, which the verdicts already tell.
+// failed takes Ginkgo's overall outcome, which the verdicts already say.
 type failed struct{}
 
 func (failed) Fail() {}
@@ -147,7 +147,7 @@ type collector struct {
 	blocked  map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 }
 
-// result is what the ledger says of a clause, before anything is judged.
+// result is what the ledger says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
 		Capability: harness.Requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
@@ -165,7 +165,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.Verdict, why = verdict(t, clause, spec)
 	why = t.Redacted(why)
 	found := t.Reported(spec)
-	if len(found) > 0 { // which count, though what came after them could not be judged
+	if len(found) > 0 { // which count, though what came after them could not be tested
 		r.Verdict = broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
@@ -180,7 +180,7 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Message = why.String()
 	}
 	r.Conclude()
-	for _, p := range t.Findings.Judged {
+	for _, p := range t.Findings.Tested {
 		r.Tested = append(r.Tested, reports.Part{Tool: p.Tool, Identity: p.Identity})
 	}
 	if r.Verdict == reports.NotTestable || r.Verdict == reports.Error {
@@ -224,7 +224,7 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 		}
 		return reports.NotTestable, why("%s", spec.Failure.Message)
 	case types.SpecStateInterrupted, types.SpecStateAborted:
-		return reports.NotTestable, why("the run ended before this was judged")
+		return reports.NotTestable, why("the run ended before this was tested")
 	case types.SpecStateTimedout:
 		return reports.Error, why("the check did not end within its time: %s", spec.Failure.Message)
 	case types.SpecStatePanicked:
@@ -250,7 +250,7 @@ func (c *collector) inOrder() []reports.Result {
 		r, ok := c.results[clause.ID]
 		if !ok && hasCheck(clause.ID) && c.run.Selected(clause.ID) {
 			r, ok = result(clause), true
-			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was judged", []reports.Exchange{}
+			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was tested", []reports.Exchange{}
 			r.Remedy = ""
 		}
 		if ok {

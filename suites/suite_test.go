@@ -19,19 +19,19 @@ import (
 // The target of `go test ./suites -args …` and `ginkgo ./suites -- …`; each flag has an environment variable that
 // stands in for it, and means what the flag of the same name means to `bridgecheck run`.
 var (
-	bridgeURL    = flag.String("bridge-url", os.Getenv("BRIDGE_URL"), "base URL of the bridge to judge (BRIDGE_URL)")
+	bridgeURL    = flag.String("bridge-url", os.Getenv("BRIDGE_URL"), "base URL of the bridge to test (BRIDGE_URL)")
 	mockListen   = flag.String("mock-listen", os.Getenv("BRIDGE_MOCK_LISTEN"), "HOST:PORT for the mock Drupal behind the bridge (BRIDGE_MOCK_LISTEN)")
 	capabilities = flag.String("capabilities", os.Getenv("BRIDGE_CAPABILITIES"), "what the bridge claims: a,b,-c (BRIDGE_CAPABILITIES)")
 	pageSize     = flag.String("page-size", cmp.Or(os.Getenv("BRIDGE_PAGE_SIZE"), "50"), "tools on a full page (BRIDGE_PAGE_SIZE)")
 	discoveryTTL = flag.String("discovery-ttl", cmp.Or(os.Getenv("BRIDGE_DISCOVERY_TTL"), "0s"), "how long the bridge may show a changed site's old state, as 1s or in seconds (BRIDGE_DISCOVERY_TTL)")
-	only         = flag.String("only", os.Getenv("BRIDGE_ONLY"), "judge only the clauses that these globs match, separated by commas (BRIDGE_ONLY)")
+	only         = flag.String("only", os.Getenv("BRIDGE_ONLY"), "test only the clauses that these globs match, separated by commas (BRIDGE_ONLY)")
 	skipped      = flag.String("skip", os.Getenv("BRIDGE_SKIP"), "leave out the clauses that these globs match, separated by commas (BRIDGE_SKIP)")
 )
 
 // TestBridge runs the checks through Ginkgo against a bridge that is up, with Ginkgo's own output and flags.
 func TestBridge(t *testing.T) {
 	if *bridgeURL == "" {
-		t.Skip("NO BRIDGE WAS JUDGED: give its URL by `go test ./suites -args -bridge-url URL` or BRIDGE_URL")
+		t.Skip("NO BRIDGE WAS TESTED: give its URL by `go test ./suites -args -bridge-url URL` or BRIDGE_URL")
 	}
 	o := Options{Only: commaSeparated(*only), Skip: commaSeparated(*skipped), Tool: reports.Tool{Name: "go test"}}
 	var err error

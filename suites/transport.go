@@ -15,7 +15,7 @@ func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, err
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       30 * time.Second,
-		DisableCompression:    true, // an answer is judged as it came
+		DisableCompression:    true, // a response is tested as it came
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
 		Proxy:                 http.ProxyFromEnvironment,

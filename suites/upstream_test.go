@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// A mock that is a handler of somebody's own server can close no port: what it cannot show fails nothing.
+// A mock that is a handler of another's own server can close no port: what it cannot show fails nothing.
 func TestAMockThatDoesNotListenShowsWhatItCan(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	const timeout = 500 * time.Millisecond

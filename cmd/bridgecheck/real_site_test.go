@@ -364,7 +364,7 @@ func TestAConfiguredTimeoutHolds(t *testing.T) {
 	}))
 	t.Setenv("SECRET", "agent-pass")
 	config := "url: " + slow + "\nidentities: {agent: {basic: {user: agent, password: {env: SECRET}}}}\nonly: [list/answers-json]\n"
-	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "no answer within the time-out") {
+	if o := runWith(t, t.TempDir(), config+"timeout: 50ms\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "give a longer --timeout") {
 		t.Errorf("with a short time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	if o := runWith(t, t.TempDir(), config+"timeout: 1m\n"); o.code != exitOK {

@@ -35,7 +35,7 @@ func TestParseRefuses(t *testing.T) {
 		"a token in the file":          {"identities:\n  agent:\n    bearer: hunter2", "f.yaml:3: identities.agent.bearer: a secret may not stand in this file"},
 		"a client secret in the file":  {"identities:\n  agent:\n    client_credentials: {token_url: 'http://x', client_id: a, client_secret: hunter2}", "a secret may not stand in this file"},
 		"a header's value in the file": {"identities:\n  agent:\n    headers: {X-Key: hunter2}", "a secret may not stand in this file"},
-		"two ways to sign in":          {"identities: {agent: {bearer: {env: A}, basic: {user: a, password: {env: B}}}}", "f.yaml:1: identities.agent: give one of"},
+		"two ways to authenticate":     {"identities: {agent: {bearer: {env: A}, basic: {user: a, password: {env: B}}}}", "f.yaml:1: identities.agent: give one of"},
 		"no credentials":               {"identities: {agent: {}}", "say how it authenticates"},
 		"two targets":                  {"url: http://x\nexec: y", "f.yaml:2: url names a bridge that is up, exec starts one: give one of the two"},
 		"half a certificate":           {"tls: {cert: a.pem}", "go together"},

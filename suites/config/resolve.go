@@ -155,7 +155,7 @@ func (f *File) checkAddresses() error {
 	return nil
 }
 
-// given tells whether a key stands in the file.
+// given reports whether a key stands in the file.
 func (f *File) given(key string) bool { return f.lines[key] > 0 }
 
 // firstGiven is the first of the keys that stands in the file.

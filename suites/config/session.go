@@ -39,7 +39,7 @@ func (f *File) End(ctx context.Context, sessions ...Session) error {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("a session at %s could not be ended: %w", s.Site, err))
 		case resp.status >= http.StatusInternalServerError || resp.status == http.StatusTooManyRequests:
-			failed = append(failed, fmt.Errorf("a session at %s could not be ended: the site answered %d", s.Site, resp.status))
+			failed = append(failed, fmt.Errorf("a session at %s could not be ended: the site responded %d", s.Site, resp.status))
 		}
 	}
 	return errors.Join(failed...)

@@ -154,7 +154,7 @@ func (f *File) logIn(ctx context.Context, l Login, o suites.Options) (string, er
 			return session, nil
 		}
 	}
-	return "", fmt.Errorf("%s answered the login of %s with %d and no session cookie", site, l.User, resp.status)
+	return "", fmt.Errorf("%s refused the login of %s with %d and no session cookie", site, l.User, resp.status)
 }
 
 // fetchToken asks a token endpoint for a bearer token.
@@ -187,9 +187,9 @@ func (f *File) fetchToken(ctx context.Context, c Client, o suites.Options) (stri
 	case err != nil:
 		return "", err
 	case t.Access == "" && t.Error != "":
-		return "", fmt.Errorf("%s answered the request for a token with %d %s", c.TokenURL, t.status, t.Error)
+		return "", fmt.Errorf("%s refused the request for a token with %d %s", c.TokenURL, t.status, t.Error)
 	case t.Access == "":
-		return "", fmt.Errorf("%s answered the request for a token with %d and no access_token", c.TokenURL, t.status)
+		return "", fmt.Errorf("%s refused the request for a token with %d and no access_token", c.TokenURL, t.status)
 	}
 	return t.Access, nil
 }

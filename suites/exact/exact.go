@@ -1,4 +1,4 @@
-// Package exact reads JSON the way a contract on JSON needs it: nothing lenient, nothing rounded. It is for judging
+// Package exact reads JSON the way a contract on JSON needs it: nothing lenient, nothing rounded. It is for testing
 // documents, not for serving them. Numbers stay as written; two numbers are equal when their decimal values are.
 package exact
 
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting that Parse follows: a hostile answer must not exhaust the stack.
+// maxDepth bounds the nesting that Parse follows: a hostile response must not exhaust the stack.
 const maxDepth = 10_000
 
 // Parse reads one JSON document into nil, bool, string, json.Number, []any and map[string]any. Beside what
@@ -125,7 +125,7 @@ func closing(dec *json.Decoder) error {
 	return nil
 }
 
-// Equal tells whether two parsed documents mean the same: member order is free, list order is not, numbers are
+// Equal reports whether two parsed documents mean the same: member order is free, list order is not, numbers are
 // compared by value, and {} is not [].
 func Equal(a, b any) bool {
 	switch a := a.(type) {
@@ -265,7 +265,7 @@ func Cut(s string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes more)", s[:cut], len(s)-cut)
 }
 
-// SameNumber tells whether two JSON number texts have the same decimal value, whatever their form: 1.0, 1 and 10e-1.
+// SameNumber reports whether two JSON number texts have the same decimal value, whatever their form: 1.0, 1 and 10e-1.
 func SameNumber(a, b string) bool {
 	if a == b {
 		return true

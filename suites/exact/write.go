@@ -81,7 +81,7 @@ func writeString(b []byte, s string) ([]byte, error) {
 	return append(append(append(b, '"'), s...), '"'), nil
 }
 
-// plain tells whether a string is written as it stands.
+// plain reports whether a string is written as it stands.
 func plain(s string) bool {
 	ascii := true
 	for i := range len(s) {

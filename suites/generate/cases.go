@@ -42,13 +42,13 @@ type Maker struct {
 }
 
 // ForArguments makes cases of a tool's arguments from its inputSchema. A schema that cannot be read, or for which no
-// value could be made up, is an error.
+// value could be generated, is an error.
 func ForArguments(schema map[string]any, dice *rand.Rand) (*Maker, error) {
 	return newMaker(schema, dice, true)
 }
 
 // Taken is m for those parameters whose plain value the tool takes: a site may refuse what its schema allows. It is nil
-// where the tool takes nothing that could be made up.
+// where the tool takes nothing that could be generated.
 func (m *Maker) Taken(takes func(arguments any) bool) *Maker {
 	if takes(m.plain) {
 		return m
@@ -98,7 +98,7 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 	inlined, _ := jsonschema.Inlined(schema).(map[string]any)
 	m := &Maker{schema: inlined, consensus: consensus, dice: dice, arguments: arguments}
 	if m.plain = m.example(); m.plain == nil || !consensus.Takes(m.plain) {
-		return nil, fmt.Errorf("no value that fits could be made up")
+		return nil, fmt.Errorf("no value that fits could be generated")
 	}
 	near := edges
 	if arguments {
@@ -109,7 +109,7 @@ func newMaker(schema map[string]any, dice *rand.Rand, arguments bool) (*Maker, e
 	return m, nil
 }
 
-// example is a plain value that fits, with every top-level property that can be made up.
+// example is a plain value that fits, with every top-level property that can be generated.
 func (m *Maker) example() any {
 	if !m.arguments {
 		return example(m.schema)
@@ -130,13 +130,13 @@ func (m *Maker) example() any {
 	return arguments
 }
 
-// Plain is a value that fits, with every top-level property that one could be made up for.
+// Plain is a value that fits, with every top-level property that one could be generated for.
 func (m *Maker) Plain() any { return m.plain }
 
-// Fits tells whether all agree that a value fits.
+// Fits reports whether all agree that a value fits.
 func (m *Maker) Fits(value any) bool { return m.consensus.Takes(value) }
 
-// Breaks tells whether all agree that a value does not fit.
+// Breaks reports whether all agree that a value does not fit.
 func (m *Maker) Breaks(value any) bool { return m.consensus.Refuses(value) }
 
 // Fault says what is wrong with a value, as `at /path: …`.
@@ -182,10 +182,10 @@ func (m *Maker) DrawnBroken() (c Case, ok bool) {
 	return Case{}, false
 }
 
-func keep(all []Case, judge func(any) bool) []Case {
+func keep(all []Case, test func(any) bool) []Case {
 	var kept []Case
 	for _, c := range all {
-		if judge(c.Value) {
+		if test(c.Value) {
 			kept = append(kept, c)
 		}
 	}
@@ -199,7 +199,7 @@ func (m *Maker) variations(value any, pick picker) []Case {
 	}
 	arguments, _ := value.(map[string]any)
 	all := leftOut(arguments, "", pick)
-	for _, name := range namesIn(m.schema["required"]) { // null for an optional one is not judged
+	for _, name := range namesIn(m.schema["required"]) { // null for an optional one is not tested
 		all = append(all, Case{pick.absent + " but null at /" + escape.Replace(name), with(arguments, name, nil)})
 	}
 	return append(all, varyMembers(m.schema, arguments, "", pick)...)
@@ -232,8 +232,8 @@ func vary(schema, value any, at string, pick picker) []Case {
 	return all
 }
 
-// leftOut lists an object without one of its members each: required ones as a fault, others as an edge. The judge of
-// the whole tells which is which.
+// leftOut lists an object without one of its members each: required ones as a fault, others as an edge. The test of
+// the whole says which is which.
 func leftOut(object map[string]any, at string, pick picker) []Case {
 	var all []Case
 	for _, name := range sorted(object) {

@@ -166,7 +166,7 @@ func TestNothingIsMadeUpOf(t *testing.T) {
 		"a pattern of ECMA's own":        `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^(?!x)"}}}`,
 	} {
 		if m, err := ForArguments(object(t, schema), dice()); err == nil {
-			t.Errorf("%s: made up %v", name, m.Plain())
+			t.Errorf("%s: generated %v", name, m.Plain())
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
 	}
 }
 
-// Whatever is made up for the tools of the default site is what it is said to be: fitting, broken, and never one of the
+// Whatever is generated for the tools of the default site is what it is said to be: fitting, broken, and never one of the
 // things that the contract leaves open.
 func TestCasesKeepTheirWord(t *testing.T) {
 	site, err := fixtures.Builtin("default")

@@ -184,5 +184,5 @@ func within(s map[string]any, text string) bool {
 	return n >= bound(s, "minLength", 0) && n <= bound(s, "maxLength", n)
 }
 
-// words are tried where a schema asks for a string of a pattern that no text could be made up for.
+// words are tried where a schema asks for a string of a pattern that no text could be generated for.
 var words = []string{"word", "w", "2024-02-29", "12345", "00000000-0000-4000-8000-000000000001", "https://example.org/path", "A"}

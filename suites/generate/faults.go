@@ -118,7 +118,7 @@ func textFaults(s map[string]any, v string) []Case {
 	return all
 }
 
-// maxText is the longest text that is made up, in characters.
+// maxText is the longest text that is generated, in characters.
 const maxText = 4096
 
 // astral is a character that takes one code point, two UTF-16 units and four bytes.
@@ -225,7 +225,7 @@ func sized(s, object map[string]any, n int) map[string]any {
 	return made
 }
 
-// maxList is the longest list that is made up, in items.
+// maxList is the longest list that is generated, in items.
 const maxList = 64
 
 func listFaults(s map[string]any, list []any) []Case {

@@ -14,10 +14,10 @@ type makerKey struct {
 // maxKnown bounds how many are remembered. A site has some hundred tools.
 const maxKnown = 1000
 
-// ForArguments is a maker of arguments for an inputSchema, the same one each time; nil where none can be made up.
+// ForArguments is a maker of arguments for an inputSchema, the same one each time; nil where none can be generated.
 func (m *Makers) ForArguments(schema map[string]any) *Maker { return m.maker(schema, true) }
 
-// ForResult is a maker of results for an outputSchema, the same one each time; nil where none can be made up.
+// ForResult is a maker of results for an outputSchema, the same one each time; nil where none can be generated.
 func (m *Makers) ForResult(schema map[string]any) *Maker { return m.maker(schema, false) }
 
 func (m *Makers) maker(schema map[string]any, arguments bool) *Maker {

@@ -10,7 +10,7 @@ import (
 const shortest = 0
 
 // matching makes a text up that matches a pattern, with open-ended parts repeated so many times more than they must; ok
-// is false for patterns with parts that are not simple. Only letters, digits and plain punctuation are made up: where
+// is false for patterns with parts that are not simple. Only letters, digits and plain punctuation are generated: where
 // dialects differ (line ends, Unicode classes) no text is.
 func matching(pattern string, more int) (text string, ok bool) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)

@@ -18,14 +18,11 @@ const (
 	longestWait  = 30 * time.Second       // each; a site that asks for more is not waited for
 )
 
-// outlast waits while the answer is that the site is busy (429, or 503 with Retry-After), and sends the request again as
-// often as that may help. Where the site then answers nobody, or is gone, the run ends: what comes now says nothing of the
-// bridge. It does so where nothing is behind the bridge that could make it answer so.
-func (c Client) outlast(ctx context.Context, r Request, a *Response) {
+// waitOut waits while the response is that the site is busy (429, or 503 with Retry-After), and sends the request again as
+// often as that may help. Where the site then serves nobody, or is gone, the run ends: what comes now says nothing of the
+// bridge.
+func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	t := c.T
-	if t.Upstream != nil {
-		return
-	}
 	for n := range mostWaits {
 		pause, busy := a.Busy()
 		pause = max(pause, shortestWait<<n)
@@ -40,7 +37,7 @@ func (c Client) outlast(ctx context.Context, r Request, a *Response) {
 			return
 		}
 		a.At = time.Now()
-		c.exchange(ctx, r, a)
+		c.exchange(ctx, r, a, t.Policy.Timeout)
 		a.Took = time.Since(a.At)
 	}
 	if !t.Responded {
@@ -51,7 +48,7 @@ func (c Client) outlast(ctx context.Context, r Request, a *Response) {
 	}
 }
 
-// Busy tells whether the answer is that the site cannot serve now, and how long it asks to wait.
+// Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {
 	after := a.Header.Get("Retry-After")
 	if a.Status != http.StatusTooManyRequests && (a.Status != http.StatusServiceUnavailable || after == "") {
@@ -86,23 +83,23 @@ func (c Client) askAfter(ctx context.Context, a *Response) {
 	control := &Response{Who: Agent, Method: http.MethodGet, Path: ListPath, T: t}
 	for try := 0; try <= SecondTries && control.Status == 0 && control.Err != ErrTimeout; try++ {
 		control.Err = nil
-		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control)
+		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control, t.Policy.Timeout)
 	}
 	_, busy := control.Busy()
 	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.Context.Err() != nil || ctx.Err() != nil {
 		return
 	}
 	if control.Status == 0 {
-		t.End(fmt.Errorf("the bridge answers no more since %s: %s", a.At.UTC().Format(time.TimeOnly+" UTC"), t.Redact.Text(control.Outcome())))
+		t.End(fmt.Errorf("the bridge responds no more since %s: %s", a.At.UTC().Format(time.TimeOnly+" UTC"), t.Redact.Text(control.Outcome())))
 		return
 	}
 	asks := ""
 	if after := control.Header.Get("Retry-After"); after != "" {
 		asks = ", Retry-After " + after
 	}
-	t.End(fmt.Errorf("the site answers everything with %d since %s%s: %s", control.Status, a.At.UTC().Format(time.TimeOnly+" UTC"), asks,
+	t.End(fmt.Errorf("the site responds to everything with %d since %s%s: %s", control.Status, a.At.UTC().Format(time.TimeOnly+" UTC"), asks,
 		exact.Cut(OneLine(t.Redact.Text(string(control.Body))), 120)))
 }
 
-// SecondTries is how often a list without an answer is asked for again before the target counts as dead.
+// SecondTries is how often a list without a response is asked for again before the target counts as dead.
 const SecondTries = 2

@@ -57,7 +57,7 @@ func (r *Environment) Check(c Check) {
 	})
 }
 
-// gate ends the running spec where its clause does not apply or cannot be judged.
+// gate ends the running spec where its clause does not apply or cannot be tested.
 func (t *T) gate(clause contract.Clause) {
 	if t.Context.Err() != nil {
 		t.cutShort()

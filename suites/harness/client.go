@@ -35,7 +35,7 @@ const (
 	InvokePath   = "/mcp/tools/invoke"
 )
 
-// maxAnswer bounds how much of an answer is read.
+// maxAnswer bounds how much of a response is read.
 const MaxResponse = 64 << 20
 
 // Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
@@ -94,41 +94,11 @@ func Encode(v any) []byte {
 	return data
 }
 
-// Send sends any request and reads the answer. A failure of the transport is kept in the answer, for there are checks
-// that expect one.
-func (c Client) Send(ctx context.Context, r Request) *Response {
-	a := c.ResponseTo(&r)
-	if c.T.Context.Err() != nil {
-		c.T.cutShort()
-	}
-	c.T.WaitForRate()
-	since := c.T.Upstream.Last()
-	a.At = time.Now()
-	if c.T.Drupal == nil && c.mayRun(r) {
-		r.Fresh = true // it is never sent twice, so nothing but the bridge may be to blame when no answer comes
-	}
-	if c.exchange(ctx, r, a) && c.mayRepeat(r, since) {
-		a.Err, r.Fresh = nil, true
-		c.T.WaitForRate()
-		c.exchange(ctx, r, a)
-	}
-	a.Took = time.Since(a.At)
-	c.outlast(ctx, r, a)
-	c.T.Record(a, since)
-	if c.T.Context.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
-		c.T.cutShort()
-	}
-	return a
-}
+// Send sends any request under the policy of the run and reads the response. A failure of the transport is kept in the
+// response, for there are checks that expect one.
+func (c Client) Send(ctx context.Context, r Request) *Response { return c.T.Policy.send(ctx, c, r) }
 
-// WaitForRate waits until the run may send its next request.
-func (t *T) WaitForRate() {
-	if t.Limiter != nil {
-		_ = t.Limiter.Wait(t.Context) // who sends notices that the run has ended
-	}
-}
-
-// answerTo makes the answer that is to be filled, with the request beside it.
+// ResponseTo makes the response that is to be filled, with the request beside it.
 func (c Client) ResponseTo(r *Request) *Response {
 	if r.Method == "" {
 		r.Method = http.MethodGet
@@ -140,7 +110,7 @@ func (c Client) ResponseTo(r *Request) *Response {
 	return a
 }
 
-// Request makes the HTTP request and notes in the answer what is sent.
+// Request makes the HTTP request and notes in the response what is sent.
 func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.T.URL+r.Path, r.Body)
 	if err != nil {
@@ -163,10 +133,10 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 	return req, nil
 }
 
-// exchange sends the request and fills in the answer. Dropped tells that a connection that had served before was closed
-// in place of an answer: a server may do so at any time.
-func (c Client) exchange(ctx context.Context, r Request, a *Response) (dropped bool) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.T.Timeout, ErrTimeout)
+// exchange sends the request and fills in the response. Dropped reports that a connection that had served before was closed
+// in place of a response: a server may do so at any time.
+func (c Client) exchange(ctx context.Context, r Request, a *Response, limit time.Duration) (dropped bool) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.T.Context, cancel)()
 	used := false
@@ -222,9 +192,9 @@ func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 	}
 }
 
-var ErrTimeout = errors.New("no answer within the time-out")
+var ErrTimeout = errors.New("no response within the time-out")
 
-// NoAnswer says in a bridge author's words why a request got no answer.
+// NoAnswer says in a bridge author's words why a request got no response.
 func NoResponse(ctx context.Context, err error) error {
 	var (
 		dns  *net.DNSError
@@ -245,9 +215,9 @@ func NoResponse(ctx context.Context, err error) error {
 	case errors.As(err, &rec):
 		return fmt.Errorf("TLS failed: the server does not speak TLS on this port")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the answer was cut off")
+		return fmt.Errorf("the response was cut off")
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("the connection was closed without an answer")
+		return fmt.Errorf("the connection was closed without a response")
 	case errors.As(err, &op) && op.Op == "dial":
 		if op.Addr == nil {
 			return fmt.Errorf("cannot connect: %w", op.Err)
@@ -260,7 +230,7 @@ func NoResponse(ctx context.Context, err error) error {
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
 		return fmt.Errorf("the proxy wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them")
 	case strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("what answers there does not speak HTTP: %w", err)
+		return fmt.Errorf("what responds there does not speak HTTP: %w", err)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("the server speaks plain HTTP on this port: use http://")
 	}

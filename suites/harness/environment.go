@@ -6,47 +6,47 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was told.
+// Environment is the target of a run: a URL to speak to, the site behind it where there is one, and what the run was given.
 type Environment struct {
-	Upstream        *SiteSide     // the wire to the site; nil in a black-box run
+	Policy // around every request
+
+	Upstream        *SiteSide     // the site side; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
 	PageSize        int           // how many tools a full page holds
 	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
 
-	Context     context.Context // of the whole run
-	End         func(why error) // ends the whole run
-	Responded   bool            // the bridge has answered as one
-	URL         string
-	Claimed     []string
-	Credentials map[Identity]Credentials
-	Invocations []Invocation
-	Invalidate  *Invalidate
-	Patterns    Patterns
-	RateLimit   int
-	Seed        int64
-	Cases       int // made up for one check at most
-	Makers      *generate.Makers
-	Taken       map[TakenBy]*generate.Maker // of what was made up that which the tool takes; nil: nothing
-	Stdio       func(context.Context) (io.ReadWriteCloser, error)
-	Advance     func(time.Duration)
-	Timeout     time.Duration
-	Transport   *http.Transport
-	Limiter     *rate.Limiter // of our own requests; nil: none
-	Contract    *contract.Contract
-	Redact      *redact.Redactor
-	Selected    func(id string) bool
-	NotABridge  string // why nothing can be judged: the target is no bridge
-	bodies      documents
-	unseen      []string // changes of the site that the bridge did not show in time
-	Running     *T       // the check that runs, or ran last
+	Context         context.Context // of the whole run
+	End             func(why error) // ends the whole run
+	Responded       bool            // the bridge has responded as one
+	URL             string
+	Claimed         []string
+	Credentials     map[Identity]Credentials
+	Invocations     []Invocation
+	Invalidate      *Invalidate
+	Patterns        Patterns
+	RateLimit       int
+	Seed            int64
+	Cases           int // generated for one check at most
+	Makers          *generate.Makers
+	Taken           map[TakenBy]*generate.Maker // of what was generated that which the tool takes; nil: nothing
+	Stdio           func(context.Context) (io.ReadWriteCloser, error)
+	Advance         func(time.Duration)
+	Transport       *http.Transport
+	Contract        *contract.Contract
+	Redact          *redact.Redactor
+	Selected        func(id string) bool
+	NotABridge      string  // why nothing can be tested: the target is no bridge
+	Unauthenticated bool    // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	endless         Finding // a list that has no end; zero: none was met
+	bodies          documents
+	unseen          []string // changes of the site that the bridge did not show in time
+	Running         *T       // the check that runs, or ran last
 }
 
 // Invalidate is the call that empties a bridge's cache.

@@ -24,9 +24,9 @@ const (
 
 // recorded is an exchange with the stretch of the journal that belongs to it.
 type exchange struct {
-	Answer *Response
-	since  int64
-	until  int64
+	Response *Response
+	since    int64
+	until    int64
 }
 
 func (t *T) Record(a *Response, since int64) {
@@ -38,7 +38,7 @@ func (t *T) Record(a *Response, since int64) {
 	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last()})
 }
 
-// Blame marks the answer that a failing matcher looked at, so that the curl line reproduces that one.
+// Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one.
 func (a *Response) Blame() { a.T.blame(a) }
 
 func (t *T) blame(a *Response) {
@@ -47,17 +47,17 @@ func (t *T) blame(a *Response) {
 	t.blamed = a
 }
 
-// Blamed is the answer to blame for what has just failed: without any, the last one that came.
+// Blamed is the response to blame for what has just failed: without any, the last one that came.
 func (t *T) Blamed() *Response {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if t.blamed == nil && len(t.Exchanges) > 0 {
-		return t.Exchanges[len(t.Exchanges)-1].Answer
+		return t.Exchanges[len(t.Exchanges)-1].Response
 	}
 	return t.blamed
 }
 
-// Evidence writes down what the finished check has seen, and gives where in it the exchange of an answer stands; nil:
+// Evidence writes down what the finished check has seen, and gives where in it the exchange of a response stands; nil:
 // nowhere.
 func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
 	t.Mu.Lock()
@@ -69,7 +69,7 @@ func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *
 	kept = []reports.Exchange{}
 	where := map[*Response]int{}
 	for _, r := range chosen(all, t.blamedAnswers(), limit) {
-		where[r.Answer] = len(kept)
+		where[r.Response] = len(kept)
 		kept = append(kept, t.reportedExchange(r, body))
 	}
 	return kept, func(a *Response) *int {
@@ -80,7 +80,7 @@ func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *
 	}
 }
 
-// credentialHeaders are those of an answer's request that hold secrets.
+// credentialHeaders are those of a response's request that hold secrets.
 func (t *T) credentialHeaders(a *Response) []reports.Credential {
 	var all []reports.Credential
 	for name, values := range a.Sent {
@@ -113,19 +113,19 @@ func basicUser(encoded string) string {
 
 // blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
 func (t *T) blamedAnswers() []*Response {
-	var answers []*Response
+	var responses []*Response
 	for _, n := range t.Findings.noted {
-		if n.Response != nil && !slices.Contains(answers, n.Response) {
-			answers = append(answers, n.Response)
+		if n.Response != nil && !slices.Contains(responses, n.Response) {
+			responses = append(responses, n.Response)
 		}
 	}
-	if len(answers) == 0 && t.blamed != nil {
-		answers = append(answers, t.blamed)
+	if len(responses) == 0 && t.blamed != nil {
+		responses = append(responses, t.blamed)
 	}
-	return answers
+	return responses
 }
 
-// chosen are the exchanges worth keeping, in time order: the first few, those of blamed answers, and of the last ones as
+// chosen are the exchanges worth keeping, in time order: the first few, those of blamed responses, and of the last ones as
 // many as there is room for.
 func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 	if len(all) <= limit {
@@ -142,7 +142,7 @@ func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 		take(i)
 	}
 	for _, a := range blamed[:min(len(blamed), limit/2)] {
-		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.Answer == a }); i >= 0 {
+		if i := slices.IndexFunc(all, func(r *exchange) bool { return r.Response == a }); i >= 0 {
 			take(i)
 		}
 	}
@@ -159,7 +159,7 @@ func chosen(all []*exchange, blamed []*Response, limit int) []*exchange {
 }
 
 func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
-	a := r.Answer
+	a := r.Response
 	e := reports.Exchange{
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
 		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)}, Credentials: t.credentialHeaders(a),

@@ -32,7 +32,7 @@ func (f Finding) String() string {
 	return f.Subject + ": expected " + f.Expected + ", got " + f.Actual
 }
 
-// IsZero tells whether nothing was found.
+// IsZero reports whether nothing was found.
 func (f Finding) IsZero() bool { return f.Subject == "" && f.Expected == "" }
 
 // About puts a note on the subject that does not speak of it yet.

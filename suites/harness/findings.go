@@ -14,12 +14,12 @@ import (
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
 const (
 	maxFindings   = 100
-	maxUnanswered = 3   // parts that got no answer in time
+	maxUnanswered = 3   // parts that got no response in time
 	keptFinding   = 500 // bytes of a finding's message
 	keptNames     = 600 // bytes of the names of what else is wrong
 )
 
-// Part is what a check judges apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
+// Part is what a check tests apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
 // by what is wrong with it. "" stands for all.
 type Part struct {
 	Tool, Identity, row string
@@ -28,24 +28,24 @@ type Part struct {
 // findings are what the running check has noted.
 type findings struct {
 	noted      []Finding
-	Judged     []Part
+	Tested     []Part
 	unanswered int
 	summed     bool // the check has failed for what is noted
 }
 
-// For judges one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
+// For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
 // assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
-// was found wrong is not judged again.
-func (t *T) For(who Identity, tool string, judge func()) {
-	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, judge)
+// was found wrong is not tested again.
+func (t *T) For(who Identity, tool string, test func()) {
+	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, test)
 }
 
-// Row is For for one row of a table, which is told by name: what the caller sends, of the tool if it is about one.
-func (t *T) Row(who Identity, tool, name string, judge func()) {
-	t.part(Part{tool, t.StableIdentity(who), name}, judge)
+// Row is For for one row of a table, with its name: what the caller sends, of the tool if it is about one.
+func (t *T) Row(who Identity, tool, name string, test func()) {
+	t.part(Part{tool, t.StableIdentity(who), name}, test)
 }
 
-func (t *T) part(p Part, judge func()) {
+func (t *T) part(p Part, test func()) {
 	f := &t.Findings
 	if why := f.enough(); why != "" {
 		if f.noted[len(f.noted)-1].Subject != why {
@@ -57,8 +57,8 @@ func (t *T) part(p Part, judge func()) {
 		return
 	}
 	t.blame(nil)
-	found := t.found(judge)
-	f.Judged = append(f.Judged, p)
+	found := t.found(test)
+	f.Tested = append(f.Tested, p)
 	if found == nil {
 		return
 	}
@@ -70,37 +70,37 @@ func (t *T) part(p Part, judge func()) {
 	}
 }
 
-// Each judges every answer apart from the others.
-func (t *T) Each(answers []*Response, judge func(a *Response)) {
-	for _, a := range answers {
-		t.Row(a.Who, "", a.Subject(), func() { judge(a) })
+// Each tests every response apart from the others.
+func (t *T) Each(responses []*Response, test func(a *Response)) {
+	for _, a := range responses {
+		t.Row(a.Who, "", a.Subject(), func() { test(a) })
 	}
 }
 
-// EachTool judges every tool of a listing apart from the others.
-func (t *T) EachTool(list Listing, judge func(page *Response, tool Tool)) {
+// EachTool tests every tool of a listing apart from the others.
+func (t *T) EachTool(list Listing, test func(page *Response, tool Tool)) {
 	for _, page := range list.Pages {
 		for _, tool := range page.Tools() {
-			t.For(page.Who, tool.Name(), func() { judge(page, tool) })
+			t.For(page.Who, tool.Name(), func() { test(page, tool) })
 		}
 	}
 }
 
-// HasFindings tells whether the running check has noted a fault already.
+// HasFindings reports whether the running check has noted a fault already.
 func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
 
-// enough says why the rest is not judged; "" as long as it is.
+// enough says why the rest is not tested; "" as long as it is.
 func (f *findings) enough() string {
 	switch {
 	case f.unanswered >= maxUnanswered:
-		return fmt.Sprintf("%d got no answer within the time-out: the rest was not asked", f.unanswered)
+		return fmt.Sprintf("%d got no response within the time-out: the rest was not asked", f.unanswered)
 	case len(f.noted) >= maxFindings:
-		return fmt.Sprintf("%d are wrong: the rest was not judged", maxFindings)
+		return fmt.Sprintf("%d are wrong: the rest was not tested", maxFindings)
 	}
 	return ""
 }
 
-// Holds tells whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// Holds reports whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
 // made for the check nobody knows which it was.
 func (f *findings) Holds(p Part) bool {
 	return slices.ContainsFunc(f.noted, func(n Finding) bool {

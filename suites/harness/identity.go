@@ -30,7 +30,7 @@ func (i Identity) String() string {
 	return string(i)
 }
 
-// Credentials sign a caller in. Exactly one of Token, Cookie and User is set; the zero value signs nobody in.
+// Credentials authenticate a caller. Exactly one of Token, Cookie and User is set; the zero value authenticates nobody.
 type Credentials struct {
 	User, Password string            // HTTP Basic
 	Token          string            // bearer
@@ -79,12 +79,12 @@ func Basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// Callers are the identities that the run can sign in as.
+// Callers are the identities that the run has credentials for.
 func (t *T) Callers(wanted ...Identity) []Identity {
 	return slices.DeleteFunc(wanted, func(who Identity) bool { return !t.Knows(who) })
 }
 
-// Knows tells whether the run can sign in as the identity.
+// Knows reports whether the run has credentials for the identity.
 func (t *T) Knows(who Identity) bool {
 	_, ok := t.CredentialsOf(who)
 	return ok

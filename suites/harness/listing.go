@@ -11,6 +11,7 @@ import (
 const (
 	MaxPages      = 3000
 	maxEmptyPages = 20
+	endlessPages  = 3 // that are read of a list which had no end before
 )
 
 // Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
@@ -38,7 +39,7 @@ func (l Listing) Names() []string {
 	return names
 }
 
-// Once tells whether exactly one tool has the name.
+// Once reports whether exactly one tool has the name.
 func (l Listing) Once(name string) bool {
 	count := 0
 	for _, page := range l.Pages {
@@ -80,6 +81,10 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	seen := map[string]bool{}
 	empty := 0
 	for {
+		if e := c.T.Environment; !e.endless.IsZero() && len(l.Pages) > endlessPages {
+			l.Fault = e.endless
+			return l
+		}
 		cursor := page.NextCursor()
 		if len(page.Tools()) == 0 {
 			empty++
@@ -95,6 +100,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 			return l
 		case len(l.Pages) == MaxPages || empty == maxEmptyPages:
 			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", len(l.Pages)))
+			c.T.endless = l.Fault
 			return l
 		}
 		seen[cursor] = true
@@ -103,8 +109,8 @@ func (c Client) ListAll(ctx context.Context) Listing {
 	}
 }
 
-// MustListAll is ListAll for checks that judge something else: where the list itself fails they are not testable. A
-// list that changed while it was read, which a cursor may tell (list/change-between-pages), is read once more.
+// MustListAll is ListAll for checks that test something else: where the list itself fails they are not testable. A
+// list that changed while it was read, which a cursor may show (list/change-between-pages), is read once more.
 func (c Client) MustListAll(ctx context.Context) Listing {
 	l := c.ListAll(ctx)
 	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
@@ -126,7 +132,7 @@ func (c Client) MustListAll(ctx context.Context) Listing {
 	return l
 }
 
-// RefusedForLength tells whether the server refused a request for its length, before it looked where it goes (such
+// RefusedForLength reports whether the server refused a request for its length, before it looked where it goes (such
 // refusals need no envelope, errors/envelope).
 func (a *Response) RefusedForLength() bool {
 	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge

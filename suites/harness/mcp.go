@@ -25,7 +25,7 @@ const (
 	MCP2026July     Revision = "2026-07-28"
 )
 
-// Stateless tells whether a revision has no sessions: every request says who asks, and in which revision.
+// Stateless reports whether a revision has no sessions: every request says who asks, and in which revision.
 func (r Revision) Stateless() bool { return r >= MCP2026July }
 
 // The members of `_meta` that every request of the stateless revision carries.
@@ -40,7 +40,7 @@ type Session struct {
 	Client   Client
 	Revision Revision
 	ID       string    // of Mcp-Session-Id; "" where the bridge gave none
-	Opened   *Response // the answer to initialize, or to server/discover
+	Opened   *Response // the response to initialize, or to server/discover
 
 	last int
 }
@@ -118,7 +118,7 @@ func (s *Session) Send(ctx context.Context, message map[string]any, h http.Heade
 	return a
 }
 
-// RPC is the JSON-RPC response in an answer: the body, or the response among the events of a stream; nil without one,
+// RPC is the JSON-RPC response in a response: the body, or the response among the events of a stream; nil without one,
 // and where it is none to what was asked. A result must come as one of the two: clients read no other.
 func (a *Response) RPC() map[string]any {
 	var message map[string]any
@@ -134,7 +134,7 @@ func (a *Response) RPC() map[string]any {
 	return message
 }
 
-// responds tells whether a message is a response to the request, as clients look for it. What HTTP refuses, or JSON-RPC
+// responds reports whether a message is a response to the request, as clients look for it. What HTTP refuses, or JSON-RPC
 // as no request at all, may be without the id, or with another: it may have come before the request was read.
 func (a *Response) responds(message map[string]any) bool {
 	failure, failed := message["error"].(map[string]any)
@@ -143,7 +143,7 @@ func (a *Response) responds(message map[string]any) bool {
 	return message["jsonrpc"] == "2.0" && (unread || SameID(a.asked, message["id"]))
 }
 
-// SameID tells whether an id that was sent came back as it was, a number as a number.
+// SameID reports whether an id that was sent came back as it was, a number as a number.
 func SameID(sent, got any) bool {
 	if text, ok := sent.(string); ok {
 		return got == text
@@ -202,7 +202,7 @@ func (a *Response) RPCCode() string {
 	return ""
 }
 
-// RPCOutcome tells in one line what came.
+// RPCOutcome says in one line what came.
 func (a *Response) RPCOutcome() string {
 	if message := a.RPC(); message != nil {
 		return fmt.Sprintf("%d %s", a.Status, exact.Short(message))

@@ -17,7 +17,7 @@ var DefaultPatterns = Patterns{
 	Exclude: []string{"system.*", "user.*", "node.delete", "*.admin.*"},
 }
 
-// Exposes tells whether the patterns make a tool of the method.
+// Exposes reports whether the patterns make a tool of the method.
 func (p Patterns) Exposes(id string) bool {
 	matches := func(pattern string) bool { return matchesRun(pattern, id) }
 	return slices.ContainsFunc(p.Include, matches) && !slices.ContainsFunc(p.Exclude, matches)

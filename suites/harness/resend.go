@@ -12,7 +12,7 @@ import (
 // caller's connection.
 const lateCall = 30 * time.Millisecond
 
-// mayRepeat tells whether a request whose connection was dropped may go out again: it can be sent from its beginning,
+// mayRepeat reports whether a request whose connection was dropped may go out again: it can be sent from its beginning,
 // and either it runs no tool whatever becomes of it, or no call has reached the mock since it was sent.
 func (c Client) mayRepeat(r Request, since int64) bool {
 	if r.Body != nil {
@@ -39,7 +39,7 @@ func (c Client) mayRepeat(r Request, since int64) bool {
 	return true
 }
 
-// mayRun tells whether a request may run a tool, by whatever verb. Without a mock only a tool that the configuration
+// mayRun reports whether a request may run a tool, by whatever verb. Without a mock only a tool that the configuration
 // allows is ever named where it would run.
 func (c Client) mayRun(r Request) bool {
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-// Answer is what the bridge said to one request, with the request beside it.
+// Response is what the bridge said to one request, with the request beside it.
 type Response struct {
 	Who      Identity
 	Method   string
@@ -24,7 +24,7 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Err    error // why no (whole) answer came
+	Err    error // why no (whole) response came
 
 	T      *T
 	Shown  string
@@ -46,14 +46,14 @@ func (a *Response) Subject() string {
 	return exact.Cut(what, 160) + " as " + a.Who.String()
 }
 
-// Outcome tells in one line what came.
+// Outcome says in one line what came.
 func (a *Response) Outcome() string {
 	switch {
 	case a.Status == 0:
-		if why := a.Err.Error(); strings.HasPrefix(why, "no answer") {
+		if why := a.Err.Error(); strings.HasPrefix(why, "no response") {
 			return why
 		}
-		return "no answer: " + a.Err.Error()
+		return "no response: " + a.Err.Error()
 	case a.Err != nil:
 		return fmt.Sprintf("%d, then %v", a.Status, a.Err)
 	}
@@ -104,7 +104,7 @@ func (d *documents) parse(body []byte) (any, error) {
 }
 
 // Object is the body as a JSON object; nil when it is none. It is read leniently where the strict reading fails, so
-// that a fault of form does not hide what the answer says: list/answers-json and errors/envelope judge the form.
+// that a fault of form does not hide what the response says: list/answers-json and errors/envelope test the form.
 func (a *Response) Object() map[string]any {
 	v, err := a.JSON()
 	if err != nil {
@@ -141,15 +141,15 @@ func (a *Response) ErrorObject() map[string]any {
 	return object
 }
 
-// Succeeded tells whether the whole of a 2xx came, without an error in it.
+// Succeeded reports whether the whole of a 2xx came, without an error in it.
 func (a *Response) Succeeded() bool {
 	return a.Err == nil && a.Status >= 200 && a.Status <= 299 && a.ErrorObject() == nil
 }
 
-// IsError tells whether the answer refuses: a 4xx or 5xx, or nothing at all.
+// IsError reports whether the response refuses: a 4xx or 5xx, or nothing at all.
 func (a *Response) IsError() bool { return a.Status == 0 || a.Status >= 400 }
 
-// Tool is one tool as a list or describe answer shows it.
+// Tool is one tool as a list or describe response shows it.
 type Tool map[string]any
 
 // Name is the tool's name; "" where it is missing or no string.
@@ -164,7 +164,7 @@ func (t Tool) Input() map[string]any {
 	return schema
 }
 
-// Tools are the tools of a list answer; items that are no objects are left out.
+// Tools are the tools of a list response; items that are no objects are left out.
 func (a *Response) Tools() []Tool {
 	list, _ := a.Object()["tools"].([]any)
 	tools := make([]Tool, 0, len(list))
@@ -176,13 +176,13 @@ func (a *Response) Tools() []Tool {
 	return tools
 }
 
-// Tool is the tool of a describe answer; nil without one.
+// Tool is the tool of a describe response; nil without one.
 func (a *Response) Tool() Tool {
 	tool, _ := a.Object()["tool"].(map[string]any)
 	return tool
 }
 
-// NextCursor is the cursor of a list answer; "" at the end.
+// NextCursor is the cursor of a list response; "" at the end.
 func (a *Response) NextCursor() string {
 	cursor, _ := a.Object()["nextCursor"].(string)
 	return cursor

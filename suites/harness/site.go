@@ -15,7 +15,7 @@ import (
 
 // ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
 // it: seen is asked again and again, at most for the discovery TTL and some slack. Where the bridge goes on showing the
-// old site, the check is not testable: fresh/ttl-expiry judges that.
+// old site, the check is not testable: fresh/ttl-expiry tests that.
 func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
 	t.Replace(ctx, site)
 	t.AwaitShown(ctx, "the site "+site.Name, seen)
@@ -29,7 +29,7 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	}
 	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
 	other := *site
-	other.Auth = before.Auth // callers sign in as before
+	other.Auth = before.Auth // callers authenticate as before
 	t.Drupal.Mock.SetSite(&other)
 	Cleanup(func(ctx context.Context) {
 		t.Drupal.Mock.SetSite(before)
@@ -63,7 +63,7 @@ func (t *T) Visible(who Identity) []string {
 	return names
 }
 
-// Exposed tells whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
+// Exposed reports whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
 func (t *T) Exposed(m *fixtures.Method) bool {
 	if t.Claims("exposure-patterns") {
 		return t.Patterns.Exposes(m.ID)
@@ -72,7 +72,7 @@ func (t *T) Exposed(m *fixtures.Method) bool {
 }
 
 // ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that
-// the contract foretells: mapping/name-underscored judges those.
+// the contract foretells: mapping/name-underscored test those.
 func (t *T) ToolName(id string) string {
 	if !t.Claims("naming-underscore") {
 		return id
@@ -91,7 +91,7 @@ func UserOf(site *fixtures.Site, who Identity) *fixtures.User {
 	return user
 }
 
-// sameInAnyOrder tells whether two lists hold the same names.
+// sameInAnyOrder reports whether two lists hold the same names.
 func sameInAnyOrder(one, two []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(one)), slices.Sorted(slices.Values(two)))
 }
@@ -103,18 +103,29 @@ type Recorder interface {
 	Arm(mockdrupal.Fault) (disarm func(), err error)
 }
 
-// SiteSide is the wire between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
+// SiteSide is the connection between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
 // seen nothing.
 type SiteSide struct {
 	Recorder Recorder
 	since    int64 // journal position at which the running check began
+	armed    atomic.Int32
 }
 
-// Mark forgets what the journal holds so far: Journal, Calls and Runs tell only of what comes after.
+// Faulty reports whether a fault of the site is armed: then the bridge may well not respond.
+func (u *SiteSide) Faulty() bool { return u != nil && u.armed.Load() > 0 }
+
+// Mark forgets what the journal holds so far: Journal, Calls and Runs hold only what comes after.
 func (u *SiteSide) Mark() { u.since = u.Last() }
 
-// Journal lists the requests that reached the site since the check began or the last Mark.
-func (u *SiteSide) Journal() []mockdrupal.Entry { return u.Recorder.Journal().Entries(u.since) }
+// Journal lists the requests that reached the site since the check began or the last Mark. Where the journal has dropped
+// some of them, the running check is not testable.
+func (u *SiteSide) Journal() []mockdrupal.Entry {
+	journal := u.Recorder.Journal()
+	if lost := journal.Lost(u.since); lost > 0 {
+		NotTestable(fmt.Sprintf("the site's journal has dropped %d requests of this check", lost))
+	}
+	return journal.Entries(u.since)
+}
 
 // Calls lists the JSON-RPC calls in the journal, of the given methods or of all.
 func (u *SiteSide) Calls(methods ...string) []mockdrupal.Call {
@@ -145,10 +156,17 @@ func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 
 // TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
 func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
-	if disarm, err = u.Recorder.Arm(fault); err == nil {
-		Cleanup(func(context.Context) { disarm() })
+	lift, err := u.Recorder.Arm(fault)
+	if err != nil {
+		return nil, err
 	}
-	return disarm, err
+	u.armed.Add(1)
+	disarm = sync.OnceFunc(func() {
+		lift()
+		u.armed.Add(-1)
+	})
+	Cleanup(func(context.Context) { disarm() })
+	return disarm, nil
 }
 
 func (u *SiteSide) Last() int64 {
@@ -158,7 +176,7 @@ func (u *SiteSide) Last() int64 {
 	return u.Recorder.Journal().Last()
 }
 
-// Drupal is a wire with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
+// Drupal is a site side with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
 // through it is undone when the check ends.
 type Drupal struct {
 	*SiteSide
@@ -203,7 +221,7 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
 	return created
 }
 
-// made tells whether an account is one of NewUser.
+// made reports whether an account is one of NewUser.
 func (d *Drupal) made(who Identity) bool {
 	_, ok := d.accounts.Load(who)
 	return ok

@@ -46,7 +46,7 @@ func Cleanup(undo func(context.Context)) {
 	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { undo(ctx) })
 }
 
-// Claims tells whether the bridge claims a capability.
+// Claims reports whether the bridge claims a capability.
 func (e *Environment) Claims(capability string) bool { return slices.Contains(e.Claimed, capability) }
 
 // As gives a client that speaks as the identity. Without credentials for it, the running check is not testable.
@@ -58,17 +58,17 @@ func (t *T) As(who Identity) Client {
 	return Client{T: t, Who: who, Creds: creds}
 }
 
-// With gives a client that signs in with credentials of the check's own making; name stands in the evidence.
+// With gives a client that authenticates with credentials of the check's own making; name stands in the evidence.
 func (t *T) With(name Identity, creds Credentials) Client {
 	for _, secret := range creds.Secrets() {
-		if !t.isName(secret) { // a wrong password may be somebody's name, which messages need
+		if !t.isName(secret) { // a wrong password may be another's name, which messages need
 			t.Redact.Add(secret)
 		}
 	}
 	return Client{T: t, Who: name, Creds: creds}
 }
 
-// isName tells whether a text is the name of an account of the site.
+// isName reports whether a text is the name of an account of the site.
 func (t *T) isName(text string) bool {
 	if t.Drupal == nil {
 		return false
@@ -112,14 +112,14 @@ func (r *Environment) begin() *T {
 	return r.Running
 }
 
-// cleansUp tells that the running check has judged: what is sent to clean up shows nothing of the clause.
+// cleansUp reports that the running check has tested: what is sent to clean up shows nothing of the clause.
 func (t *T) cleansUp() {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	t.recording = false
 }
 
-// TakenBy is the tool that was asked to take what was made up for the inputSchema that it shows.
+// TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.
 type TakenBy struct {
 	Tool string
 	Made *generate.Maker

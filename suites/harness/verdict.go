@@ -13,7 +13,7 @@ type Ending struct {
 	Culprits []string // of BlockedByBridge: the clauses that the bridge breaks so that this one cannot be tested; nil: not known
 }
 
-// EndingKind tells endings apart.
+// EndingKind names the kind of an ending.
 type EndingKind string
 
 // The kinds of endings.

@@ -13,11 +13,11 @@ type Invocation struct {
 	Tool      string
 	Identity  Identity
 	Arguments fixtures.Raw // a JSON object; nil: {}
-	Status    int          // that it must answer; 0: 200
+	Status    int          // that it must give; 0: 200
 	Result    fixtures.Raw // that it must give; nil: any
 }
 
-// What makes a clause of both wires testable where the mock is not behind the bridge.
+// What makes a clause of the site side testable where the mock is not behind the bridge.
 const (
 	needsUpstream = "it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)"
 	NeedsRecorder = "it needs to see what reaches the site: put the mock Drupal behind the bridge (--mock-listen or --exec), or a recording proxy before the site (--drupal-proxy)"
@@ -40,7 +40,7 @@ func (t *T) withoutMock(c Check) func(context.Context, *T) {
 	return nil
 }
 
-// Succeeds tells whether the call is one that has to work.
+// Succeeds reports whether the call is one that has to work.
 func (i Invocation) Succeeds() bool { return i.Status == 0 || i.Status == http.StatusOK }
 
 // Body is the call as invoke takes it.

@@ -189,7 +189,7 @@ func covers(a, b []any) bool {
 	})
 }
 
-// isEmpty tells {} and [], which PHP cannot keep apart.
+// isEmpty sets {} and [], which PHP cannot keep apart.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

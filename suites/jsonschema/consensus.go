@@ -91,12 +91,12 @@ func compileAs(schema any, draft *santhosh.Draft) (v *Validator, err error) {
 	return compileLater(schema, draft)
 }
 
-// Takes tells whether all agree that the value fits.
+// Takes reports whether all agree that the value fits.
 func (c *Consensus) Takes(value any) bool {
 	return c.agree(value, func(fault string) bool { return fault == "" })
 }
 
-// Refuses tells whether all agree that the value does not fit.
+// Refuses reports whether all agree that the value does not fit.
 func (c *Consensus) Refuses(value any) bool {
 	return c.agree(value, func(fault string) bool { return fault != "" })
 }
@@ -146,7 +146,7 @@ func inexpressible(schema any) (found bool) {
 // maxInlined bounds how deep references are followed.
 const maxInlined = 16
 
-// Inlined is a schema with what its local references lead to in their place, as far as that can be told: references to
+// Inlined is a schema with what its local references lead to in their place, as far as that can be given: references to
 // a schema with an address of its own stay.
 func Inlined(schema any) any {
 	d := read(schema)

@@ -1,4 +1,4 @@
-// Package jsonschema judges JSON Schemas that a stranger wrote: whether they are valid in the dialect they declare,
+// Package jsonschema checks JSON Schemas that a stranger wrote: whether they are valid in the dialect they declare,
 // understood without the network, bounded, possible to satisfy, and the same in meaning as another. It reads documents
 // as package exact gives them (nil, bool, string, json.Number, []any, map[string]any), never changes one, and never
 // fetches anything.
@@ -20,7 +20,7 @@ import (
 // Dialect is a JSON Schema dialect by the address of its meta-schema, without scheme and fragment.
 type Dialect string
 
-// The dialects that can be judged.
+// The dialects that can be tested.
 const (
 	Draft4       Dialect = "json-schema.org/draft-04/schema"
 	Draft6       Dialect = "json-schema.org/draft-06/schema"
@@ -42,7 +42,7 @@ var metaSchemas = map[Dialect]metaSchema{
 }
 
 // Declared is the dialect that a schema declares in $schema, or otherwise where it declares none. A dialect that is no
-// published one, or too old to be judged, is an error.
+// published one, or too old to be tested, is an error.
 func Declared(schema any, otherwise Dialect) (Dialect, error) {
 	object, _ := schema.(map[string]any)
 	declared, ok := object["$schema"]
@@ -62,13 +62,13 @@ func Declared(schema any, otherwise Dialect) (Dialect, error) {
 }
 
 // Fault says why a document is no valid schema of the dialect that it declares, or of otherwise where it declares
-// none, as `at /path: …`; "" when it is valid. References are not followed: Unresolved judges them.
+// none, as `at /path: …`; "" when it is valid. References are not followed: Unresolved tests them.
 func Fault(schema any, otherwise Dialect) string {
 	dialect, err := Declared(schema, otherwise)
 	if err != nil {
 		return err.Error()
 	}
-	return metaSchemas[dialect]()(judgeable(schema, dialect))
+	return metaSchemas[dialect]()(testable(schema, dialect))
 }
 
 func earlier(address Dialect) func(any) string {
@@ -141,9 +141,9 @@ func (nothing) Load(url string) (any, error) { return nil, fmt.Errorf("%s is ano
 // ecmaOnly is what ECMA-262 has in regular expressions and Go has not.
 var ecmaOnly = regexp.MustCompile(`\(\?<?[=!]|\\[1-9cu]|\(\?<[A-Za-z]|\[\^?\]`)
 
-// judgeable takes away what the meta-schemas in use are stricter about than the specification: patterns that Go cannot
+// testable takes away what the meta-schemas in use are stricter about than the specification: patterns that Go cannot
 // express, and from Draft 6 on an enum without members or with a repeated one.
-func judgeable(schema any, dialect Dialect) any {
+func testable(schema any, dialect Dialect) any {
 	return rewrite(schema, func(s map[string]any) map[string]any {
 		if p, ok := s["pattern"].(string); ok && ecmaOnly.MatchString(p) {
 			s = without(s, "pattern")

@@ -71,7 +71,7 @@ func unmeetable(object map[string]any, at string) string {
 	return ""
 }
 
-// impossibleParts judges combinators: all of allOf, or every alternative of the others.
+// impossibleParts checks combinators: all of allOf, or every alternative of the others.
 func impossibleParts(object map[string]any, at string, depth int) string {
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		parts, _ := object[keyword].([]any)

@@ -145,7 +145,7 @@ func Unresolved(schema any) string {
 	return ""
 }
 
-// Circular says where references lead back to where they started without going into the value on the way: whoever
+// Circular says where references lead back to where they started without going into the value on the way: who
 // follows such a schema never ends. "" when none do.
 func Circular(schema any) string {
 	d := read(schema)

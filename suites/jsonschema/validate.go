@@ -9,7 +9,7 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 )
 
-// Validator tells whether values fit a schema. It is safe for use by many at once.
+// Validator reports whether values fit a schema. It is safe for use by many at once.
 type Validator struct {
 	earlier *gojsonschema.Schema // Draft 4 to 7
 	later   *santhosh.Schema     // 2019-09 and 2020-12
@@ -19,12 +19,12 @@ type Validator struct {
 // formats are asserted. A schema that is not valid, needs another document or goes round in a circle is an error.
 // Patterns that Go cannot express are left out.
 func Compile(schema any, otherwise Dialect) (v *Validator, err error) {
-	for _, judge := range []func() string{
+	for _, test := range []func() string{
 		func() string { return Fault(schema, otherwise) },
 		func() string { return Unresolved(schema) },
 		func() string { return Circular(schema) },
 	} {
-		if fault := judge(); fault != "" {
+		if fault := test(); fault != "" {
 			return nil, errors.New(fault)
 		}
 	}

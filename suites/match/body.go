@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// BeJSON matches an answer with a JSON content type and a body that reads strictly as one JSON object.
+// BeJSON matches a response with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
 	return Conform("application/json with one JSON object", func(a *harness.Response) string {
 		if a.Err != nil {
@@ -49,16 +49,16 @@ func HaveMessageWith(text string) types.GomegaMatcher {
 	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *harness.Response) bool { return strings.Contains(a.Message(), text) })
 }
 
-// EqualResponse matches an answer of the same status and an equal JSON body.
+// EqualResponse matches a response of the same status and an equal JSON body.
 func EqualResponse(other *harness.Response) types.GomegaMatcher {
-	return Conform("the same answer as before: "+other.Outcome(), func(a *harness.Response) string {
+	return Conform("the same response as before: "+other.Outcome(), func(a *harness.Response) string {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
 		want, before := other.JSON()
 		got, err := a.JSON()
 		if err != nil && before != nil && bytes.Equal(a.Body, other.Body) {
-			return "" // of which fault of form another clause tells
+			return "" // of which fault of form another clause tests
 		}
 		if err != nil {
 			return "a body that " + err.Error()
@@ -70,7 +70,7 @@ func EqualResponse(other *harness.Response) types.GomegaMatcher {
 	})
 }
 
-// BeUnknown matches a refusal that cannot be told from that of an unknown name: 404 tool_not_found with the status,
+// BeUnknown matches a refusal that cannot be told apart from that of an unknown name: 404 tool_not_found with the status,
 // code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
 // ids) is free. ask sends the request for a name.
 func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
@@ -109,10 +109,10 @@ func UnknownName(name string, letter rune) string {
 	}, name)
 }
 
-// HeaderNames lists the headers of the answers, but for the one that tells the time.
-func HeaderNames(answers ...*harness.Response) []string {
+// HeaderNames lists the headers of the responses, but for the one that shows the time.
+func HeaderNames(responses ...*harness.Response) []string {
 	var names []string
-	for _, a := range answers {
+	for _, a := range responses {
 		for name := range a.Header {
 			if name != "Date" && !slices.Contains(names, name) {
 				names = append(names, name)
@@ -123,7 +123,7 @@ func HeaderNames(answers ...*harness.Response) []string {
 	return names
 }
 
-// VolatileHeaders are headers whose values tell of the time and the load, not of the request.
+// VolatileHeaders are headers whose values show the time and the load, not of the request.
 var VolatileHeaders = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
 

@@ -30,7 +30,7 @@ func StartsWithAny(name string, beginnings map[string]bool) bool {
 	return false
 }
 
-// ListingMatcher judges the pages of a list together.
+// ListingMatcher compares the pages of a list together.
 type ListingMatcher struct {
 	Expected string
 	Judge    func(harness.Listing) string
@@ -73,7 +73,7 @@ func SameBody(a, b *harness.Response) bool {
 	return exact.Equal(x, y)
 }
 
-// ContainsText tells whether a text stands in an answer's headers or body, as it is or as JSON escapes it.
+// ContainsText reports whether a text stands in a response's headers or body, as it is or as JSON escapes it.
 func ContainsText(a *harness.Response, text string) bool {
 	if strings.Contains(string(a.Body), text) {
 		return true

@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// HaveInResult matches an invoke answer, 200 with a `result`, in which a text stands. Its form is judged elsewhere.
+// HaveInResult matches a invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
 func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
 	return Conform("200 with `result`, and "+string(text)+" in it", func(a *harness.Response) string {
@@ -61,7 +61,7 @@ func ForwardFault(a *harness.Response, method string, want any) string {
 	return ""
 }
 
-// HaveRunNothing matches an answer during which, since the last Mark, no method ran on the site. In a black-box run
+// HaveRunNothing matches a response during which, since the last Mark, no method ran on the site. In a black-box run
 // there is nothing to see, and it matches.
 func HaveRunNothing() types.GomegaMatcher {
 	return Conform("no method to run on the site", func(a *harness.Response) string {
@@ -75,7 +75,7 @@ func HaveRunNothing() types.GomegaMatcher {
 	})
 }
 
-// HaveRun matches an answer during which, since the last Mark, the method ran exactly so many times.
+// HaveRun matches a response during which, since the last Mark, the method ran exactly so many times.
 func HaveRun(method string, times int) types.GomegaMatcher {
 	return Conform(fmt.Sprintf("%s to run %s", method, Times(times)), func(a *harness.Response) string {
 		if n := len(a.T.Upstream.Runs(method)); n != times {

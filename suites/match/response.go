@@ -20,9 +20,9 @@ func BeSuccess() OmegaMatcher {
 	return MatchWhere("a 2xx", (*harness.Response).Succeeded)
 }
 
-// answerMatcher judges one Answer. Where it fails it gives a Finding in the words of the contract.
+// ResponseMatcher compares one Answer. Where it fails it gives a Finding in the words of the contract.
 type ResponseMatcher struct {
-	about    string // what of the answer is judged; "": all
+	about    string // what of the response is tested; "": all
 	Expected string
 	Test     func(a *harness.Response) (got string, ok bool)
 	got      string
@@ -31,7 +31,7 @@ type ResponseMatcher struct {
 func (m *ResponseMatcher) Match(actual any) (bool, error) {
 	a, ok := actual.(*harness.Response)
 	if !ok {
-		return false, fmt.Errorf("an answer of the bridge is needed, not a %T", actual)
+		return false, fmt.Errorf("a response of the bridge is needed, not a %T", actual)
 	}
 	got, ok := m.Test(a)
 	m.got = got
@@ -44,7 +44,7 @@ func (m *ResponseMatcher) NegatedFailureMessage(actual any) string {
 	return m.Finding(actual, true).String()
 }
 
-// Finding is asked for when the expectation fails: then the answer is the one to blame.
+// Finding is asked for when the expectation fails: then the response is the one to blame.
 func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 	a := actual.(*harness.Response)
 	a.Blame()
@@ -58,7 +58,7 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 	return harness.Mismatch(a.Subject(), expected, got).About(m.about)
 }
 
-// judging builds a matcher from what is expected and a judgement that says what came instead.
+// testing builds a matcher from what is expected and a comparison that says what came instead.
 func MatchWhere(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
 		if ok(a) {
@@ -69,7 +69,7 @@ func MatchWhere(expected string, ok func(a *harness.Response) bool) types.Gomega
 }
 
 // Conform builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
-// answer ("" when it is right).
+// response ("" when it is right).
 func Conform(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
 		f := fault(a)
@@ -77,7 +77,7 @@ func Conform(expected string, fault func(a *harness.Response) string) types.Gome
 	}}
 }
 
-// BeRefused matches an answer of the status whose error.code is one of codes; without codes the status alone counts.
+// BeRefused matches a response of the status whose error.code is one of codes; without codes the status alone counts.
 func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	expected := fmt.Sprint(status)
 	if len(codes) > 0 {
@@ -88,7 +88,7 @@ func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	})
 }
 
-// BeRefusedWith matches an answer of any of the statuses.
+// BeRefusedWith matches a response of any of the statuses.
 func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	words := make([]string, len(statuses))
 	for i, s := range statuses {
@@ -106,10 +106,10 @@ func BeClientError() types.GomegaMatcher {
 	return MatchWhere("a 4xx", func(a *harness.Response) bool { return a.Status >= 400 && a.Status < 500 })
 }
 
-// HaveStatus matches an answer of exactly the status.
+// HaveStatus matches a response of exactly the status.
 func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
 
-// BeTool matches a describe answer: 200 with the tool of that name.
+// BeTool matches a describe response: 200 with the tool of that name.
 func BeTool(name string) types.GomegaMatcher {
 	return MatchWhere(fmt.Sprintf("200 with the tool %q", name), func(a *harness.Response) bool {
 		_, err := a.JSON()
@@ -117,7 +117,7 @@ func BeTool(name string) types.GomegaMatcher {
 	})
 }
 
-// HaveResult matches an invoke answer: 200 with a `result` member.
+// HaveResult matches a invoke response: 200 with a `result` member.
 func HaveResult() types.GomegaMatcher {
 	return MatchWhere("200 with a `result`", func(a *harness.Response) bool {
 		_, ok := a.Member("result")
@@ -126,7 +126,7 @@ func HaveResult() types.GomegaMatcher {
 	})
 }
 
-// GiveResult matches an invoke answer whose result equals a JSON document, numbers by value, {} apart from [].
+// GiveResult matches a invoke response whose result equals a JSON document, numbers by value, {} apart from [].
 func GiveResult(want string) types.GomegaMatcher {
 	expected, err := exact.Parse([]byte(want))
 	if err != nil {

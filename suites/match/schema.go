@@ -32,7 +32,7 @@ func StringsIn(v any) []string {
 	return nil
 }
 
-// DescribeMember tells what a tool has in a member, for messages.
+// DescribeMember says what a tool has in a member, for messages.
 func DescribeMember(t harness.Tool, member string) string {
 	v, there := t[member]
 	if !there {

@@ -176,8 +176,8 @@ func accounted(t *harness.T, method string) []*harness.Response {
 	defer t.Mu.Unlock()
 	var answers []*harness.Response
 	for _, r := range t.Exchanges {
-		if r.Answer.Status == http.StatusOK && strings.HasSuffix(r.Answer.Path, method) {
-			answers = append(answers, r.Answer)
+		if r.Response.Status == http.StatusOK && strings.HasSuffix(r.Response.Path, method) {
+			answers = append(answers, r.Response)
 		}
 	}
 	return answers

@@ -51,7 +51,7 @@ func (r *Redactor) Add(secrets ...string) {
 	}
 }
 
-// Empty tells whether r knows no secret.
+// Empty reports whether r knows no secret.
 func (r *Redactor) Empty() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
-// encodings are ways in which a text travels; every one is undone by somebody's ordinary decoder.
+// encodings are ways in which a text travels; every one is undone by another's ordinary decoder.
 var encodings = map[string]func(string) string{
 	"as it stands":         func(s string) string { return s },
 	"a query":              url.QueryEscape,

@@ -9,7 +9,7 @@ import (
 )
 
 // text is bytes with the place in the original at which each begins. The byte at i ends where the next one begins.
-// A plus sign is a blank in it, for forms write the one for the other and nobody can tell where.
+// A plus sign is a blank in it, for forms write the one for the other and nobody knows where.
 type text struct {
 	bytes []byte
 	from  []int // one more than bytes: the last is the original's length

@@ -44,7 +44,7 @@ func AwaitSchema(ctx context.Context, t *harness.T, schema string, others ...har
 	}
 }
 
-// Shows tells whether list shows a caller the arriving method with the schema.
+// Shows reports whether list shows a caller the arriving method with the schema.
 func Shows(ctx context.Context, t *harness.T, who harness.Identity, schema string) bool {
 	tool, ok := t.As(who).ListAll(ctx).Find(t.ToolName(Arrival))
 	return ok && SchemaFault(tool, schema) == ""

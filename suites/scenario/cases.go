@@ -23,21 +23,21 @@ func Random(t *harness.T, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(t.Seed), h.Sum64()))
 }
 
-// StrictTool is a tool that takes arguments made up for its inputSchema.
+// StrictTool is a tool that takes arguments generated for its inputSchema.
 type StrictTool struct {
 	Sample
 	*generate.Maker
 }
 
-// ToolCase is a case made up for one of the tools.
+// ToolCase is a case generated for one of the tools.
 type ToolCase struct {
 	StrictTool
 	generate.Case
 }
 
-// StrictTools lists the agent's tools of the kinds that take the plain arguments made up for the inputSchema they show:
-// the twins of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
-// run, and of the first one each time anew, for it shows that the bridge still takes any.
+// StrictTools lists the agent's tools of the kinds that take the plain arguments generated for the inputSchema they show:
+// the positive controls of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
+// run, and of the first one each time again, for it shows that the bridge still takes any.
 func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []StrictTool {
 	listed := t.As(harness.Agent).MustListAll(ctx)
 	var able []StrictTool
@@ -61,17 +61,17 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 		}
 	}
 	if len(tools) == 0 {
-		harness.NotTestable("no tool takes valid arguments made up for its inputSchema")
+		harness.NotTestable("no tool takes valid arguments generated for its inputSchema")
 	}
 	return tools
 }
 
-// EveryCase gathers what can be told of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
+// EveryCase gathers what can be given of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
 // all. There are no more than --cases.
-func EveryCase(t *harness.T, tools []StrictTool, told func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
+func EveryCase(t *harness.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
 	var all []ToolCase
 	for _, tool := range tools {
-		for _, c := range told(tool) {
+		for _, c := range broken(tool) {
 			all = append(all, ToolCase{tool, c})
 		}
 	}
@@ -84,7 +84,7 @@ func EveryCase(t *harness.T, tools []StrictTool, told func(StrictTool) []generat
 	return all
 }
 
-// BrokenArguments are made up for the tools that the agent may run, each breaking the inputSchema in one place.
+// BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.
 func BrokenArguments(ctx context.Context, t *harness.T) []ToolCase {
 	broken := EveryCase(t, StrictTools(ctx, t, SucceedingKinds...), func(tool StrictTool) []generate.Case { return tool.Broken() }, StrictTool.DrawnBroken)
 	if len(broken) == 0 {

@@ -28,7 +28,7 @@ func ListsOfOthers(ctx context.Context, t *harness.T) []harness.Listing {
 }
 
 // AllTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check
-// is not testable: other clauses judge that.
+// is not testable: other clauses test that.
 func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.Listing {
 	list := caller.MustListAll(ctx)
 	MustBeReadable(list)
@@ -73,7 +73,7 @@ func MustShow(t *harness.T, who harness.Identity) []*fixtures.Method {
 	return methods
 }
 
-// Translatable tells whether the bridge has to understand the method's schemas.
+// Translatable reports whether the bridge has to understand the method's schemas.
 func Translatable(t *harness.T, m *fixtures.Method) bool {
 	if m.Unchecked {
 		return false
@@ -140,22 +140,22 @@ func ManyMethods(prefix string, n int) []fixtures.Method {
 	return site.Methods
 }
 
-// EveryTool judges every tool that the agent sees, and those that only others of the mock's site see, each apart: it
+// EveryTool tests every tool that the agent sees, and those that only others of the mock's site see, each apart: it
 // stands on a page of a list.
-func EveryTool(ctx context.Context, t *harness.T, judge func(list harness.Listing, page *harness.Response, tool harness.Tool)) {
+func EveryTool(ctx context.Context, t *harness.T, test func(list harness.Listing, page *harness.Response, tool harness.Tool)) {
 	own := AllTools(ctx, t, t.As(harness.Agent))
-	t.EachTool(own, func(page *harness.Response, tool harness.Tool) { judge(own, page, tool) })
+	t.EachTool(own, func(page *harness.Response, tool harness.Tool) { test(own, page, tool) })
 	shown := own.Names()
 	for _, list := range ListsOfOthers(ctx, t) {
 		t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
 			if !slices.Contains(shown, tool.Name()) {
-				judge(list, page, tool)
+				test(list, page, tool)
 			}
 		})
 	}
 }
 
-// Collides tells whether a name can be that of one of several methods whose underscored ids are the same: how they are
+// Collides reports whether a name can be that of one of several methods whose underscored ids are the same: how they are
 // told apart is the bridge's affair, as long as the common part stays.
 func Collides(t *harness.T, name string) bool {
 	return t.Claims("naming-underscore") && slices.ContainsFunc(Colliding(t), func(m *fixtures.Method) bool { return strings.Contains(name, t.ToolName(m.ID)) })

@@ -12,7 +12,7 @@ import (
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
 const maxResent = 20
 
-// Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no answers to it.
+// Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no responses to it.
 func Delivered(ctx context.Context, t *harness.T, ask func() *harness.Response) *harness.Response {
 	r := ask()
 	for range maxResent {

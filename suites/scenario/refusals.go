@@ -19,7 +19,7 @@ type Cause string
 // Causes that several requests share, and those whose code a clause names.
 const (
 	wrongVerb    Cause = "a verb that the endpoint does not take"
-	noSignIn     Cause = "nobody signed in"
+	noSignIn     Cause = "nobody is authenticated"
 	badSignIn    Cause = "credentials of nobody"
 	noDiscovery  Cause = "a caller who may not discover tools"
 	MissingName  Cause = "a missing name"
@@ -108,7 +108,7 @@ var refusals = []refusal{
 	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
 }
 
-// SentRefusal is an answer to one of the refusals.
+// SentRefusal is a response to one of the refusals.
 type SentRefusal struct {
 	refusal
 	*harness.Response

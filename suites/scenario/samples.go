@@ -57,8 +57,8 @@ type Sample struct {
 	Arguments map[string]any
 }
 
-// Samples lists the tools that the caller sees and that do one of the kinds, in site order: those that answer at once,
-// take arguments by name, and whose required ones a value can be made up for. Left out are those that refuse even an
+// Samples lists the tools that the caller sees and that do one of the kinds, in site order: those that response at once,
+// take arguments by name, and whose required ones a value can be generated for. Left out are those that refuse even an
 // empty params object, that the caller sees and may not run, and whose name cannot be foretold.
 func Samples(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Sample {
 	site := t.Drupal.Site()

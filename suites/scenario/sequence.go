@@ -77,7 +77,7 @@ func Agents(ctx context.Context, t *harness.T) Actors {
 		a.changes = 1 // it takes the TTL
 	}
 	if a.changes == 0 {
-		a.Callers = append(a.Callers, harness.Discoverer) // who does not see what arrives, so that nobody can tell when it has
+		a.Callers = append(a.Callers, harness.Discoverer) // who does not see what arrives, so that nobody knows when it has
 	}
 	return a
 }
@@ -164,13 +164,13 @@ func Falsify(actual any, must types.GomegaMatcher) *Counterexample {
 	return &Counterexample{Actual: actual, Must: must}
 }
 
-// RunSequence runs a sequence; judge does one step and says what is wrong after it. Where something is, the sequence is run
+// RunSequence runs a sequence; test does one step and says what is wrong after it. Where something is, the sequence is run
 // again with ever fewer steps, and what the shortest shows is given.
-func RunSequence(t *harness.T, steps []Step, fresh func() (judge func(Step) *Counterexample)) *Counterexample {
+func RunSequence(t *harness.T, steps []Step, fresh func() (test func(Step) *Counterexample)) *Counterexample {
 	run := func(steps []Step) (*Counterexample, []Step) {
-		judge := fresh()
+		test := fresh()
 		for i, s := range steps {
-			if wrong := judge(s); wrong != nil {
+			if wrong := test(s); wrong != nil {
 				wrong.Last = s
 				return wrong, steps[:i+1]
 			}
@@ -223,7 +223,7 @@ func SiteChanger(ctx context.Context, t *harness.T, a Actors) func() {
 	}
 }
 
-// ApplyStep does a step that is not judged itself. A change makes what was listed before worth nothing.
+// ApplyStep does a step that is not tested itself. A change makes what was listed before worth nothing.
 func ApplyStep(ctx context.Context, t *harness.T, s Step, a Actors, change func(), listed map[harness.Identity]harness.Listing) {
 	if s.Does == changing {
 		change()

@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
-// RunsPlainly tells whether a method answers at once to a call without arguments.
+// RunsPlainly reports whether a method responds at once to a call without arguments.
 func RunsPlainly(m *fixtures.Method) bool {
 	return !slices.ContainsFunc(m.Params, func(p fixtures.Param) bool { return p.Required }) && m.Behaviour.Kind != fixtures.Fail &&
 		m.Behaviour.Kind != fixtures.Throw && m.Behaviour.Sleep == 0
@@ -51,17 +51,17 @@ func Plain(t *harness.T) []Sample {
 	return plain
 }
 
-// MustGiveResults is the twin of all that looks into results: a plain one comes back, in whatever form.
+// MustGiveResults is the positive control of all that looks into results: a plain one comes back, in whatever form.
 func MustGiveResults(ctx context.Context, t *harness.T) {
 	tool := Plain(t)[0]
-	judge := match.HaveInResult(tool.Behaviour.Value)
+	test := match.HaveInResult(tool.Behaviour.Value)
 	r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
-	if ok, err := judge.Match(r); err != nil || !ok {
-		harness.BlockedBy(harness.Finding{Subject: "a plain result does not come back" + ": " + judge.FailureMessage(r)}, "invoke/answers-result")
+	if ok, err := test.Match(r); err != nil || !ok {
+		harness.BlockedBy(harness.Finding{Subject: "a plain result does not come back" + ": " + test.FailureMessage(r)}, "invoke/answers-result")
 	}
 }
 
-// IsPlain tells a text without anything in it that could get lost or changed.
+// IsPlain says whether a text without anything in it that could get lost or changed.
 func IsPlain(value fixtures.Raw) bool {
 	var text string
 	if json.Unmarshal(value, &text) != nil || text == "" || len(text) > 100 {
@@ -70,7 +70,7 @@ func IsPlain(value fixtures.Raw) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > '~' || r < ' ' || strings.ContainsRune(`<>&"'\/{}`, r) })
 }
 
-// Simplest is the first method of the site that the agent may run as a tool and that answers at once to a call without
+// Simplest is the first method of the site that the agent may run as a tool and that responds at once to a call without
 // arguments; "" on a site without one.
 func Simplest(t *harness.T) string {
 	for _, m := range AgentTools(t) {

@@ -48,13 +48,18 @@ func Run(ctx context.Context, m mutants.Mutant, o suites.Options) (*reports.Repo
 // Evaluate runs the suites against a mutant and returns its row. Clauses that cost much and have nothing to do with the
 // mutant are skipped, unless the options name clauses.
 func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options) Row {
+	row := newRow(m)
 	if len(o.Only) == 0 {
-		o.Skip = append(slices.Clone(o.Skip), skipped(m)...)
+		costly, err := skipped(m)
+		if err != nil {
+			row.Problem = "harness: " + err.Error()
+			return row
+		}
+		o.Skip = append(slices.Clone(o.Skip), costly...)
 	}
 	if len(m.Breaks) > 0 && !slices.ContainsFunc(m.Breaks, generated) {
 		o.Cases = fewCases
 	}
-	row := newRow(m)
 	report, err := Run(ctx, m, o)
 	var unreachable *suites.UnreachableError
 	switch {
@@ -72,26 +77,31 @@ func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options) Row {
 // that such a check runs.
 const fewCases = 12
 
-// generated reports whether a clause is tested by many generated cases.
+// generated reports whether the check of a clause sends many generated cases.
 func generated(id string) bool {
-	return slices.Contains([]string{"invoke/invalid-arguments-400", "invoke/arguments-forwarded", "invoke/output-matches-schema", "upstream/eager-validation",
-		"describe/answers-tool", "describe/equals-list", "list/order-stable", "access/no-cross-talk"}, id)
+	check, _ := suites.Declared(id)
+	return check.Generated
 }
 
-// skipped returns globs of the clauses that a mutant is not tested by because they cost much: those of load test only the
-// mutants that break one of them; of the other expensive ones each tests the mutants that break it, and every correct
-// variant.
-func skipped(m mutants.Mutant) []string {
-	var ids []string
-	if !slices.ContainsFunc(m.Breaks, func(id string) bool { return strings.HasPrefix(id, "load/") }) {
-		ids = append(ids, "load/*")
+// skipped returns the clauses that a mutant is not tested by because their checks cost much: those of load test only the
+// mutants that break one of them; of the others each tests the mutants that break it, and every correct variant.
+func skipped(m mutants.Mutant) ([]string, error) {
+	all, err := suites.Checked()
+	if err != nil {
+		return nil, err
 	}
-	for _, id := range []string{"invoke/large-body", "fresh/single-flight", "upstream/pooled"} {
-		if len(m.Breaks) > 0 && !slices.Contains(m.Breaks, id) && !slices.Contains(m.MayFail, id) {
-			ids = append(ids, id)
+	load := slices.ContainsFunc(m.Breaks, func(id string) bool { return strings.HasPrefix(id, "load/") })
+	var ids []string
+	for _, c := range all {
+		check, _ := suites.Declared(c.ID)
+		switch {
+		case !check.Costly, c.Area == "load" && load:
+		case c.Area != "load" && (len(m.Breaks) == 0 || slices.Contains(m.Breaks, c.ID) || slices.Contains(m.MayFail, c.ID)):
+		default:
+			ids = append(ids, c.ID)
 		}
 	}
-	return ids
+	return ids, nil
 }
 
 // Worker turns a mutant into its row, usually in another process. An error ends the selftest.

@@ -1,0 +1,30 @@
+package suites_test
+
+import (
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// What the contract says must be seen of a bridge is what its check sees.
+func TestChecksSeeWhatTheContractSays(t *testing.T) {
+	all, err := contract.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all.Clauses {
+		check, ok := suites.Declared(c.ID)
+		if !ok {
+			t.Errorf("%s has no check: declare one in suites/%s", c.ID, c.Area)
+			continue
+		}
+		if (check.Sees == harness.Front) != (c.Wire == contract.Front) {
+			t.Errorf("%s: the contract says %q, its check sees %d", c.ID, c.Wire, check.Sees)
+		}
+		if check.WithoutSite != nil && check.Sees == harness.Front {
+			t.Errorf("%s needs no site: it has no use for a check without one", c.ID)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package docs
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/reports/baseline"
+	"github.com/bridgecheck/bridgecheck/suites/config"
+)
+
+var data = regexp.MustCompile("(?ms)^```(yaml|json)\n(.*?)^```$")
+
+// kinds are the kinds of YAML files that pages show, each by what its text has; others are configurations of a run.
+var kinds = []struct {
+	has   *regexp.Regexp
+	parse func(name string, data []byte) error
+}{
+	{regexp.MustCompile(`^# \.github/workflows/`), func(string, []byte) error { return nil }}, // test/release reads it
+	{regexp.MustCompile(`^known:`), func(name string, data []byte) error {
+		_, err := baseline.Parse(name, data)
+		return err
+	}},
+	{regexp.MustCompile(`(?m)^(drupal|oauth_issuer|types|visibility|tls_cert):`), func(name string, data []byte) error {
+		_, err := bridge.ParseConfig(name, data)
+		return err
+	}},
+	{regexp.MustCompile(``), func(name string, data []byte) error {
+		_, err := config.Parse(name, data)
+		return err
+	}},
+}
+
+// TestConfigurations reads the YAML and JSON blocks of README.md and docs as the program that it is for.
+func TestConfigurations(t *testing.T) {
+	read := 0
+	for page, text := range pages(t) {
+		if page == "docs/contributing.md" {
+			continue // their blocks are parts of files
+		}
+		for _, m := range data.FindAllStringSubmatch(text, -1) {
+			read++
+			if m[1] == "json" {
+				if !json.Valid([]byte(strings.TrimSpace(m[2]))) {
+					t.Errorf("%s: not JSON:\n%s", page, m[2])
+				}
+				continue
+			}
+			for _, k := range kinds {
+				if k.has.MatchString(m[2]) {
+					if err := k.parse(page, []byte(m[2])); err != nil {
+						t.Errorf("%v, in the block\n%s", err, m[2])
+					}
+					break
+				}
+			}
+		}
+	}
+	if read < 8 {
+		t.Errorf("%d blocks were read, expected 8 at least", read)
+	}
+}

@@ -1,0 +1,117 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const repository = "../.."
+
+// pages returns the documents by their path in the repository.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("docs holds no page: %v", err)
+	}
+	all := map[string]string{}
+	for _, path := range append(found, filepath.Join(repository, "README.md")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimPrefix(filepath.ToSlash(path), repository+"/")] = string(text)
+	}
+	return all
+}
+
+// A step is one command of an `sh` block, or one line of a `text` block, which is output of the block before it.
+type step struct {
+	page   string
+	line   int // where it begins
+	text   string
+	output bool
+}
+
+func (s step) String() string { return fmt.Sprintf("%s:%d: %s", s.page, s.line, s.text) }
+
+var (
+	fence   = regexp.MustCompile("^ *```([a-z]*)")
+	command = regexp.MustCompile(`^(\$ |(\./)?(bin/)?bridgecheck |make |curl |go (run|test) )`)
+)
+
+// steps returns the steps of a page in their order. Commands in blocks without a language, or marked as another shell's,
+// are errors: nothing would run them.
+func steps(page, text string) ([]step, error) {
+	var all []step
+	language, inside, open := "", false, false // open: the last command goes on in the next line
+	for i, line := range strings.Split(text, "\n") {
+		if m := fence.FindStringSubmatch(line); m != nil {
+			if open {
+				return nil, fmt.Errorf("%s:%d: the block ends within a command", page, i+1)
+			}
+			inside, language = !inside, m[1]
+			continue
+		}
+		line = strings.TrimSpace(line)
+		if !inside || line == "" {
+			continue
+		}
+		switch language {
+		case "sh":
+			body, more := strings.CutSuffix(line, `\`)
+			switch {
+			case open:
+				all[len(all)-1].text += " " + strings.TrimSpace(body)
+			case strings.HasPrefix(line, "#"):
+				continue
+			default:
+				all = append(all, step{page: page, line: i + 1, text: strings.TrimSpace(body)})
+			}
+			open = more
+		case "text":
+			all = append(all, step{page, i + 1, line, true})
+		case "", "bash", "console", "shell", "shellsession":
+			if command.MatchString(line) {
+				return nil, fmt.Errorf("%s:%d: mark the block of %q as sh, so that its commands are run", page, i+1, line)
+			}
+		}
+	}
+	return all, nil
+}
+
+var promise = regexp.MustCompile(`\s#.*\bexit code ([0-9])\b`)
+
+// promised returns the exit code that a command's comment promises, else 0.
+func promised(text string) int {
+	if m := promise.FindStringSubmatch(text); m != nil {
+		return int(m[1][0] - '0')
+	}
+	return 0
+}
+
+func TestSteps(t *testing.T) {
+	got, err := steps("p.md", "text\n```sh\n# why\nA=1   # a\nrun \\\n  --flag\n\nlast\n```\n```yaml\nbridgecheck run\n```\n```text\nsaid\n```\n   ```sh\n   indented\n   ```\n")
+	want := []step{{"p.md", 4, "A=1   # a", false}, {"p.md", 5, "run --flag", false}, {"p.md", 8, "last", false}, {"p.md", 14, "said", true}, {"p.md", 17, "indented", false}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; expected %v", got, err, want)
+	}
+	for _, text := range []string{"```\nbin/bridgecheck run\n```\n", "```bash\nmake run\n```\n", "```sh\nmake \\\n```\n"} {
+		if got, err := steps("p.md", text); err == nil {
+			t.Errorf("%q: got %v, expected an error", text, got)
+		}
+	}
+}
+
+func TestPromised(t *testing.T) {
+	for text, want := range map[string]int{"false # exit code 1: why": 1, "x   # a bridge: exit code 4, since": 4, "true # 4": 0, "echo exit code 3": 0} {
+		if got := promised(text); got != want {
+			t.Errorf("%q promises %d, expected %d", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package docs
+
+import "regexp"
+
+// notRun lists the commands that a bare machine cannot run, and why. Those of `go` still name packages that exist.
+var notRun = []struct {
+	command *regexp.Regexp
+	why     string
+}{
+	{regexp.MustCompile(`^claude `), "needs Claude Code and an account"},
+	{regexp.MustCompile(`^ginkgo `), "needs the ginkgo command"},
+	{regexp.MustCompile(`^(BRIDGE_URL=.* )?go test `), "compiles the tests of the tree, which takes minutes"},
+	{regexp.MustCompile(`^go (run|generate) `), "compiles the tree and may write to it"},
+	{regexp.MustCompile(`^(bin/)?bridgecheck selftest( +#.*| --mutant .*)?$`), "tests mutants for minutes; cmd/bridgecheck/testdata/script/selftest.txtar runs one"},
+	{regexp.MustCompile(`^bridgecheck mock verify --transcripts (DIR|recordings/)`), "needs recordings of a real site; the tests of mockdrupal/transcript have some"},
+	{regexp.MustCompile(`\bbridgecheck mock record --url https://site.example`), "records a real site; cmd/bridgecheck/testdata/script/mock.txtar records the mock"},
+	{regexp.MustCompile(`^curl .*"method":"no\.such"`), "shows a refusal, so that curl fails"},
+}
+
+// replacements turn commands and files of a page into some that run without a network. SITE is the mock's address.
+var replacements = []struct {
+	old *regexp.Regexp
+	new string
+}{
+	{regexp.MustCompile(`https://(drupal\.)?example\.(org|com)\b`), "http://SITE"},
+	{regexp.MustCompile(`--listen :([0-9]{4})\b`), "--listen 127.0.0.1:$1"},
+	{regexp.MustCompile(`AGENT_COOKIE=…`), `AGENT_COOKIE=$$(curl -c - -o /dev/null --json '{"name":"agent","pass":"agent-pass"}' 'http://SITE/user/login?_format=json' | awk '/SESS/ {print $$6 "=" $$7}')`},
+}
+
+// servers are the commands that serve until they are ended, and the port of their default address.
+var servers = []struct {
+	command, not *regexp.Regexp
+	port         string
+}{
+	{regexp.MustCompile(`^(bin/)?bridgecheck mock\b`), regexp.MustCompile(`mock (quirks|record|verify)\b`), "8080"},
+	{regexp.MustCompile(`^(bin/)?bridgecheck bridge\b`), regexp.MustCompile(`--(check-config|stdio|help)\b`), "8081"},
+	{regexp.MustCompile(`^(bin/)?bridgecheck report serve\b`), nil, "8082"},
+}
+
+// fewChecks stand in for all checks in runs that have the mock behind the bridge: all runs of the pages together would
+// take minutes. The other runs are whole.
+const fewChecks = " --only list/names-unique --only invoke/runs-once"
+
+var (
+	anyRun   = regexp.MustCompile(`\bbridgecheck run\b`)
+	wholeRun = regexp.MustCompile(`--(only|list|cleanup|drupal-proxy|config)\b|--url [^-]*( #.*)?$`)
+	password = regexp.MustCompile(`\b([A-Z0-9]+)_PASSWORD=…`)
+)
+
+// accounts are the users of the built-in sites whose names are not those of the identities.
+var accounts = map[string]string{"OUTSIDER": "rpconly"}
+
+const (
+	bridgeAt8081 = "bridgecheck bridge --listen 127.0.0.1:8081 --drupal http://127.0.0.1:8080"
+	bridgeAtSite = "bridgecheck bridge --listen 127.0.0.1:8081 --drupal http://SITE"
+)
+
+// needs lists what must run before a command of a page that the page itself does not start.
+var needs = []struct{ page, command, first string }{
+	{"README.md", "--url http://127.0.0.1:8081", bridgeAt8081},
+	{"README.md", "--config bridge.yaml", bridgeAtSite},
+	{"README.md", "--config bridge.yaml", "AGENT_PASSWORD=agent-pass"},
+	{"docs/validate-my-bridge.md", "--url http://127.0.0.1:8081", bridgeAt8081},
+	{"docs/gate-a-release.md", "--previous old", "bridgecheck run --exec './my-bridge' --report-dir old"},
+	{"docs/gate-a-release.md", "report serve", "mkdir reports && cp -r old new reports"},
+	{"docs/mcp.md", "--config bridge.yaml", bridgeAtSite},
+	{"docs/mcp.md", "--config bridge.yaml", "AGENT_PASSWORD=agent-pass"},
+	{"docs/mock.md", "--site my-site.yaml --listen", "bridgecheck fixtures export default -o my-site.yaml"},
+	{"docs/mock.md", "M=http://127.0.0.1:8082", "bridgecheck mock --control 127.0.0.1:8082"},
+	{"docs/my-drupal.md", "run --config bridge.yaml", bridgeAtSite},
+	{"docs/my-drupal.md", "--url http://127.0.0.1:8081 --drupal-proxy", bridgeAt8081},
+	{"docs/my-drupal.md", "examples/drupal-module", "bridgecheck mock --listen SITE --with-module v1.3 --site transcripts"},
+}
+
+// agent is part of a configuration.
+const agent = "identities: {agent: {basic: {user: agent, password: {env: AGENT_PASSWORD}}}}\n"
+
+// files are those that a page takes for granted, by page and name.
+var files = map[string]map[string]string{
+	"README.md":         {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"docs/mcp.md":       {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+	"docs/my-drupal.md": {"bridge.yaml": "url: http://127.0.0.1:8081\n" + agent},
+}
