@@ -277,7 +277,7 @@ func TestEveryKindOfFaultHasItsTest(t *testing.T) {
 			seen = seen || c.fault.Kind == kind.Name
 		}
 		if !seen {
-			t.Errorf("no test sees the fault %s on the connection", kind.Name)
+			t.Errorf("no test sees the fault %s on the connection: add a row for it to faultCases in mockdrupal/fault_test.go", kind.Name)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestReleasedIDsStay(t *testing.T) {
 	}
 	for _, c := range c.Clauses {
 		if !strings.Contains(string(frozen), c.ID+"\n") {
-			t.Errorf("%s is not in %s yet: run the test with -update", c.ID, golden)
+			t.Errorf("%s is not in %s: go test ./suites/contract -update", c.ID, golden)
 		}
 	}
 }

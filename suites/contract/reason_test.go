@@ -66,33 +66,6 @@ func TestRightExamplesKeepTheTableOfCodes(t *testing.T) {
 	}
 }
 
-// notPlain are words of a dialect that this project once had; a stranger stumbles over them.
-var notPlain = regexp.MustCompile(`(?i)\b(mend(s|ed)?|judg(e|es|ed|ing)|tells?|told|sign(s|ed)? in|twins?|anew|made up|whom|whoever|` +
-	`answer(s|ed)?|ledger|zoo|stray|spared|speaks? of|stands?|none but)\b`)
-
-func TestTextsArePlainEnglish(t *testing.T) {
-	contract, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(where string, texts ...string) {
-		for _, text := range texts {
-			if word := notPlain.FindString(text); word != "" {
-				t.Errorf("%s: not plain English: %q in %q", where, word, text)
-			}
-		}
-	}
-	for _, c := range contract.Clauses {
-		check(c.ID, c.Text, c.Source, c.Why, c.Right, c.Wrong, c.Fix.String())
-	}
-	for _, c := range contract.Capabilities {
-		check(c.Name, c.Text)
-	}
-	for _, term := range contract.Glossary {
-		check(term.Name, term.Text)
-	}
-}
-
 func TestReasonsAreRefused(t *testing.T) {
 	const entry = "a/b: {why: w, right: r, wrong: x}\n"
 	for name, c := range map[string]struct{ in, says string }{

@@ -1,0 +1,42 @@
+package suites
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+)
+
+// Every clause has one check, and every check a clause.
+func TestChecksAndClausesAgree(t *testing.T) {
+	clauses, err := contract.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, folders := map[string]int{}, map[string]string{}
+	for _, a := range areas {
+		folder := "suites/" + strings.ReplaceAll(a.name, "-", "")
+		folders[a.name] = folder
+		for _, c := range a.checks {
+			checked[c.ID]++
+			if _, ok := clauses.Clause(c.ID); !ok {
+				t.Errorf("the check %s has no clause; the nearest is %s: add `- {id: %s, level: MUST, wire: front, from: …, text: \"…\"}` to the area %s of suites/contract/contract.yaml",
+					c.ID, suggest.Nearest(c.ID, clauses.IDs()), c.ID, a.name)
+			}
+			if c.Run == nil {
+				t.Errorf("the check %s has no Run", c.ID)
+			}
+		}
+	}
+	for _, c := range clauses.Clauses {
+		switch folder := folders[c.Area]; {
+		case folder == "":
+			t.Errorf("the area %s of %s has no checks: add its package to areas in suites/areas.go", c.Area, c.ID)
+		case checked[c.ID] == 0:
+			t.Errorf("the clause %s has no check: add `{ID: %q, Sees: harness.Front, Run: …},` to Checks in %s", c.ID, c.ID, folder)
+		case checked[c.ID] > 1:
+			t.Errorf("the clause %s has %d checks: one clause has one check", c.ID, checked[c.ID])
+		}
+	}
+}

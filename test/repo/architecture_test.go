@@ -1,0 +1,123 @@
+package repo
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const architecture = "docs/architecture.md"
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+func TestEveryPackageIsOnTheMap(t *testing.T) {
+	_, rows, ok := strings.Cut(read(t, architecture), "## Map\n")
+	if !ok {
+		t.Fatalf("%s has no map", architecture)
+	}
+	rows, _, _ = strings.Cut(rows, "\n## ")
+	var shown []string
+	for line := range strings.Lines(rows) {
+		if strings.HasPrefix(line, "| `") {
+			shown = append(shown, quoted.FindStringSubmatch(line)[1])
+		}
+	}
+	all := packages(t)
+	for _, name := range all {
+		if !slices.Contains(shown, name) {
+			t.Errorf("%s is not on the map: add \"| `%s` | what it holds |\" to %s", name, name, architecture)
+		}
+	}
+	for _, name := range shown {
+		if !slices.Contains(all, name) {
+			t.Errorf("%s shows the package %s, which does not exist", architecture, name)
+		}
+	}
+	if len(shown) != len(slices.Compact(slices.Sorted(slices.Values(shown)))) {
+		t.Errorf("%s shows a package twice", architecture)
+	}
+}
+
+// A step of a walk names a file, then what in it the step is about.
+func TestTheWalksNameWhatExists(t *testing.T) {
+	_, walks, ok := strings.Cut(read(t, architecture), "\n## A call through the bridge\n")
+	if !ok {
+		t.Fatalf("%s has no walk through the bridge", architecture)
+	}
+	steps := regexp.MustCompile(`(?m)^\d+\. `).Split(walks, -1)[1:]
+	if len(steps) < 15 {
+		t.Errorf("the walks have %d steps", len(steps))
+	}
+	for _, step := range steps {
+		step, _, _ = strings.Cut(step, "\n## ")
+		file, names := "", 0
+		for _, m := range quoted.FindAllStringSubmatch(step, -1) {
+			switch {
+			case path.Ext(m[1]) == ".go":
+				if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+					t.Errorf("%s names the file %s: %v", architecture, m[1], err)
+				} else {
+					file = m[1]
+				}
+			case file == "":
+				t.Errorf("a step names %s and no file before it: %s", m[1], step)
+			case !slices.Contains(declared(t, file), m[1]):
+				t.Errorf("%s has no %s, which a step of %s names", file, m[1], architecture)
+			default:
+				names++
+			}
+		}
+		if names == 0 {
+			t.Errorf("a step names nothing: %s", step)
+		}
+	}
+}
+
+// declared lists the top-level names of a file, methods as Type.Method.
+func declared(t *testing.T, name string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			names = append(names, receiver(d)+d.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	of := d.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if name, ok := of.(*ast.Ident); ok {
+		return name.Name + "."
+	}
+	return ""
+}

@@ -1,0 +1,259 @@
+package repo
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const contributing = "docs/contributing.md"
+
+// edit is a change that the guide describes: text goes into a file after the line that holds a mark, or to its end.
+type edit struct {
+	file, after, text string
+}
+
+// walk is a walk-through of the guide.
+type walk struct {
+	edits    []edit
+	commands []string
+}
+
+var (
+	anEdit    = regexp.MustCompile("(?s)(?:Add\\s+to|Append\\s+to|Create)\\s+`([^`]+)`(?:\\s+after\\s+`([^`]+)`)?:\n\n```\\w+\n(.*?)```\n")
+	someLines = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
+)
+
+// readGuide returns the walk-throughs of the guide by title.
+func readGuide(t *testing.T) map[string]walk {
+	t.Helper()
+	walks := map[string]walk{}
+	for _, section := range strings.Split(read(t, contributing), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		var w walk
+		for _, m := range anEdit.FindAllStringSubmatch(text, -1) {
+			w.edits = append(w.edits, edit{m[1], m[2], m[3]})
+		}
+		for _, m := range someLines.FindAllStringSubmatch(text, -1) {
+			w.commands = append(w.commands, strings.Split(strings.TrimSpace(m[1]), "\n")...)
+		}
+		if blocks := strings.Count(text, "```") / 2; blocks != len(w.edits)+len(someLines.FindAllString(text, -1)) {
+			t.Errorf("%s, %q: of its %d blocks, some say neither where they go nor that they are commands", contributing, title, blocks)
+		}
+		walks[title] = w
+	}
+	return walks
+}
+
+// apply changes the file of a copy of the tree.
+func (e edit) apply(t *testing.T, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, filepath.FromSlash(e.file))
+	old, err := os.ReadFile(name)
+	switch {
+	case os.IsNotExist(err) && e.after == "": // a new file
+	case err != nil:
+		t.Fatal(err)
+	}
+	text := string(old) + e.text
+	if e.after != "" {
+		before, rest, ok := strings.Cut(string(old), e.after)
+		if !ok || strings.Contains(rest, e.after) {
+			t.Fatalf("%s: %s does not hold %q once: name another line in the guide", contributing, e.file, e.after)
+		}
+		line, rest, _ := strings.Cut(rest, "\n")
+		text = before + e.after + line + "\n" + e.text + rest
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyTree copies the repository.
+func copyTree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range files(t) {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, []byte(read(t, name)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// inTree runs a command line in a copy of the tree.
+func inTree(t *testing.T, dir, line string) (output string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -vet=off") // -trimpath, so that the build cache knows the packages from other copies
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The tests that report what was forgotten: they are cheap and part of every `go test`. The second ones are for what only
+// shows once there is a check and a mutant.
+const (
+	alwaysRun = `go test -run 'TestChecksAndClausesAgree|TestReleasedIDsStay|TestEveryMustHasAMutant|TestEveryKindOfFaultHasItsTest|` +
+		`TestEveryFieldTypeHasAFixture|TestTheTablesAreDocumented|TestAuthenticationKindsAgree|TestEveryFormatIsComplete|TestFormatsAgree/lines' ` +
+		`./suites ./suites/contract ./suites/selftest/mutants ./mockdrupal ./test/repo ./bridge ./reports/format`
+	alwaysRunOnMutants = `go test -run 'TestChecksAndClausesAgree|TestGoldenSetsAreUpToDate|TestKillMatrixIsUpToDate' ./suites ./suites/selftest`
+)
+
+// The guide's walk-throughs are applied to one copy of the tree: first in part, then as a whole, then with their commands.
+// What is missing is reported each time, with the line or the command that fixes it.
+func TestWalkThroughs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NO WALK-THROUGH OF docs/contributing.md WAS TRIED: -short is set")
+	}
+	guide := readGuide(t)
+	titles := []string{"A check", "A mutant", "A fault of the site", "A field type", "A report format"}
+	for _, title := range titles {
+		if w := guide[title]; len(w.edits) == 0 || len(w.commands) == 0 {
+			t.Fatalf("%s has no complete walk-through %q", contributing, title)
+		}
+	}
+	dir := copyTree(t)
+	reported := func(line string, says ...string) {
+		t.Helper()
+		output, err := inTree(t, dir, line)
+		if err == nil {
+			t.Errorf("%s passes although something is missing", line)
+		}
+		for _, text := range says {
+			if !strings.Contains(output, text) {
+				t.Errorf("%s does not say %q:\n%s", line, text, output)
+			}
+		}
+	}
+
+	const unread = "Verdicts: linesVerdicts"
+	started := map[string]int{"A check": 2, "A fault of the site": 2, "A field type": 1, "A report format": 2} // edits
+	for title, n := range started {
+		for _, e := range guide[title].edits[:n] {
+			e.text = strings.Replace(e.text, ", "+unread, "", 1)
+			e.apply(t, dir)
+		}
+	}
+	const capability = "  auth-key: callers authenticate by a key\n"
+	edit{"suites/contract/contract.yaml", "  auth-cookie: ", capability}.apply(t, dir)
+	reported(alwaysRun,
+		"add \"key\" to schemes in fixtures/parse.go",
+		"add it to the schemes in bridge/upstream/caller.go and bridge/settings.go",
+		"send it in T.CredentialsOf in suites/harness/t.go",
+		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
+		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
+		"MUST describe/only-tool: no mutant breaks it: add one to suites/selftest/mutants/describe.go",
+		"no test sees the fault no-content-type on the connection: add a row for it to faultCases in mockdrupal/fault_test.go",
+		"the field type color is on no site: add `color: {drupal: color}`",
+		"go generate ./bridge",
+		"format \"lines\": add `Verdicts: linesVerdicts`",
+		"format \"lines\": add this row to docs/report-formats.md",
+		"add `\"lines\": holds(")
+
+	replace(t, dir, "suites/contract/contract.yaml", capability, "")
+	for _, title := range titles {
+		for _, e := range guide[title].edits[started[title]:] {
+			e.apply(t, dir)
+		}
+	}
+	replace(t, dir, "reports/format/format.go", "Write: writeLines", "Write: writeLines, "+unread)
+	const noClause = "\t{ID: \"describe/no-clause\", Run: onlyTool},\n"
+	edit{"suites/describe/describe.go", `ID: "describe/only-tool"`, noClause}.apply(t, dir)
+	reported(alwaysRunOnMutants,
+		"the check describe/no-clause has no clause; the nearest is",
+		"describe-adds-a-status has no golden set: go run ./cmd/bridgecheck selftest --mutant describe-adds-a-status --update",
+		"docs/kill-matrix.md does not fit the mutants and their golden sets: go run ./cmd/bridgecheck selftest --markdown --update")
+	replace(t, dir, "suites/describe/describe.go", noClause, "")
+
+	for _, title := range titles {
+		for _, line := range guide[title].commands {
+			if output, err := inTree(t, dir, line); err != nil {
+				t.Errorf("%s, %q: %s: %v\n%s", contributing, title, line, err, output)
+			}
+		}
+	}
+	generated := []string{"suites/contract/testdata/ids.txt", "suites/selftest/testdata/golden/describe.txt", "docs/kill-matrix.md", "docs/reference-bridge-tables.md"}
+	written := slices.Clone(generated)
+	for _, title := range titles {
+		for _, e := range guide[title].edits {
+			written = append(written, e.file)
+		}
+	}
+	slices.Sort(written)
+	if changed := changedFiles(t, dir); !slices.Equal(changed, slices.Compact(written)) {
+		t.Errorf("the walk-throughs changed %v, the guide and its commands name %v", changed, written)
+	}
+}
+
+// Adding a check touches one file of the area, the contract with its reasons, and the mutants; commands write the rest.
+func TestACheckTouchesFewFiles(t *testing.T) {
+	guide := readGuide(t)
+	var touched []string
+	for _, title := range []string{"A check", "A mutant"} {
+		for _, e := range guide[title].edits {
+			touched = append(touched, e.file)
+		}
+	}
+	slices.Sort(touched)
+	want := []string{"suites/contract/contract.yaml", "suites/contract/reasons/describe.yaml", "suites/describe/describe.go", "suites/selftest/mutants/describe.go"}
+	if touched = slices.Compact(touched); !slices.Equal(touched, want) {
+		t.Errorf("a check touches %v, not %v", touched, want)
+	}
+}
+
+func replace(t *testing.T, dir, file, old, with string) {
+	t.Helper()
+	name := filepath.Join(dir, filepath.FromSlash(file))
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Count(text, []byte(old)) != 1 {
+		t.Fatalf("%s does not hold %q once", file, old)
+	}
+	if err := os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(with), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changedFiles lists the files of a copy that differ from the tree's, and those that are new.
+func changedFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var changed []string
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		old, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err != nil || !bytes.Equal(old, text) {
+			changed = append(changed, filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(changed)
+	return changed
+}

@@ -1,0 +1,31 @@
+package repo
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+)
+
+// A field type that the reference bridge knows is on the built-in site that the checks of translate use.
+func TestEveryFieldTypeHasAFixture(t *testing.T) {
+	site, err := fixtures.Builtin("types")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, m := range site.Methods {
+		for _, p := range m.Params {
+			if p.Drupal != nil {
+				shown[p.Drupal.Type] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(translate.FieldTypes())) {
+		if !shown[name] {
+			t.Errorf("the field type %s is on no site: add `%s: {drupal: %s}` to the params of a method in fixtures/sites/types.yaml", name, name, name)
+		}
+	}
+}

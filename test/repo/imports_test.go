@@ -1,0 +1,172 @@
+package repo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// topFolders are the folders of the module that hold packages.
+var topFolders = []string{"bridge", "cmd", "examples", "fixtures", "internal", "mockdrupal", "reports", "suites", "test"}
+
+// areaFolders are the packages of the areas, as suites/areas.go imports them.
+func areaFolders(all []source) []string {
+	var areas []string
+	for _, s := range all {
+		if s.Name == "suites/areas.go" {
+			for _, imported := range s.Imports {
+				if imported != "suites/harness" && ours(imported) {
+					areas = append(areas, imported)
+				}
+			}
+		}
+	}
+	return areas
+}
+
+// ours reports whether an imported path is a package of the repository.
+func ours(imported string) bool {
+	folder, _, _ := strings.Cut(imported, "/")
+	return slices.Contains(topFolders, folder)
+}
+
+// rule says which packages of the repository the packages of some folders may import. A path ends in /... where it
+// stands for everything below it, too.
+type rule struct {
+	of     []string
+	may    []string
+	reason string
+}
+
+func importRules(areas []string) []rule {
+	return []rule{
+		{areas, []string{"suites/harness", "suites/match", "suites/generate", "suites/scenario", "suites/contract", "suites/exact",
+			"suites/jsonschema", "suites/mcpschema", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
+			"mockdrupal/fault", "mockdrupal/journal", "mockdrupal/patch", "mockdrupal/proxy", "mockdrupal/route"},
+			"an area sees a bridge through the harness alone, and shares checks' helpers in match, generate and scenario"},
+		{[]string{"suites/contract"}, nil, "everything may import the contract, because it imports nothing"},
+		{[]string{"suites/exact", "suites/redact", "suites/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
+		{[]string{"suites/jsonschema"}, []string{"suites/exact"}, "it knows schemas, not bridges"},
+		{[]string{"suites/generate"}, []string{"suites/exact", "suites/jsonschema"}, "generated values depend on a schema alone"},
+		{[]string{"bridge/..."}, []string{"bridge/..."}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},
+		{[]string{"fixtures/..."}, []string{"fixtures/...", "internal/..."}, "a site is data"},
+		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/..."}, "the mock is useful without the suites"},
+		{[]string{"reports/..."}, []string{"reports/...", "suites/contract", "internal/..."}, "a report is read without running anything"},
+		{[]string{"internal/..."}, []string{"internal/..."}, "everything may import it"},
+	}
+}
+
+func within(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		folder, below := strings.CutSuffix(pattern, "/...")
+		return name == folder || below && strings.HasPrefix(name, folder+"/")
+	})
+}
+
+func TestImportRules(t *testing.T) {
+	all := sources(t)
+	areas := areaFolders(all)
+	if len(areas) < 15 {
+		t.Fatalf("suites/areas.go imports only the areas %v", areas)
+	}
+	for _, problem := range wrongImports(all, areas) {
+		t.Error(problem)
+	}
+}
+
+// wrongImports returns a line for each import that the rules exclude. Tests may use what they test against, so the rules
+// are for the other files.
+func wrongImports(all []source, areas []string) []string {
+	var lines []string
+	for _, s := range all {
+		if s.Test {
+			continue
+		}
+		for _, r := range importRules(areas) {
+			if !within(s.Package, r.of) {
+				continue
+			}
+			for _, imported := range s.Imports {
+				if ours(imported) && !within(imported, r.may) {
+					lines = append(lines, fmt.Sprintf("%s imports %s: %s", s.Name, imported, r.reason))
+				}
+			}
+		}
+		for _, imported := range s.Imports {
+			switch {
+			case within(imported, areas) && s.Name != "suites/areas.go":
+				lines = append(lines, fmt.Sprintf("%s imports the area %s: only suites/areas.go does", s.Name, imported))
+			case within(imported, []string{"suites/selftest/..."}) && !within(s.Package, []string{"suites/selftest/..."}) && !mayUseSelftest(s.Name, imported):
+				lines = append(lines, fmt.Sprintf("%s imports %s: a run does not depend on the selftest", s.Name, imported))
+			}
+		}
+	}
+	return lines
+}
+
+// mayUseSelftest reports whether a file of the command line may import a package of the selftest: the command of this
+// name everything, shell completion and `checks explain` the names of the mutants.
+func mayUseSelftest(file, imported string) bool {
+	names := []string{"cmd/bridgecheck/complete.go", "cmd/bridgecheck/checks.go"}
+	return file == "cmd/bridgecheck/selftest.go" || imported == "suites/selftest/mutants" && slices.Contains(names, file)
+}
+
+// A program that embeds a run must not carry the reference bridge or the mutants with it.
+func TestSuitesDependOnNoBridgeAndNoMutant(t *testing.T) {
+	direct := map[string][]string{}
+	for _, s := range sources(t) {
+		if !s.Test {
+			direct[s.Package] = append(direct[s.Package], s.Imports...)
+		}
+	}
+	reached, queue := map[string]string{}, []string{"suites"}
+	for len(queue) > 0 {
+		from := queue[0]
+		queue = queue[1:]
+		for _, imported := range direct[from] {
+			if _, known := reached[imported]; !known && ours(imported) {
+				reached[imported] = from
+				queue = append(queue, imported)
+			}
+		}
+	}
+	if len(reached) < 20 {
+		t.Fatalf("suites depends on %v only", reached)
+	}
+	for imported, from := range reached {
+		if within(imported, []string{"bridge/...", "suites/selftest/...", "suites/testbed", "cmd/..."}) {
+			t.Errorf("suites depends on %s through %s", imported, from)
+		}
+	}
+}
+
+func TestWrongImportsAreReported(t *testing.T) {
+	areas := []string{"suites/list", "suites/http"}
+	for _, c := range []struct {
+		file, imports string
+		wrong         bool
+	}{
+		{"suites/list/list.go", "suites/match", false},
+		{"suites/list/list.go", "net/http", false},
+		{"suites/list/list.go", "bridge/catalog", true},
+		{"suites/list/list.go", "suites/http", true},
+		{"suites/list/list_test.go", "bridge", false},
+		{"suites/areas.go", "suites/list", false},
+		{"suites/run.go", "suites/list", true},
+		{"suites/contract/contract.go", "internal/yamlfile", true},
+		{"bridge/mcp/mcp.go", "bridge/catalog", false},
+		{"bridge/mcp/mcp.go", "internal/terminal", true},
+		{"cmd/bridgecheck/run.go", "suites/http", true},
+		{"cmd/bridgecheck/run.go", "suites/selftest", true},
+		{"cmd/bridgecheck/run.go", "suites/testbed", false},
+		{"cmd/bridgecheck/selftest.go", "suites/selftest", false},
+		{"reports/format/html.go", "suites/harness", true},
+	} {
+		s := source{Name: c.file, Package: path.Dir(c.file), Imports: []string{c.imports}, Test: strings.HasSuffix(c.file, "_test.go")}
+		if lines := wrongImports([]source{s}, areas); (len(lines) > 0) != c.wrong {
+			t.Errorf("%s imports %s: %q", c.file, c.imports, lines)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package repo
+
+import (
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// publicPackages are those that other programs embed.
+var publicPackages = []string{"suites", "mockdrupal", "bridge", "fixtures", "reports"}
+
+// An example that is no more than compiled proves nothing, so each has its output.
+func TestPublicPackagesHaveExamples(t *testing.T) {
+	for _, name := range publicPackages {
+		file, err := parser.ParseFile(token.NewFileSet(), "", read(t, name+"/example_test.go"), parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := doc.Examples(file)
+		if len(examples) == 0 {
+			t.Errorf("%s/example_test.go has no example", name)
+		}
+		for _, e := range examples {
+			if e.Output == "" {
+				t.Errorf("%s/example_test.go: Example%s has no output", name, e.Name)
+			}
+		}
+	}
+}
+
+// The lines of the README's "From Go" compile in a module that has this one as a dependency.
+func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
+	}
+	_, section, _ := strings.Cut(read(t, "README.md"), "\n## From Go\n")
+	_, lines, ok := strings.Cut(section, "\n```go\n")
+	lines, _, closed := strings.Cut(lines, "```")
+	if !ok || !closed {
+		t.Fatal("README.md has no Go under \"From Go\"")
+	}
+	module, dir := modulePath(t), t.TempDir()
+	here, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1) +
+		"\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + here + "\n"
+	program := "package consumer\n\nimport (\n\t\"context\"\n\t\"net/http/httptest\"\n\n" +
+		"\t\"" + module + "/fixtures\"\n\t\"" + module + "/mockdrupal\"\n\t\"" + module + "/reports\"\n\t\"" + module + "/suites\"\n)\n\n" +
+		"func run(ctx context.Context, site *fixtures.Site, bridge *httptest.Server) (*reports.Report, error) {\n" + lines + "return report, err\n}\n"
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, "go.sum"), "consumer.go": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if output, err := inTree(t, dir, "go build -mod=mod ./..."); err != nil {
+		t.Errorf("%v\n%s\n%s", err, output, program)
+	}
+}
