@@ -32,6 +32,7 @@ type plan struct {
 	previous         *reports.Report // nil: none
 	legs             []leg
 	filtered         bool         // --only or --skip, or the configuration's, leave clauses out
+	rerunOf          string       // the report whose failed clauses alone are tested; "": all are
 	file             *config.File // the configuration; empty where none was given
 }
 
@@ -100,6 +101,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
+	if err := f.selectFailed(cmd, p); err != nil {
+		return nil, err
+	}
 	profiles := []testbed.Profile{{Capabilities: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
 		profiles = testbed.Profiles()
@@ -108,6 +112,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		l, err := f.leg(cmd, file, profile)
 		if err != nil {
 			return nil, err
+		}
+		if p.exec != "" && l.options.UpstreamTimeout%time.Second != 0 {
+			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.UpstreamTimeout)
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
 		l.options.Skip = append(slices.Clone(l.options.Skip), profile.Skip...)
@@ -175,6 +182,10 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	}
 	o.PageSize = pick(cmd, "page-size", f.pageSize, o.PageSize)
 	o.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.DiscoveryTTL)
+	if profile.UpstreamTimeout > 0 {
+		o.UpstreamTimeout = profile.UpstreamTimeout
+	}
+	o.UpstreamTimeout = pick(cmd, "upstream-timeout", f.upstreamTimeout, o.UpstreamTimeout)
 	o.Timeout = pick(cmd, "timeout", f.timeout, o.Timeout)
 	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
 	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
@@ -185,9 +196,6 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	}
 	if f.skip != nil {
 		o.Skip = f.skip
-	}
-	if profile.UpstreamTimeout > 0 {
-		o.UpstreamTimeout = profile.UpstreamTimeout
 	}
 	return leg{profile: profile.Name, options: o}, nil
 }
@@ -213,6 +221,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--cases is %d: give 1 or more", f.cases)
 	case f.discoveryTTL < 0:
 		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
+	case f.upstreamTimeout < 0:
+		return usagef("--upstream-timeout is %s: give 0 or more, for example 2s", f.upstreamTimeout)
+	case changed("rerun-failed") && changed("only"):
+		return usagef("--rerun-failed and --only both say which clauses are tested: give one of the two")
 	}
 	for _, d := range []struct {
 		flag  string
