@@ -33,6 +33,8 @@ type plan struct {
 	legs             []leg
 	filtered         bool         // --only or --skip, or the configuration's, leave clauses out
 	rerunOf          string       // the report whose failed clauses alone are tested; "": all are
+	keepUp           bool         // the stages stay up after the run
+	kept             []*keptStage // those that are up
 	file             *config.File // the configuration; empty where none was given
 }
 
@@ -85,6 +87,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
+	}
+	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.listen != "" || p.target.URL != "" && p.mockListen == "") {
+		return nil, usagef("--keep keeps a bridge and the mock Drupal behind it up: put that there by --exec or --mock-listen")
 	}
 	if err := p.name(cmd, f.implementation); err != nil {
 		return nil, err

@@ -18,6 +18,9 @@ import (
 // columnWidth is how wide each of the two responses stands on the screen, in characters.
 const columnWidth = 58
 
+// requestTimeout is how long the response to a request that is sent again may take, unless --timeout says otherwise.
+const requestTimeout = 10 * time.Second
+
 func newReplay() *cobra.Command {
 	o := suites.ReplayOptions{Getenv: os.Getenv}
 	cmd := &cobra.Command{
@@ -51,7 +54,7 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 10*time.Second, "of the request")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "of the request")
 	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
 	return cmd
 }

@@ -36,7 +36,7 @@ type runFlags struct {
 	upstreamTimeout           time.Duration
 	only, skip                []string
 	rerunFailed               string // a report or inReportDir; "": not given
-	failFast                  bool
+	failFast, keepUp          bool
 	strict, quiet, list, json bool
 	cleanup                   bool
 	reportDir                 string
@@ -72,7 +72,8 @@ Without a terminal a line on stderr says every 10 s what is running; --quiet tur
 		Example: `  bridgecheck run --exec 'node bridge.js' --upstream-timeout 5s
   bridgecheck run --exec 'node bridge.js' --fail-fast        end after the first MUST that fails
   bridgecheck run --exec 'node bridge.js' --rerun-failed     test what failed in the report directory again
-  bridgecheck run --exec 'node bridge.js' --rerun-failed old/report.json`,
+  bridgecheck run --exec 'node bridge.js' --rerun-failed old/report.json
+  bridgecheck run --exec 'node bridge.js' --only describe/unknown-404 --keep`,
 		Args: f.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -102,6 +103,7 @@ Without a terminal a line on stderr says every 10 s what is running; --quiet tur
 	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or directory with one; without a value that of --report-dir")
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and that the baseline does not excuse")
+	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal up until Ctrl-C, with their addresses and accounts on stderr")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request")
@@ -144,6 +146,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
+	defer p.closeKept()
 	report, err := f.test(cmd, p)
 	if err != nil {
 		return err
@@ -159,6 +162,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	if err := f.show(cmd, report, p.reportDir); err != nil {
 		return err
+	}
+	if p.keepUp {
+		if err := p.hold(cmd, report); err != nil {
+			return err
+		}
 	}
 	if code := report.ExitCode(); code != exitOK {
 		return exitCode(code)
@@ -221,22 +229,27 @@ func (p *plan) firstFailure(r reports.Result) string {
 	return "--fail-fast: " + r.ID + " failed"
 }
 
-// pass starts the target, runs the suites against it and stops it.
+// pass starts the target, runs the suites against it and, without --keep, stops it.
 func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
 		return nil, err
 	}
-	defer stage.close()
+	kept := &keptStage{stage: stage, profile: l.profile}
+	if p.keepUp {
+		p.kept = append(p.kept, kept)
+	} else {
+		defer stage.close()
+	}
 	o := l.options
 	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
-	report, err := suites.Run(cmd.Context(), stage.target, o)
+	kept.report, err = suites.Run(cmd.Context(), stage.target, o)
 	if stage.bridge != nil && stage.bridge.ended() != "" {
 		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	}
-	return report, err
+	return kept.report, err
 }
 
 // keep writes the report, and the baseline if one is requested.
