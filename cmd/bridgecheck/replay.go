@@ -23,6 +23,7 @@ const requestTimeout = 10 * time.Second
 
 func newReplay() *cobra.Command {
 	o := suites.ReplayOptions{Getenv: os.Getenv}
+	r := restart{}
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
 		Short: "Send the request of a failure again and show its responses then and now side by side",
@@ -33,7 +34,14 @@ The credentials come from environment variables, of which replay reads no others
 OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for
 a session, or the name of any other header, for example AGENT_PASSWORD or SERVICE_X_API_KEY.
 
+Where run --exec started the bridge, replay starts it again with a new mock Drupal behind it, whose accounts it has the
+credentials of; accounts that the check created are created again. A report may come from anybody, so that its command
+is only started with --yes, which also passes the variables that its --env named; --exec names another command.
+
 Exit codes: 0 the response is the same as in the report · 1 it is different.`,
+		Example: `  bridgecheck replay bridgecheck-report describe/unknown-404
+  bridgecheck replay bridgecheck-report describe/unknown-404 --exec 'node bridge.js'
+  bridgecheck replay bridgecheck-report describe/unknown-404 --to http://127.0.0.1:8081`,
 		Args: someArguments(2, 2, "a report.json or a directory with one, and a clause"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -41,7 +49,7 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 				return err
 			}
 			o.Clause = args[1]
-			replayed, err := suites.Replay(cmd.Context(), o)
+			replayed, err := r.replay(cmd, o)
 			if err != nil {
 				return err
 			}
@@ -56,6 +64,9 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 	}
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "of the request")
 	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
+	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that is the bridge: it is started, with a mock Drupal behind it, in place of the report's target")
+	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report holds, if run --exec started the bridge")
 	return cmd
 }
 

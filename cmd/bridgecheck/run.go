@@ -93,7 +93,7 @@ Without a terminal a line on stderr says every 10 s what is running; --quiet tur
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take until its first response")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "how long a bridge of --exec may take until its first response")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
 	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show a changed site's old state; 0: unknown (1s with --exec)")
@@ -249,7 +249,11 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	if stage.bridge != nil && stage.bridge.ended() != "" {
 		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	}
-	return kept.report, err
+	if err != nil {
+		return nil, err
+	}
+	p.noteCommand(kept.report, o)
+	return kept.report, nil
 }
 
 // keep writes the report, and the baseline if one is requested.

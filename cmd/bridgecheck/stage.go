@@ -59,7 +59,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 // mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
 // only what the jsonrpc module shows.
 func (s *stage) mock(addr string, o suites.Options) (string, error) {
-	site, err := fixtures.Builtin("default")
+	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
 	}
