@@ -58,6 +58,9 @@ type Report struct {
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
+	// Causes are Groups as report.json has them. They follow from the results: what reads a report leaves them out.
+	Causes []Group `json:"groups,omitempty"`
+
 	// Since is what changed from an earlier report; nil: none was given.
 	Since *Comparison `json:"since,omitempty"`
 
