@@ -37,6 +37,9 @@ func needsMore(e reports.Exchange) string {
 	if e.SiteChanged {
 		return "the check had changed the site before it sent the request"
 	}
+	if e.Request.Truncated > 0 {
+		return fmt.Sprintf("the report holds the request without the last %d bytes of its body", e.Request.Truncated)
+	}
 	for _, up := range e.Drupal {
 		if up.Fault != "" {
 			return fmt.Sprintf("the check had a fault armed at the site (%s)", up.Fault)

@@ -26,6 +26,7 @@ func TestRestage(t *testing.T) {
 		{name: "an account without permissions", exchange: reports.Exchange{Identity: "check7", Credentials: basic}, refused: `needs the credentials of "check7"`},
 		{name: "a changed site", exchange: reports.Exchange{Identity: "agent", SiteChanged: true}, refused: "the check had changed the site"},
 		{name: "a fault of the site", exchange: reports.Exchange{Identity: "agent", Drupal: []reports.Upstream{{Fault: "hang"}}}, refused: "had a fault armed at the site (hang)"},
+		{name: "a long body", exchange: reports.Exchange{Identity: "agent", Request: reports.Message{Truncated: 9}}, refused: "without the last 9 bytes of its body"},
 		{name: "a session", exchange: reports.Exchange{Identity: "agent", Request: reports.Message{Header: map[string]string{"Mcp-Session-Id": "1"}}}, refused: "belongs to an MCP session"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
