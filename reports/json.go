@@ -34,6 +34,7 @@ func Schema() []byte { return bytes.Clone(schema) }
 func WriteJSON(w io.Writer, r *Report) error {
 	b := bounded(r, reportLimits)
 	b.Summarize()
+	b.Causes = b.Groups()
 	if b.Schema == "" {
 		b.Schema = SchemaVersion
 	}
@@ -129,6 +130,7 @@ func parse(data []byte) (*Report, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	r.Causes = nil
 	return &r, nil
 }
 

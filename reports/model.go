@@ -58,6 +58,9 @@ type Report struct {
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
+	// Causes are Groups as report.json has them. They follow from the results: what reads a report leaves them out.
+	Causes []Group `json:"groups,omitempty"`
+
 	// Since is what changed from an earlier report; nil: none was given.
 	Since *Comparison `json:"since,omitempty"`
 
@@ -177,12 +180,19 @@ type Finding struct {
 // Exchange is one request to the bridge and its response, with what reached the site meanwhile.
 type Exchange struct {
 	Identity    string       `json:"identity"`
+	Account     *Account     `json:"account,omitempty"`      // of an identity that the check created; nil: it was there before
+	SiteChanged bool         `json:"site_changed,omitempty"` // the check had changed the site by then, apart from accounts that it created
 	At          time.Time    `json:"at"`
 	Request     Message      `json:"request"`
 	Credentials []Credential `json:"credentials,omitempty"` // the headers of the request that hold secrets
 	Response    *Message     `json:"response"`              // null: none came; Error says why
 	Error       string       `json:"error,omitempty"`
 	Drupal      []Upstream   `json:"drupal"`
+}
+
+// Account is an account of the mock that a check created, as it was when it sent the request.
+type Account struct {
+	Permissions []string `json:"permissions"`
 }
 
 // Credential is a request header whose value is a secret, and all of it that is not.

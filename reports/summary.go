@@ -192,9 +192,16 @@ func (r *Report) With(verdicts ...Verdict) []Result {
 	return found
 }
 
-// First is the fault to begin with: failures before errors of a check and stale entries of the baseline, binding clauses before
+// First is the fault to begin with: the first failure of the cause that explains several, else failures before errors of a check and stale entries of the baseline, binding clauses before
 // others, else the contract's order, in which later clauses build upon earlier ones. False: there is none.
 func (r *Report) First() (Result, bool) {
+	if cause, ok := r.FirstCause(); ok {
+		for _, result := range r.With(Fail) {
+			if slices.Contains(cause.Clauses, result.ID) {
+				return result, true
+			}
+		}
+	}
 	verdicts := []Verdict{Fail, Error, Fixed}
 	if r.Strict {
 		verdicts = append(verdicts, Warn)

@@ -69,7 +69,9 @@ type Options struct {
 	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
 	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
-	Progress        func(reports.Result)                              // receives each verdict as it falls; nil: nobody
+	Started         func(clause string)                               // receives each clause when its check starts; nil: nobody
+	Progress        func(reports.Result)                              // receives each verdict; nil: nobody
+	StopAfter       func(reports.Result) (reason string)              // receives each verdict; a reason ends the run; nil: it tests every clause
 }
 
 // Redactor knows all secrets that the run is given.

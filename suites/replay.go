@@ -20,11 +20,12 @@ import (
 
 // ReplayOptions say what Replay sends, and where.
 type ReplayOptions struct {
-	Report  *reports.Report
-	Clause  string
-	To      string              // base URL of the bridge; "": the report's target, which alone is then sent to
-	Getenv  func(string) string // the environment: of it only the variables of identities are read
-	Timeout time.Duration       // of the request
+	Report   *reports.Report
+	Clause   string
+	Accounts []Identity          // whose variables it reads, beside those of the contract's accounts
+	To       string              // base URL of the bridge; "": the report's target, which alone is then sent to
+	Getenv   func(string) string // the environment: of it only the variables of identities are read
+	Timeout  time.Duration       // of the request
 }
 
 // Replayed is a request of a report that was sent again. Anybody may have written its texts: escape them for a terminal.
@@ -43,7 +44,7 @@ var replayable = []Identity{Agent, Agent2, Discoverer, Outsider, NoRPC, Blocked,
 // those of identities, and sends to no host that neither the report's target nor To names. The error, a *UsageError, says
 // what is missing or wrong.
 func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
-	old, err := failingRequest(o.Report, o.Clause)
+	old, err := failingRequest(o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +71,9 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 }
 
 // failingRequest finds the request that the result of a clause blames, and refuses one that cannot be sent again.
-func failingRequest(report *reports.Report, clause string) (reports.Exchange, error) {
+func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 	none := reports.Exchange{}
+	report, clause, accounts := o.Report, o.Clause, slices.Concat(replayable, o.Accounts)
 	known, err := contract.Load()
 	if err != nil {
 		return none, err
@@ -94,8 +96,8 @@ func failingRequest(report *reports.Report, clause string) (reports.Exchange, er
 		return none, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
 	case strings.Contains(old.Request.URL+"\n"+old.Request.Body, redact.Mark):
 		return none, usage("%s: the request held a secret that the report does not: it cannot be sent again", clause)
-	case len(old.Credentials) > 0 && !slices.Contains(replayable, Identity(old.Identity)):
-		return none, usage("%s: the request needs the credentials of %q, and replay has only those of %s", clause, old.Identity, joined(replayable))
+	case len(old.Credentials) > 0 && !slices.Contains(accounts, Identity(old.Identity)):
+		return none, usage("%s: the request needs the credentials of %q, and replay has only those of %s", clause, old.Identity, joined(accounts))
 	}
 	return old, nil
 }

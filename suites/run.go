@@ -54,9 +54,12 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
-	c := &collector{run: r, progress: o.Progress, results: map[string]reports.Result{}, blocked: map[string][]string{}}
+	c := &collector{run: r, progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
 	globals.Reset()
 	register(r)
+	if o.Started != nil {
+		ginkgo.ReportBeforeEach(func(spec types.SpecReport) { o.Started(spec.LeafNodeText) })
+	}
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
 	c.settle()
@@ -90,6 +93,9 @@ func settings(e *harness.Environment, o Options) map[string]any {
 	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": e.Drupal != nil}
 	if e.Upstream != nil && e.Drupal == nil {
 		s["recording_proxy"] = true
+	}
+	if e.UpstreamTimeout > 0 {
+		s["upstream_timeout"] = e.UpstreamTimeout.String()
 	}
 	if e.DiscoveryTTL > 0 {
 		s["discovery_ttl"] = e.DiscoveryTTL.String()
@@ -141,10 +147,11 @@ func (failed) Fail() {}
 
 // collector turns Ginkgo's reports of specs into results.
 type collector struct {
-	run      *harness.Environment
-	progress func(reports.Result)
-	results  map[string]reports.Result
-	blocked  map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	run       *harness.Environment
+	progress  func(reports.Result)
+	stopAfter func(reports.Result) string
+	results   map[string]reports.Result
+	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 }
 
 // result is what the ledger says of a clause, before anything is tested.
@@ -192,6 +199,12 @@ func (c *collector) collect(spec types.SpecReport) {
 	}
 	if c.progress != nil {
 		c.progress(r)
+	}
+	if c.stopAfter == nil || c.run.Context.Err() != nil {
+		return
+	}
+	if reason := c.stopAfter(r); reason != "" {
+		c.run.End(errors.New(reason))
 	}
 }
 

@@ -32,6 +32,9 @@ type plan struct {
 	previous         *reports.Report // nil: none
 	legs             []leg
 	filtered         bool         // --only or --skip, or the configuration's, leave clauses out
+	rerunOf          string       // the report whose failed clauses alone are tested; "": all are
+	keepUp           bool         // the stages stay up after the run
+	kept             []*keptStage // those that are up
 	file             *config.File // the configuration; empty where none was given
 }
 
@@ -85,6 +88,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
 	}
+	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.listen != "" || p.target.URL != "" && p.mockListen == "") {
+		return nil, usagef("--keep keeps a bridge and the mock Drupal behind it up: put that there by --exec or --mock-listen")
+	}
 	if err := p.name(cmd, f.implementation); err != nil {
 		return nil, err
 	}
@@ -100,6 +106,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usageError(err)
 		}
 	}
+	if err := f.selectFailed(cmd, p); err != nil {
+		return nil, err
+	}
 	profiles := []testbed.Profile{{Capabilities: suites.DefaultCapabilities}}
 	if p.target.URL == "" && p.exec == "" {
 		profiles = testbed.Profiles()
@@ -108,6 +117,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		l, err := f.leg(cmd, file, profile)
 		if err != nil {
 			return nil, err
+		}
+		if p.exec != "" && l.options.UpstreamTimeout%time.Second != 0 {
+			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.UpstreamTimeout)
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
 		l.options.Skip = append(slices.Clone(l.options.Skip), profile.Skip...)
@@ -175,6 +187,10 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	}
 	o.PageSize = pick(cmd, "page-size", f.pageSize, o.PageSize)
 	o.DiscoveryTTL = pick(cmd, "discovery-ttl", f.discoveryTTL, o.DiscoveryTTL)
+	if profile.UpstreamTimeout > 0 {
+		o.UpstreamTimeout = profile.UpstreamTimeout
+	}
+	o.UpstreamTimeout = pick(cmd, "upstream-timeout", f.upstreamTimeout, o.UpstreamTimeout)
 	o.Timeout = pick(cmd, "timeout", f.timeout, o.Timeout)
 	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
 	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
@@ -185,9 +201,6 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	}
 	if f.skip != nil {
 		o.Skip = f.skip
-	}
-	if profile.UpstreamTimeout > 0 {
-		o.UpstreamTimeout = profile.UpstreamTimeout
 	}
 	return leg{profile: profile.Name, options: o}, nil
 }
@@ -213,6 +226,10 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--cases is %d: give 1 or more", f.cases)
 	case f.discoveryTTL < 0:
 		return usagef("--discovery-ttl is %s: give 0 or more, for example 1s", f.discoveryTTL)
+	case f.upstreamTimeout < 0:
+		return usagef("--upstream-timeout is %s: give 0 or more, for example 2s", f.upstreamTimeout)
+	case changed("rerun-failed") && changed("only"):
+		return usagef("--rerun-failed and --only both say which clauses are tested: give one of the two")
 	}
 	for _, d := range []struct {
 		flag  string
@@ -271,4 +288,62 @@ func usageError(err error) error {
 		return err
 	}
 	return &suites.UsageError{Reason: err.Error()}
+}
+
+// inReportDir is the value of --rerun-failed where the user gives none: the report in the report directory.
+const inReportDir = "--report-dir"
+
+// arguments takes the report of --rerun-failed as an argument of its own, too: a flag with an optional value leaves it there.
+func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case len(args) == 1 && f.rerunFailed == inReportDir:
+		f.rerunFailed = args[0]
+		return nil
+	}
+	return usagef("%s takes no arguments, got %q: see %[1]s --help", cmd.CommandPath(), args[0])
+}
+
+// selectFailed reads the report of --rerun-failed and makes its failed clauses those of --only.
+func (f *runFlags) selectFailed(cmd *cobra.Command, p *plan) error {
+	if f.rerunFailed == "" {
+		return nil
+	}
+	p.rerunOf = f.rerunFailed
+	if p.rerunOf == inReportDir {
+		p.rerunOf = p.reportDir
+	}
+	report, err := readReport(p.rerunOf)
+	if err != nil {
+		return err
+	}
+	known, err := suites.Checked()
+	if err != nil {
+		return err
+	}
+	for _, id := range failedClauses(report, f.strict || p.file.Strict) {
+		if !slices.ContainsFunc(known, func(c contract.Clause) bool { return c.ID == id }) {
+			cmd.PrintErrf("bridgecheck: warning: %s of %s is no clause of this contract: it is not tested\n", terminal.Escape(id), terminal.Escape(p.rerunOf))
+			continue
+		}
+		f.only = append(f.only, id)
+	}
+	if len(f.only) == 0 {
+		return usagef("no clause failed in %s: there is nothing to test again", p.rerunOf)
+	}
+	return nil
+}
+
+// failedClauses lists the clauses of a report that --rerun-failed tests.
+func failedClauses(report *reports.Report, strict bool) []string {
+	verdicts := []reports.Verdict{reports.Fail, reports.Error, reports.NotTestable}
+	if strict || report.Strict {
+		verdicts = append(verdicts, reports.Warn)
+	}
+	var ids []string
+	for _, r := range report.With(verdicts...) {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }

@@ -24,6 +24,7 @@ const (
 
 // How the run waits for a bridge of --exec, and ends it.
 const (
+	readyTime      = 30 * time.Second // until its first response, unless --ready-timeout says otherwise
 	readyPoll      = 20 * time.Millisecond
 	readyRequest   = 5 * time.Second        // one request while it gets ready
 	stopGrace      = 5 * time.Second        // between SIGTERM and SIGKILL

@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strings"
-
-	"github.com/spf13/cobra"
+	"text/tabwriter"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/serve"
+	"github.com/spf13/cobra"
 )
 
 func newReport() *cobra.Command {
@@ -215,4 +218,47 @@ func deliver(cmd *cobra.Command, output string, data []byte) error {
 		return usagef("%s cannot be written: %s; give another by --output", output, reason(err))
 	}
 	return nil
+}
+
+// cannotListen is the error for an address of a flag that is taken, or is none.
+func cannotListen(flag, addr string, err error) error {
+	return usagef("cannot listen at %s: %s; give another HOST:PORT by --%s", addr, reason(err), flag)
+}
+
+// reason is the innermost error's text, without the address and the system call around it, which the caller names.
+func reason(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// sayListening prints the address that a serving command got.
+func sayListening(cmd *cobra.Command, url string) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", reachable(url))
+	return err
+}
+
+// reachable is how a client on this machine reaches a server that may listen on every address.
+func reachable(base string) string {
+	scheme, addr, _ := strings.Cut(base, "://")
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return base
+	}
+	return scheme + "://" + net.JoinHostPort("127.0.0.1", port)
+}
+
+// table aligns columns on stdout.
+type table struct{ *tabwriter.Writer }
+
+func newTable(out io.Writer) table { return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
+
+// row writes one line; a cell's text comes from a site file or a bridge as well.
+func (t table) row(cells ...string) {
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = terminal.Escape(strings.ReplaceAll(cell, "\t", " "))
+	}
+	fmt.Fprintln(t.Writer, strings.Join(shown, "\t"))
 }

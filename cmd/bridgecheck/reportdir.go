@@ -15,8 +15,8 @@ import (
 // dirMode is the mode of the report directory: only its owner may put files there.
 const dirMode = 0o755
 
-// prepare makes the report directory and takes away the report of an earlier run, so that nobody reads that as this one's
-// when this one ends early. It says on stderr when it takes permissions away.
+// prepare makes the report directory and checks that it can be written. The report of an earlier run stays: this one may
+// not start. It says on stderr when it takes permissions away.
 func prepare(dir string, stderr io.Writer) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return unwritable(dir, err)
@@ -24,6 +24,16 @@ func prepare(dir string, stderr io.Writer) error {
 	if err := narrow(dir, stderr); err != nil {
 		return unwritable(dir, err)
 	}
+	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
+	if err != nil {
+		return unwritable(dir, err)
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// removeReport removes the report of an earlier run, so that nobody reads it as that of this run when this one ends early.
+func removeReport(dir string) error {
 	for _, form := range format.All() {
 		if form.File == "" {
 			continue
@@ -32,12 +42,7 @@ func prepare(dir string, stderr io.Writer) error {
 			return unwritable(dir, err)
 		}
 	}
-	probe, err := os.CreateTemp(dir, ".bridgecheck-*")
-	if err != nil {
-		return unwritable(dir, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	return nil
 }
 
 // narrow takes away the permission of others to put files into a directory that was there before. One with the sticky

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,7 +33,10 @@ type runFlags struct {
 	capabilities              string
 	pageSize                  int
 	discoveryTTL              time.Duration
+	upstreamTimeout           time.Duration
 	only, skip                []string
+	rerunFailed               string // a report or inReportDir; "": not given
+	failFast, keepUp          bool
 	strict, quiet, list, json bool
 	cleanup                   bool
 	reportDir                 string
@@ -62,7 +66,15 @@ func newRun() *cobra.Command {
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
 BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
 (an account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
-and the variables that --env names, nothing else.`,
+and the variables that --env names, nothing else.
+
+Without a terminal a line on stderr says every 10 s what is running; --quiet turns it off.`,
+		Example: `  bridgecheck run --exec 'node bridge.js' --upstream-timeout 5s
+  bridgecheck run --exec 'node bridge.js' --fail-fast        end after the first MUST that fails
+  bridgecheck run --exec 'node bridge.js' --rerun-failed     test what failed in the report directory again
+  bridgecheck run --exec 'node bridge.js' --rerun-failed old/report.json
+  bridgecheck run --exec 'node bridge.js' --only describe/unknown-404 --keep`,
+		Args: f.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 				ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
@@ -81,12 +93,17 @@ and the variables that --env names, nothing else.`,
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", 30*time.Second, "how long a bridge of --exec may take until its first response")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "how long a bridge of --exec may take until its first response")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
 	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show a changed site's old state; 0: unknown (1s with --exec)")
+	flags.DurationVar(&f.upstreamTimeout, "upstream-timeout", 0, "how long the bridge waits for the site; 0: unknown (2s with --exec, in whole seconds there)")
 	flags.StringArrayVar(&f.only, "only", nil, "test only the clauses that this `glob` matches; repeatable")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave out the clauses that this `glob` matches; repeatable")
+	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or directory with one; without a value that of --report-dir")
+	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
+	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and that the baseline does not excuse")
+	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal up until Ctrl-C, with their addresses and accounts on stderr")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request")
@@ -129,6 +146,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
+	defer p.closeKept()
 	report, err := f.test(cmd, p)
 	if err != nil {
 		return err
@@ -145,6 +163,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := f.show(cmd, report, p.reportDir); err != nil {
 		return err
 	}
+	if p.keepUp {
+		if err := p.hold(cmd, report); err != nil {
+			return err
+		}
+	}
 	if code := report.ExitCode(); code != exitOK {
 		return exitCode(code)
 	}
@@ -153,23 +176,21 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 
 // test runs every pass of the plan and makes one report of them.
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
-	console := format.NewConsole(os.Stderr, os.Getenv)
-	done, total := 0, 0
-	for _, l := range p.legs {
-		total += len(l.checks)
-	}
-	progress := func(r reports.Result) {
-		done++
-		console.Progress(done, total, r)
-	}
-	if f.quiet {
-		progress = nil
-	}
+	shown := f.progress(cmd, p)
+	defer shown.stop()
+	cleared := sync.OnceValue(func() error { return removeReport(p.reportDir) })
 	var passes []*reports.Report
 	for _, l := range p.legs {
-		l.options.Progress = progress
+		l.options.Started = func(clause string) {
+			_ = cleared() // an error is returned below
+			shown.started(clause)
+		}
+		l.options.Progress = shown.finished
+		if f.failFast {
+			l.options.StopAfter = p.firstFailure
+		}
 		report, err := p.pass(cmd, l)
-		console.ClearProgress()
+		shown.clear()
 		if err != nil {
 			return nil, err
 		}
@@ -178,9 +199,15 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 			break
 		}
 	}
+	if err := cleared(); err != nil {
+		return nil, err
+	}
 	whole, err := reports.Merge(passes...)
 	if err != nil {
 		return nil, err
+	}
+	if p.rerunOf != "" {
+		whole.Settings["rerun_failed"] = p.rerunOf
 	}
 	if whole.CutShort != "" && !p.filtered { // the clauses of a pass that never began are not left out by a filter
 		whole.Filtered = false
@@ -189,22 +216,44 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	return whole, nil
 }
 
-// pass starts the target, runs the suites against it and stops it.
+// firstFailure says why --fail-fast ends the run after a result; "": it goes on.
+func (p *plan) firstFailure(r reports.Result) string {
+	r.Findings = slices.Clone(r.Findings)
+	one := &reports.Report{Results: []reports.Result{r}}
+	if p.baseline != nil {
+		p.baseline.Apply(one, time.Now())
+	}
+	if one.Results[0].Verdict != reports.Fail {
+		return ""
+	}
+	return "--fail-fast: " + r.ID + " failed"
+}
+
+// pass starts the target, runs the suites against it and, without --keep, stops it.
 func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
 		return nil, err
 	}
-	defer stage.close()
+	kept := &keptStage{stage: stage, profile: l.profile}
+	if p.keepUp {
+		p.kept = append(p.kept, kept)
+	} else {
+		defer stage.close()
+	}
 	o := l.options
 	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
-	report, err := suites.Run(cmd.Context(), stage.target, o)
+	kept.report, err = suites.Run(cmd.Context(), stage.target, o)
 	if stage.bridge != nil && stage.bridge.ended() != "" {
 		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
 	}
-	return report, err
+	if err != nil {
+		return nil, err
+	}
+	p.noteCommand(kept.report, o)
+	return kept.report, nil
 }
 
 // keep writes the report, and the baseline if one is requested.

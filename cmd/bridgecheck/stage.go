@@ -18,6 +18,7 @@ import (
 type stage struct {
 	target   suites.Target
 	drupal   *mockdrupal.Drupal
+	siteURL  string       // of drupal as the bridge reaches it; "": the reference bridge's site in this process
 	recorder *proxy.Proxy // in front of the real site; nil: none
 	bridge   *process     // the bridge of --exec; nil otherwise
 	advance  func(time.Duration)
@@ -58,7 +59,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 // mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows
 // only what the jsonrpc module shows.
 func (s *stage) mock(addr string, o suites.Options) (string, error) {
-	site, err := fixtures.Builtin("default")
+	site, err := fixtures.Builtin(mockSite)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +77,8 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	}
 	s.drupal = drupal
 	s.stops = append(s.stops, func() { server.Close() })
-	return reachable(server.URL), nil
+	s.siteURL = reachable(server.URL)
+	return s.siteURL, nil
 }
 
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.

@@ -69,8 +69,8 @@ func (c *Console) ClearProgress() {
 // untested MUST with its details, the counts, and the outcome as the last line.
 func (c *Console) Summary(r *reports.Report, dir string) error {
 	var b strings.Builder
-	c.findings(&b, append(r.With(reports.Fail, reports.Error, reports.Fixed), r.With(reports.Warn)...), dir)
-	c.findings(&b, r.Blocked(), dir)
+	c.entries(&b, entriesOf(r, append(r.With(reports.Fail, reports.Error, reports.Fixed), r.With(reports.Warn)...)), dir)
+	c.entries(&b, entriesOf(r, r.Blocked()), dir)
 	for _, p := range r.BaselineProblems {
 		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[reports.Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
 	}
@@ -84,6 +84,9 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	fmt.Fprintf(&b, "%s in %.2f s · %s · seed %d\n", strings.Join(counts, ", "), float64(r.DurationMS)/1000, terminal.Escape(r.Target.Title()), r.Seed)
 	if dir != "" {
 		fmt.Fprintf(&b, "report: %s\n", filepath.Join(dir, "report.html"))
+	}
+	if cause, ok := r.FirstCause(); ok {
+		fmt.Fprintf(&b, "fix this first: %s\n", terminal.Escape(cause.Explains(r)))
 	}
 	if first, ok := r.First(); ok {
 		fmt.Fprintf(&b, "begin with: %s · bridgecheck checks explain %[1]s\n", first.ID)
@@ -104,46 +107,27 @@ const (
 // fieldIndent is the column at which a named value stands.
 const fieldIndent = 12
 
-// alike is how many results with one verdict and one message are shown once rather than one by one.
-const alike = 3
-
-// wholeFindings is how many results of a kind are shown in full; the report has all.
+// wholeFindings is how many entries of a kind are shown in full; the others have a line each.
 const wholeFindings = 12
 
-// findings writes results, those that say the same as one, and those beyond a number in one line each.
-func (c *Console) findings(b *strings.Builder, results []reports.Result, dir string) {
-	type saying struct {
-		verdict reports.Verdict
-		message string
-	}
-	ids := map[saying][]string{}
-	for _, r := range results {
-		ids[saying{r.Verdict, r.Message}] = append(ids[saying{r.Verdict, r.Message}], r.ID)
-	}
-	whole, brief := 0, false
-	for _, r := range results {
-		same := ids[saying{r.Verdict, r.Message}]
-		switch {
-		case len(same) < alike && whole < wholeFindings:
-			c.finding(b, r, dir)
-			whole++
-		case len(same) < alike:
-			head := fmt.Sprintf("%s  %s  ", strings.ToUpper(words[r.Verdict]), r.ID)
-			fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), c.fit(r.Message, utf8.RuneCountInString(head)))
-			brief = true
-		case same[0] == r.ID:
-			fmt.Fprintf(b, "%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", fmt.Sprintf("%d clauses", len(same))))
-			c.field(b, "", c.wrap(terminal.Escape(terminal.Clip(r.Message, valueBytes))))
-			c.field(b, "", c.wrap(strings.Join(same, ", ")))
-			b.WriteString("\n")
+// entries writes each entry in full, and those beyond a number in one line.
+func (c *Console) entries(b *strings.Builder, entries []entry, dir string) {
+	for i, e := range entries {
+		if i < wholeFindings {
+			c.finding(b, e, dir)
+			continue
 		}
+		r := e.Result
+		head := fmt.Sprintf("%s  %s%s  ", strings.ToUpper(words[r.Verdict]), r.ID, e.more())
+		fmt.Fprintf(b, "%s  %s%s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), e.more(), c.fit(r.Message, utf8.RuneCountInString(head)))
 	}
-	if brief {
+	if len(entries) > wholeFindings {
 		b.WriteString("\n")
 	}
 }
 
-func (c *Console) finding(b *strings.Builder, r reports.Result, dir string) {
+func (c *Console) finding(b *strings.Builder, e entry, dir string) {
+	r := e.Result
 	fmt.Fprintf(b, "%s  %s  %s\n", c.paint(colours[r.Verdict], strings.ToUpper(words[r.Verdict])), c.paint("1", r.ID), r.Level)
 	if r.Text != "" {
 		c.field(b, "", c.wrap(terminal.Line(r.Text, valueBytes)))
@@ -157,6 +141,9 @@ func (c *Console) finding(b *strings.Builder, r reports.Result, dir string) {
 	}
 	if dir != "" && len(r.Evidence) > 0 {
 		c.field(b, "evidence", filepath.Join(dir, "report.html")+"#"+r.ID)
+	}
+	if len(e.same) > 0 {
+		c.field(b, "same", c.wrapped(terminal.Escape(e.cause)+", also of "+strings.Join(e.same, ", "), fieldIndent))
 	}
 	b.WriteString("\n")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -226,14 +227,17 @@ func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
 func TestAnnotationsAreLimited(t *testing.T) {
 	r := sample.Every()
 	for i := range 30 {
-		r.Results = append(r.Results, reports.Result{ID: "x/y-" + strings.Repeat("i", i), Level: reports.MUST, Verdict: reports.Fail, Message: "50% off,\n::error::no"})
+		r.Results = append(r.Results, reports.Result{ID: "x/y-" + strings.Repeat("i", i), Level: reports.MUST, Verdict: reports.Fail, Message: fmt.Sprintf("50%% off,\n::error::no %d", i)})
 	}
 	text := string(sample.Written(t, func(b *bytes.Buffer) error { return writeAnnotations(b, r) }))
 	if n := strings.Count(text, "\n::error ") + 1; n != annotationLimit {
 		t.Errorf("%d errors, want %d", n, annotationLimit)
 	}
-	if !strings.Contains(text, "::error title=bridgecheck::25 more, see the job summary\n") {
+	if !strings.Contains(text, "::error title=bridgecheck::25 more, see the log and the job summary\n") {
 		t.Errorf("it does not say how many more there are:\n%s", text)
+	}
+	if !strings.Contains(text, "\nerror: x/y-"+strings.Repeat("i", 29)+": 50% off, :\\x3aerror::no 29\n") {
+		t.Errorf("the log does not show every cause:\n%s", text)
 	}
 	if !strings.Contains(text, `50%25 off,%0A:\x3aerror::no`) {
 		t.Errorf("a message is not escaped:\n%s", text)

@@ -57,7 +57,9 @@ type reportView struct {
 	State    reports.State
 	Reasons  string
 	Counts   []verdictCount
-	First    *resultView // the fault to begin with; nil: none
+	First    *resultView     // the fault to begin with; nil: none
+	Cause    string          // the cause that explains most failures; "": none explains two
+	Shared   []reports.Group // the causes of several clauses
 	Table    []areaRow
 	Filters  filterOptions
 	Views    []resultView
@@ -141,6 +143,10 @@ func writeHTML(w io.Writer, r *reports.Report) error {
 	if first, ok := r.First(); ok {
 		p.First = &p.Views[slices.IndexFunc(p.Views, func(v resultView) bool { return v.ID == first.ID })]
 	}
+	if cause, ok := r.FirstCause(); ok {
+		p.Cause = cause.Explains(r)
+	}
+	p.Shared = slices.DeleteFunc(r.Groups(), func(g reports.Group) bool { return len(g.Clauses) < 2 })
 	for _, result := range r.Results {
 		p.SiteSeen = p.SiteSeen || slices.ContainsFunc(result.Evidence, func(e reports.Exchange) bool { return len(e.Drupal) > 0 })
 	}

@@ -45,6 +45,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)
+	markdownCauses(&b, r)
 
 	budget := markdownDetails
 	for _, section := range []struct {
@@ -83,6 +84,27 @@ func markdownCounts(b *strings.Builder, r *reports.Report) {
 		fmt.Fprintf(b, " %d |", s.Count(v))
 	}
 	fmt.Fprintf(b, " %d |\n\n", s.Total)
+}
+
+// markdownCauses says which cause explains most failures, and lists the causes of several clauses.
+func markdownCauses(b *strings.Builder, r *reports.Report) {
+	if first, ok := r.FirstCause(); ok {
+		fmt.Fprintf(b, "**Fix this first.** %s.\n\n", md(terminal.VisibleLine(first.Explains(r), 500)))
+	}
+	shown := false
+	for _, g := range r.Groups() {
+		if len(g.Clauses) < 2 {
+			continue
+		}
+		if !shown {
+			b.WriteString("### Causes\n\n")
+			shown = true
+		}
+		fmt.Fprintf(b, "- %s (%d): `%s`\n", md(terminal.VisibleLine(g.Cause, 500)), len(g.Clauses), strings.Join(g.Clauses, "`, `"))
+	}
+	if shown {
+		b.WriteString("\n")
+	}
 }
 
 // markdownSince lists what changed, kind by kind.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
@@ -27,6 +28,7 @@ type exchange struct {
 	Response *Response
 	since    int64
 	until    int64
+	site     *fixtures.Site // as it was served then; nil without a mock
 }
 
 func (t *T) Record(a *Response, since int64) {
@@ -35,7 +37,7 @@ func (t *T) Record(a *Response, since int64) {
 	if !t.recording {
 		return
 	}
-	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last()})
+	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last(), t.siteNow()})
 }
 
 // Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one.
@@ -164,6 +166,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 		Identity: a.Who.String(), At: a.At.UTC(), Drupal: []reports.Upstream{},
 		Request: reports.Message{Method: a.Method, URL: t.Redact.Text(t.target(a)), Header: t.Shown(a.Sent)}, Credentials: t.credentialHeaders(a),
 	}
+	t.noteSite(&e, a.Who, r.site)
 	t.Body(&e.Request, []byte(a.Shown), limit)
 	if a.Err != nil {
 		e.Error = t.Redact.Text(a.Err.Error())

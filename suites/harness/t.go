@@ -15,6 +15,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
@@ -37,8 +38,9 @@ type T struct {
 	Exchanges []*exchange
 	blamed    *Response
 	Findings  findings
-	failed    *Finding // that ended the check
-	inPart    bool     // a part of the check is running: its finding does not end the check
+	failed    *Finding       // that ended the check
+	before    *fixtures.Site // as it was served when the check began; nil without a mock
+	inPart    bool           // a part of the check is running: its finding does not end the check
 }
 
 // Cleanup undoes something when the running check has ended.
@@ -109,6 +111,7 @@ func (r *Environment) begin() *T {
 		r.Upstream.Mark()
 	}
 	r.Running = &T{Environment: r, inCheck: true, recording: true}
+	r.Running.before = r.Running.siteNow()
 	return r.Running
 }
 

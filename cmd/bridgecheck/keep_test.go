@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestKeepEndsWithCtrlCAfterStdinHasEnded(t *testing.T) {
+	run := exec.Command("bridgecheck", "run", "--only", "describe/missing-name", "--quiet", "--keep", "--report-dir", t.TempDir())
+	stderr, err := run.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil { // its stdin is empty
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Enter ") {
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, _ = io.Copy(io.Discard, stderr)
+		ended <- run.Wait()
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended by itself: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := run.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("after Ctrl-C: %v, expected the exit code of the report, 0", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it did not end 20 s after Ctrl-C")
+	}
+}

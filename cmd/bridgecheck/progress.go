@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+)
+
+// heartbeatEvery is the time between two lines on what is running, where there is no terminal to show it live.
+const heartbeatEvery = 10 * time.Second
+
+// progress shows how far a run is: live on a terminal, else by a heartbeat line. It is safe for concurrent use.
+type progress struct {
+	out     io.Writer
+	console *format.Console // nil: nothing is shown live
+	end     chan struct{}   // closed by stop
+	ended   sync.WaitGroup
+
+	mu          sync.Mutex
+	began       time.Time
+	running     string // clause; "": none
+	done, total int    // clauses
+	open        map[string]int
+}
+
+// progress starts to show the progress of a plan, unless --quiet is given. Call stop at the end.
+func (f *runFlags) progress(cmd *cobra.Command, plan *plan) *progress {
+	p := &progress{out: cmd.ErrOrStderr(), end: make(chan struct{}), began: time.Now(), open: map[string]int{}}
+	for _, l := range plan.legs {
+		p.total += len(l.checks)
+		for _, c := range l.checks {
+			p.open[c.ID]++
+		}
+	}
+	if f.quiet {
+		return p
+	}
+	if console := format.NewConsole(os.Stderr, os.Getenv); console.Live {
+		p.console = console
+		return p
+	}
+	p.ended.Go(p.beat)
+	return p
+}
+
+// stop ends the heartbeat.
+func (p *progress) stop() {
+	close(p.end)
+	p.ended.Wait()
+}
+
+// beat writes the heartbeat lines until stop.
+func (p *progress) beat() {
+	tick := time.NewTicker(heartbeatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-tick.C:
+			fmt.Fprintln(p.out, p.line())
+		}
+	}
+}
+
+// line says what is running.
+func (p *progress) line() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	running := p.running
+	switch {
+	case running != "":
+	case p.done == 0:
+		running = "waiting for the bridge"
+	default:
+		running = "between two clauses"
+	}
+	return fmt.Sprintf("[%d/%d] %s, %.0f s", p.done, p.total, running, time.Since(p.began).Seconds())
+}
+
+// started notes the clause that is running.
+func (p *progress) started(clause string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = clause
+}
+
+// finished counts a clause; those that do not apply are not in the total, and a verdict may come twice.
+func (p *progress) finished(r reports.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == r.ID && p.open[r.ID] > 0 {
+		p.open[r.ID]--
+		p.done++
+	}
+	p.running = ""
+	if p.console != nil {
+		p.console.Progress(p.done, p.total, r)
+	}
+}
+
+// clear takes the live line away.
+func (p *progress) clear() {
+	if p.console != nil {
+		p.console.ClearProgress()
+	}
+}

@@ -1,0 +1,132 @@
+package reports
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// failing is a result of a clause with one finding on a response.
+func failing(id, expected string, response *Message, why string) Result {
+	return Result{ID: id, Level: MUST, Verdict: Fail, Message: id + " is wrong", Evidence: []Exchange{{Response: response, Error: why}},
+		Findings: []Finding{{Request: new(0), Subject: "x " + id, Expected: expected, Actual: "other " + id}}}
+}
+
+func response(status int, contentType, body string) *Message {
+	m := &Message{Status: status, Body: body}
+	if contentType != "" {
+		m.Header = map[string]string{"content-type": contentType}
+	}
+	return m
+}
+
+func TestGroups(t *testing.T) {
+	const json, envelope = "application/json; charset=utf-8", `{"error":{"code":"%s","message":"m"}}`
+	coded := func(code string) string { return fmt.Sprintf(envelope, code) }
+	for _, c := range []struct {
+		name     string
+		one, two Result
+		same     bool
+		cause    string // of the first group; "": not tested
+	}{
+		{"closed connections", failing("a/1", "200", nil, "closed"), failing("b/2", "404 tool_not_found", nil, "closed"), true, "no response: closed"},
+		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no answer"), false, ""},
+		{"crashes", failing("a/1", "200", response(500, "text/html", "<p>1"), ""), failing("b/2", "404", response(500, "text/html", "<p>2"), ""), true, "500 text/html with a body that is no JSON"},
+		{"a crash and an unavailable site", failing("a/1", "200", response(500, json, coded("x")), ""), failing("b/2", "200", response(502, json, coded("x")), ""), false, ""},
+		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "an error response of application/json {detail: string} in place of {error: {code, message}}"},
+		{"two wrong envelopes", failing("a/1", "404", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "404", response(404, json, `{"error":"two"}`), ""), false, ""},
+		{"refused credentials", failing("a/1", "200", response(401, json, coded("authentication_required")), ""), failing("b/2", "400", response(401, json, coded("authentication_required")), ""), true, "401 authentication_required"},
+		{"refusals in place of different responses", failing("a/1", "404 tool_not_found", response(400, json, coded("invalid_params")), ""), failing("b/2", "200", response(400, json, coded("invalid_params")), ""), false, ""},
+		{"no content type", failing("a/1", "x", response(200, "", `{"tools":[]}`), ""), failing("b/2", "y", response(200, "", `{"tool":{}}`), ""), true, "a response with Content-Type missing"},
+		{"content that is no JSON", failing("a/1", "x", response(200, json, `{"tools":`), ""), failing("b/2", "y", response(200, json, `nothing`), ""), true, "a response with Content-Type application/json that is no JSON"},
+		{"redirects", failing("a/1", "x", response(302, "", ""), ""), failing("b/2", "y", response(302, "text/html", "moved"), ""), true, "302, a redirect"},
+		{"success where a refusal is expected", failing("a/1", "404 tool_not_found", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "404 tool_not_found", response(200, json, `{"tools":[]}`), ""), true, "200 {tools: […]} in place of 404 tool_not_found"},
+		{"different values in good responses", failing("a/1", "a title", response(200, json, `{"tools":[1]}`), ""), failing("b/2", "a name", response(200, json, `{"tools":[]}`), ""), false, ""},
+		{"no request", Result{ID: "a/1", Verdict: Fail, Message: "one", Findings: []Finding{{Message: "same"}}}, Result{ID: "b/2", Verdict: Fail, Findings: []Finding{{Message: "same"}}}, false, "one"},
+		{"results without findings", Result{ID: "a/1", Verdict: Error, Message: "the mock stopped"}, Result{ID: "b/2", Verdict: Error, Message: "the mock stopped"}, true, "the mock stopped"},
+		{"verdicts without findings", Result{ID: "a/1", Verdict: Error, Message: "x"}, Result{ID: "b/2", Verdict: Warn, Message: "x"}, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			groups := (&Report{Results: []Result{c.one, c.two}}).Groups()
+			if same := len(groups) == 1; same != c.same || c.cause != "" && groups[0].Cause != c.cause {
+				t.Errorf("got %+v, expected one group: %t, of %q", groups, c.same, c.cause)
+			}
+		})
+	}
+}
+
+func TestTheFirstCauseExplainsMostFailures(t *testing.T) {
+	r := &Report{Results: []Result{
+		failing("a/1", "404", response(200, "application/json", "{}"), ""),
+		failing("b/1", "x", nil, "closed"),
+		failing("b/2", "y", nil, "closed"),
+		{ID: "b/3", Level: MUST, Verdict: NotTestable, Message: "blocked", Evidence: []Exchange{{Error: "closed"}}, Findings: []Finding{{Request: new(0)}}},
+		{ID: "b/4", Level: MUST, Verdict: Known, Evidence: []Exchange{{Error: "closed"}}, Findings: []Finding{{Request: new(0), KnownReason: "known"}}},
+	}}
+	g, ok := r.FirstCause()
+	if !ok || fmt.Sprint(g.Clauses) != "[b/1 b/2 b/3]" || g.Failing != 2 || g.Explains(r) != "no response: closed: explains 2 of 3 failures" {
+		t.Errorf("got %+v, %t, %q", g, ok, g.Explains(r))
+	}
+	if first, _ := r.First(); first.ID != "b/1" {
+		t.Errorf("the first fault is %s, expected the first of the cause, b/1", first.ID)
+	}
+	r.Results = r.Results[:2]
+	if g, ok := r.FirstCause(); ok {
+		t.Errorf("%+v explains one failure each and counts as a cause of many", g)
+	}
+	if first, _ := r.First(); first.ID != "a/1" {
+		t.Errorf("the first fault is %s, expected the first in the order of the contract, a/1", first.ID)
+	}
+}
+
+// Grouping loses no finding that is to be acted on, and has none twice.
+func TestGroupsPartitionTheFindings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		messages := rapid.SampledFrom([]*Message{nil, response(500, "text/html", "x"), response(404, "application/json", "{}"), response(200, "application/json", `{"tools":[]}`),
+			{Status: 200, Body: "x", Truncated: 1}, {Status: 200, Body: "eA==", Encoding: "base64"}, response(-1, "a/b/c", "null")})
+		r := &Report{}
+		for i := range rapid.IntRange(0, 8).Draw(t, "results") {
+			result := Result{ID: fmt.Sprintf("a/%d", i), Level: MUST, Verdict: rapid.SampledFrom(Verdicts()).Draw(t, "verdict")}
+			for range rapid.IntRange(0, 3).Draw(t, "exchanges") {
+				result.Evidence = append(result.Evidence, Exchange{Response: messages.Draw(t, "response"), Error: rapid.SampledFrom([]string{"", "closed"}).Draw(t, "error")})
+			}
+			for range rapid.IntRange(0, 4).Draw(t, "findings") {
+				f := Finding{Expected: rapid.SampledFrom([]string{"", "404", "200"}).Draw(t, "expected"), KnownReason: rapid.SampledFrom([]string{"", "", "known"}).Draw(t, "known")}
+				if rapid.Bool().Draw(t, "blames") {
+					f.Request = new(rapid.IntRange(-1, 3).Draw(t, "request"))
+				}
+				result.Findings = append(result.Findings, f)
+			}
+			r.Results = append(r.Results, result)
+		}
+		seen := map[member]int{}
+		for _, g := range r.Groups() {
+			found := 0
+			for _, m := range g.members {
+				seen[m]++
+				if m.finding >= 0 {
+					found++
+				}
+			}
+			if found != g.Findings || len(g.Clauses) == 0 {
+				t.Fatalf("the group %+v counts %d findings", g, found)
+			}
+		}
+		for i, result := range r.Results {
+			shown := result.Verdict == Fail || result.Verdict == Error || result.Verdict == Fixed || result.Verdict == Warn || result.Verdict == NotTestable
+			for j, f := range result.Findings {
+				want := 0
+				if shown && f.KnownReason == "" {
+					want = 1
+				}
+				if n := seen[member{i, j}]; n != want {
+					t.Fatalf("finding %d of %s (%s) is in %d groups, expected %d", j, result.ID, result.Verdict, n, want)
+				}
+			}
+			if want := map[bool]int{true: 1}[shown && len(result.Findings) == 0]; seen[member{i, -1}] != want {
+				t.Fatalf("%s without findings is in %d groups, expected %d", result.ID, seen[member{i, -1}], want)
+			}
+		}
+	})
+}
