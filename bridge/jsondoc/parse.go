@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -64,6 +65,23 @@ func Parse(doc []byte) (Value, error) { return parse(doc, MaxDepth, math.MaxInt)
 // 1,000 members or items is no envelope and is refused.
 func Split(doc []byte) (Value, error) { return parse(doc, 1, maxSplit) }
 
+// Members gives the bytes of an object's members of these names, as far as they are there, and keeps nothing of others.
+func Members(object []byte, names []string) (map[string][]byte, error) {
+	p := parser{doc: object, most: math.MaxInt, only: names}
+	v, err := p.whole(1)
+	if err == nil && v.Kind != Object {
+		err = fmt.Errorf("it is a JSON %s, not an object", v.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]byte, len(v.Members))
+	for _, m := range v.Members {
+		found[m.Name] = m.Value.Raw
+	}
+	return found, nil
+}
+
 // SplitLoosely is Split for a document of which one part may be broken: members and items are cut out by their brackets
 // and quotes, and nobody has looked into them. Parse each by itself.
 func SplitLoosely(doc []byte) (Value, error) {
@@ -84,6 +102,8 @@ type parser struct {
 	at    int
 	loose bool // what is not built is not looked into
 	most  int  // members or items of one value that are built
+
+	only []string // names of the members that are built; nil: all
 
 	names [][]byte // of the members of all objects that are open
 	scrap Value    // takes what is not kept
@@ -229,7 +249,7 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 		p.at++
 		p.space()
 		into := &p.scrap
-		if build > 0 {
+		if build > 0 && (p.only == nil || slices.Contains(p.only, string(name))) {
 			if len(kept) == p.most {
 				return nil, p.errorf("it has more than %d members", p.most)
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -47,6 +48,8 @@ type exchange struct {
 	w   http.ResponseWriter
 	r   *http.Request
 	who upstream.Caller
+
+	lease *fair.Lease // of the memory for this exchange
 }
 
 func (s *Server) serve(x *exchange) int {
@@ -106,9 +109,11 @@ func (s *Server) post(x *exchange) int {
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
-	sent, status := x.body()
-	if status != 0 {
-		return x.refuse(status, nil, refuse(codeInvalidRequest, "The body is too long, or did not arrive in time."))
+	x.lease = s.o.Memory.Lease(x.who.Holder(x.r.RemoteAddr))
+	defer x.lease.Release()
+	sent, status, wrong := x.body()
+	if wrong != nil {
+		return x.refuse(status, nil, wrong)
 	}
 	m, wrong := read(sent)
 	if wrong != nil {
@@ -237,7 +242,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
-	result, wrong := s.answer(ctx, r)
+	result, wrong := s.answer(fair.With(ctx, x.lease), r)
 	switch {
 	case wrong != nil && st.open:
 		st.send(failure(r.id, wrong))
@@ -294,6 +299,9 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 		if e.cause.Code == fault.AuthRequired || len(e.cause.Challenge) > 0 {
 			x.w.Header()["Www-Authenticate"] = x.s.o.Guard.Challenge(e.cause)
 		}
+		if e.cause.RetryAfter > 0 {
+			x.w.Header().Set("Retry-After", strconv.Itoa(int((e.cause.RetryAfter+time.Second-1)/time.Second)))
+		}
 		if e.cause.Cause != nil {
 			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
 		}
@@ -335,15 +343,40 @@ func (x *exchange) accepts(kind string) bool {
 	return false
 }
 
-// body reads the message, in bounded size and time; the status says why not.
-func (x *exchange) body() ([]byte, int) {
-	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime)
+// body reads the message, in bounded size, memory and time. What is wrong comes with its status.
+func (x *exchange) body() ([]byte, int, *protocolError) {
+	asked := false
+	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, func(bytes int64) error {
+		if !asked { // a long message is read only of those whom the site lets in
+			asked = true
+			if err := x.acceptable(); err != nil {
+				return err
+			}
+		}
+		return x.lease.Grow(bytes)
+	})
 	var over *http.MaxBytesError
+	var refused *fault.Error
 	switch {
+	case err == nil:
+		return read, 0, nil
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest
+		return nil, http.StatusRequestEntityTooLarge, refuse(codeInvalidRequest, "The body is longer than %d bytes.", x.s.o.MaxBody)
+	case errors.As(err, &refused):
+		return nil, refused.Status(), protocol(refused)
+	case errors.Is(err, fair.ErrNoMemory):
+		e := fault.New(fault.Overloaded, "Too many long messages are on their way; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return nil, e.Status(), protocol(e)
 	}
-	return read, 0
+	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+}
+
+// acceptable is a fault where the site refuses the caller. A site that fails refuses nobody.
+func (x *exchange) acceptable() error {
+	_, err := x.s.o.Discovery.View(x.r.Context(), x.who)
+	if err != nil && refuses[fault.From(err).Code] {
+		return fault.From(err)
+	}
+	return nil
 }
