@@ -201,6 +201,14 @@ func (p *process) stop() {
 	p.cmd.Wait()
 }
 
+// command is a bridge that speaks MCP on stdio.
+func command(s *site, output io.Writer) *exec.Cmd {
+	cmd := exec.Command(binary, "bridge", "--drupal", s.URL, "--stdio")
+	cmd.Env = append(os.Environ(), "DRUPAL_USER=honest", "DRUPAL_PASSWORD=honest-pass")
+	cmd.Stderr = output
+	return cmd
+}
+
 // alive tells whether the process is still there.
 func (p *process) alive() bool { return p.cmd.Process.Signal(syscall.Signal(0)) == nil }
 
