@@ -69,7 +69,7 @@ type pipe struct {
 	listens bool     // the client receives what changes in its session
 
 	subscriptions atomic.Int64 // of the stateless revision, open ones
-	flights flights  // of the stateless revision
+	flights       flights      // of the stateless revision
 }
 
 // lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
