@@ -164,6 +164,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 		if wrong != nil {
 			return x.stateless(m.id, wrong)
 		}
+		x.lease.Release() // the stream may last, and keeps nothing of the message
 		st := x.stream()
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK

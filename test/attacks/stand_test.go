@@ -49,8 +49,10 @@ func run(m *testing.M) int {
 // site is a Drupal site whose methods are worth attacking.
 type site struct {
 	*httptest.Server
-	calls, slow atomic.Int64 // calls that came, and those of content.slow that have not ended
-	release     chan struct{}
+	calls   atomic.Int64 // that came
+	hostile atomic.Int64 // of them, those of mallory
+	slow    atomic.Int64 // of content.slow that have not ended
+	release chan struct{}
 }
 
 // tools are the site's methods by the schema of their one parameter.
@@ -85,10 +87,11 @@ func newSite(t testing.TB) *site {
 		methods = append(methods, fmt.Sprintf(`{"id":%q,"attributes":{"usage":"A method","params":{"v":{"schema":%s}},"mcpTool":{}}}`, id, schema))
 	}
 	list := `{"data":[` + strings.Join(methods, ",") + `],"meta":{"mcp":{"discovery":true}}}`
-	large, small := strings.Repeat("x", largeResult), strings.Repeat("y", smallResult)
+	large, small := `"`+strings.Repeat("x", largeResult)+`"`, `"`+strings.Repeat("y", smallResult)+`"`
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if user, password, given := r.BasicAuth(); given && password != user+"-pass" {
+		user, password, given := r.BasicAuth()
+		if given && password != user+"-pass" {
 			w.Header().Set("X-Debug", secret)
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -107,6 +110,9 @@ func newSite(t testing.TB) *site {
 			return
 		}
 		s.calls.Add(1)
+		if user == "mallory" {
+			s.hostile.Add(1)
+		}
 		result := small
 		switch c.Method {
 		case "content.slow":
@@ -120,7 +126,7 @@ func newSite(t testing.TB) *site {
 		case "content.large":
 			result = large
 		}
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%q}`, c.ID, result)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
 	}))
 	t.Cleanup(s.Close)
 	return s
