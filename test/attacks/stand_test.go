@@ -139,15 +139,13 @@ type process struct {
 	cmd     *exec.Cmd
 	address string // host:port
 	output  *guarded
-	in      io.WriteCloser // of --stdio
 	ended   atomic.Bool
 }
 
-// guarded keeps the start of what a process writes, and notices secrets in all of it.
+// guarded keeps the start of what a process writes.
 type guarded struct {
 	mu   sync.Mutex
 	kept strings.Builder
-	on   func(line string)
 }
 
 func (g *guarded) Write(b []byte) (int, error) {
