@@ -18,19 +18,19 @@ var ErrTooLate = errors.New("the body did not arrive in time")
 // Free is how much of a body is read without asking for memory, in bytes: as much as a connection costs anyway.
 const Free = 16 << 10
 
-// Grow asks for so many bytes more to hold a body in; an error says that there are none. A nil Grow always gives them.
-type Grow func(bytes int64) error
+// Memory is asked for so many bytes more to hold a body in; an error says that there are none. A nil Memory has any.
+type Memory interface{ Grow(bytes int64) error }
 
 // Read gives the body of r, of at most longest bytes, that has to arrive within a time. Errors: *http.MaxBytesError,
-// ErrTooLate, those of grow, and what the connection says.
-func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Duration, grow Grow) ([]byte, error) {
+// ErrTooLate, those of memory, and what the connection says.
+func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Duration, memory Memory) ([]byte, error) {
 	if r.ContentLength > longest {
 		w.Header().Set("Connection", "close") // rather than read it all to get at the next request
 		return nil, &http.MaxBytesError{Limit: longest}
 	}
 	late := &cutOff{w: w}
 	timer := time.AfterFunc(within, late.fire)
-	read, err := All(http.MaxBytesReader(w, r.Body, longest), r.ContentLength, grow)
+	read, err := All(http.MaxBytesReader(w, r.Body, longest), r.ContentLength, memory)
 	if !timer.Stop() {
 		late.undo()
 	}
@@ -46,7 +46,7 @@ func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Dur
 
 // All reads a body to its end. announced is its Content-Length, not positive where it has none to go by: with it
 // no more is read than that. With an error it gives what came before.
-func All(r io.Reader, announced int64, grow Grow) ([]byte, error) {
+func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
 	if announced > 0 && announced <= Free {
 		read := make([]byte, announced)
 		n, err := io.ReadFull(r, read)
@@ -58,7 +58,7 @@ func All(r io.Reader, announced int64, grow Grow) ([]byte, error) {
 			return read, nil
 		}
 		if len(read) == cap(read) {
-			larger, err := enlarged(read, announced, grow)
+			larger, err := enlarged(read, announced, memory)
 			if err != nil {
 				return read, err
 			}
@@ -87,13 +87,13 @@ func first(announced int64) int {
 }
 
 // enlarged is a copy of what was read with room for as much again.
-func enlarged(read []byte, announced int64, grow Grow) ([]byte, error) {
+func enlarged(read []byte, announced int64, memory Memory) ([]byte, error) {
 	size := 2 * cap(read)
 	if announced > 0 {
 		size = int(min(int64(size), announced))
 	}
-	if size > Free && grow != nil {
-		if err := grow(int64(size - cap(read))); err != nil {
+	if size > Free && memory != nil {
+		if err := memory.Grow(int64(size - cap(read))); err != nil {
 			return nil, err
 		}
 	}

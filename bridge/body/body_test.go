@@ -12,6 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
+type grow func(bytes int64) error
+
+func (g grow) Grow(bytes int64) error { return g(bytes) }
+
 // A body is read whole, however it arrives and whatever it announces.
 func TestAllReadsAllOfIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -25,7 +29,7 @@ func TestAllReadsAllOfIt(t *testing.T) {
 			r = iotest.HalfReader(r)
 		}
 		asked := int64(0)
-		read, err := All(r, announced, func(n int64) error { asked += n; return nil })
+		read, err := All(r, announced, grow(func(n int64) error { asked += n; return nil }))
 		short := announced > int64(len(sent))
 		if !bytes.Equal(read, sent) || (err != nil) != short || short && len(sent) > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes of %d, announced %d: %v", len(read), len(sent), announced, err)
@@ -48,7 +52,7 @@ func TestMemoryIsTakenAsBytesArrive(t *testing.T) {
 		t.Errorf("%d bytes for one byte that came", took)
 	}
 	none := errors.New("there is none")
-	read, err := All(strings.NewReader(strings.Repeat("x", 10*Free)), -1, func(int64) error { return none })
+	read, err := All(strings.NewReader(strings.Repeat("x", 10*Free)), -1, grow(func(int64) error { return none }))
 	if !errors.Is(err, none) || len(read) > Free {
 		t.Errorf("%d bytes, error %v", len(read), err)
 	}

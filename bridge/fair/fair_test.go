@@ -99,7 +99,8 @@ func TestGateKeepsItsBounds(t *testing.T) {
 
 func TestMemoryIsShared(t *testing.T) {
 	m := NewMemory(900)
-	first, second := m.Lease(key(1)), m.Lease(key(2))
+	ctx, first := m.Lease(t.Context(), key(1))
+	_, second := m.Lease(t.Context(), key(2))
 	got := 0
 	for first.Grow(10) == nil {
 		got += 10
@@ -107,7 +108,7 @@ func TestMemoryIsShared(t *testing.T) {
 	if got < 500 || got > 600 {
 		t.Errorf("the first caller holds %d bytes of 900", got)
 	}
-	again := m.Lease(key(1))
+	_, again := m.Lease(t.Context(), key(1))
 	if err := again.Grow(100); !errors.Is(err, ErrNoMemory) {
 		t.Errorf("a second request of the same caller: %v", err)
 	}
@@ -121,7 +122,7 @@ func TestMemoryIsShared(t *testing.T) {
 		t.Errorf("%d bytes are left of 900, %d callers hold some", m.left, len(m.held))
 	}
 	var none *Lease
-	if none.Grow(1<<40) != nil || From(t.Context()) != nil || From(With(t.Context(), first)) != first {
+	if none.Grow(1<<40) != nil || From(t.Context()) != nil || From(ctx) != first {
 		t.Error("a lease does not travel")
 	}
 }

@@ -25,7 +25,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.sameSite(r); err != nil {
 		return err
 	}
-	lease := a.Memory.Lease(who.Holder(r.RemoteAddr))
+	ctx, lease := a.Memory.Lease(r.Context(), who.Holder(r.RemoteAddr))
 	defer lease.Release()
 	sent, err := a.body(w, r, lease)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.Invoker.Invoke(fair.With(r.Context(), lease), who, v, name, arguments)
+	result, err := a.Invoker.Invoke(ctx, who, v, name, arguments)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])
 
 // body reads the request's body, in bounded size, memory and time.
 func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([]byte, error) {
-	read, err := body.Read(w, r, a.MaxBody, a.BodyTime, lease.Grow)
+	read, err := body.Read(w, r, a.MaxBody, a.BodyTime, lease)
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:

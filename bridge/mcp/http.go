@@ -49,7 +49,8 @@ type exchange struct {
 	r   *http.Request
 	who upstream.Caller
 
-	lease *fair.Lease // of the memory for this exchange
+	lease    *fair.Lease // of the memory for this exchange
+	accepted bool        // the site lets the caller in
 }
 
 func (s *Server) serve(x *exchange) int {
@@ -109,7 +110,8 @@ func (s *Server) post(x *exchange) int {
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
-	x.lease = s.o.Memory.Lease(x.who.Holder(x.r.RemoteAddr))
+	ctx, lease := s.o.Memory.Lease(x.r.Context(), x.who.Holder(x.r.RemoteAddr))
+	x.r, x.lease = x.r.WithContext(ctx), lease
 	defer x.lease.Release()
 	sent, status, wrong := x.body()
 	if wrong != nil {
@@ -243,7 +245,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
-	result, wrong := s.answer(fair.With(ctx, x.lease), r)
+	result, wrong := s.answer(ctx, r)
 	switch {
 	case wrong != nil && st.open:
 		st.send(failure(r.id, wrong))
@@ -346,16 +348,7 @@ func (x *exchange) accepts(kind string) bool {
 
 // body reads the message, in bounded size, memory and time. What is wrong comes with its status.
 func (x *exchange) body() ([]byte, int, *protocolError) {
-	asked := false
-	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, func(bytes int64) error {
-		if !asked { // a long message is read only of those whom the site lets in
-			asked = true
-			if err := x.acceptable(); err != nil {
-				return err
-			}
-		}
-		return x.lease.Grow(bytes)
-	})
+	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, x)
 	var over *http.MaxBytesError
 	var refused *fault.Error
 	switch {
@@ -371,6 +364,17 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 		return nil, e.Status(), protocol(e)
 	}
 	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+}
+
+// Grow takes memory for a long message, which is read only of those whom the site lets in.
+func (x *exchange) Grow(bytes int64) error {
+	if !x.accepted {
+		if err := x.acceptable(); err != nil {
+			return err
+		}
+		x.accepted = true
+	}
+	return x.lease.Grow(bytes)
 }
 
 // acceptable is a fault where the site refuses the caller. A site that fails refuses nobody.

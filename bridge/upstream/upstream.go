@@ -219,7 +219,7 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
 	if res.ContentLength > longest {
 		return answer{}, errTooLong
 	}
-	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength, fair.From(req.Context()).Grow)
+	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength, fair.From(req.Context()))
 	switch {
 	case err != nil && len(read) > long && !errors.Is(err, fair.ErrNoMemory):
 		return answer{}, fmt.Errorf("%w: %d bytes came, then %w", errTooLong, len(read), err)
