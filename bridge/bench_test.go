@@ -49,6 +49,8 @@ func TestSpeed(t *testing.T) {
 		{"opening an MCP session and listing 500 tools: seconds", BenchmarkSessionOpenWith500Tools, "", 0, 0.005},
 		{"1,000 idle MCP sessions: MB", BenchmarkThousandIdleSessions, "MB/1000", 0, 60},
 		{"1,000 idle MCP sessions that listen, with the clients' ends: MB", BenchmarkThousandListeningSessions, "MB/1000", 0, 60},
+		{"a second caller while a first floods a slow tool: throughput beside its own", BenchmarkSecondCallerBesideAFlood, "of-own", 0.8, 0},
+		{"1 MB of arguments that break their schema: bytes allocated beside the body's", BenchmarkMemoryOfAnOversizedRequest, "x-body", 0, 20},
 	} {
 		r := testing.Benchmark(c.run)
 		got, bound := r.Extra[c.unit], fmt.Sprintf("at least %v", c.min)

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/metrics"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -28,6 +31,9 @@ type core struct {
 	mcp       *mcp.Server
 	active    sync.WaitGroup
 }
+
+// maxChecksWaiting is how many long values may wait to be checked.
+const maxChecksWaiting = 32
 
 // none is what switches a setting off that has a default.
 const none = "none"
@@ -68,15 +74,19 @@ func newCore(o Options) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
+	memory := fair.NewMemory(max(o.MaxBuffered, 4*o.MaxBody, 4*o.MaxAnswer))
 	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
 	if err != nil {
 		return nil, err
 	}
 	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard,
+		// Half of the processors check long values, so that the other half serves those who send short ones.
+		Checks: schema.NewChecks(max(1, runtime.GOMAXPROCS(0)/2), maxChecksWaiting, m.Steps),
+		Output: o.Output, Logger: o.Logger, Observe: m.Violation,
 	}
 	c.mcp, err = mcp.New(mcp.Options{
-		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
+		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
 		WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
@@ -86,7 +96,7 @@ func newCore(o Options) (*core, error) {
 		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
-		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
+		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
 		Logger: o.Logger, Observe: m.Request,
 	}

@@ -193,7 +193,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 	for scan := bufio.NewScanner(strings.NewReader(out.String())); scan.Scan(); {
 		lines = append(lines, scan.Text())
 	}
-	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `longer than 4194304 bytes`, `"id":7,"result":{}`, `"id":"last","result"`} {
+	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `longer than 2097152 bytes`, `"id":7,"result":{}`, `"id":"last","result"`} {
 		if len(lines) != 5 || !strings.Contains(out.String(), want) {
 			t.Errorf("want 5 lines, %s among them; got %q", want, lines)
 		}

@@ -66,7 +66,11 @@ type Options struct {
 	OAuthAudience []string
 	OAuthJWKS     string
 
-	MaxBody       int64
+	MaxBody                 int64
+	MaxBuffered             int64
+	MaxConnections          int
+	MaxConnectionsPerClient int
+
 	BodyTimeout   time.Duration
 	HeaderTimeout time.Duration
 	WriteTimeout  time.Duration

@@ -9,10 +9,15 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/connections"
 )
 
 // shutdownTime is how long requests under way may take to end when the bridge is told to.
 const shutdownTime = 10 * time.Second
+
+// maxStreams is how many requests may be under way on one connection of HTTP/2.
+const maxStreams = 64
 
 // Server gives an http.Server for the handler with the limits of the options: on what comes in, and how slowly. A body
 // has a limit of its own in the handler, for a call may take longer than its body.
@@ -22,7 +27,13 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 		return nil, err
 	}
 	s := &http.Server{
-		Handler:           handler,
+		Handler: &connections.Handler{
+			Next:   handler,
+			Limits: connections.Limits{Total: o.MaxConnections, PerClient: o.MaxConnectionsPerClient, WriteTime: o.WriteTimeout},
+			Exempt: func(path string) bool { return path == "/healthz" || path == "/readyz" },
+		},
+		ConnContext:       connections.Context,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout: o.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -43,6 +54,9 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 
 // Serve answers requests on l with a server from Options.Server until ctx ends; requests under way are then answered.
 func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
+	if h, ok := s.Handler.(*connections.Handler); ok {
+		l = h.Listener(l)
+	}
 	ended := make(chan error, 1)
 	go func() {
 		if s.TLSConfig != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
@@ -31,6 +32,7 @@ type API struct {
 	Invoker     *invoke.Invoker
 	Ready       func() bool       // the site is thought to be up
 	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
+	Memory      *fair.Memory      // for what is long
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
 	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
@@ -23,7 +25,9 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.sameSite(r); err != nil {
 		return err
 	}
-	sent, err := a.body(w, r)
+	ctx, lease := a.Memory.Lease(r.Context(), who.Holder(r.RemoteAddr))
+	defer lease.Release()
+	sent, err := a.body(w, r, lease)
 	if err != nil {
 		return err
 	}
@@ -31,7 +35,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.Invoker.Invoke(r.Context(), who, v, name, arguments)
+	result, err := a.Invoker.Invoke(ctx, who, v, name, arguments)
 	if err != nil {
 		return err
 	}
@@ -69,15 +73,19 @@ func call(body []byte) (name string, arguments []byte, err error) {
 
 func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0 }
 
-// body reads the request's body, in bounded size and time.
-func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	read, err := body.Read(w, r, a.MaxBody, a.BodyTime)
+// body reads the request's body, in bounded size, memory and time.
+func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([]byte, error) {
+	read, err := body.Read(w, r, a.MaxBody, a.BodyTime, lease)
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
 		return read, nil
 	case errors.As(err, &over):
 		return nil, fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody).Because(err)
+	case errors.Is(err, fair.ErrNoMemory):
+		e := fault.New(fault.Overloaded, "Too many long bodies are on their way; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return nil, e
 	case errors.Is(err, body.ErrTooLate):
 		return nil, fault.New(fault.InvalidRequest, "The body did not arrive within %s.", a.BodyTime).Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
@@ -110,8 +112,10 @@ func TestResults(t *testing.T) {
 				d.Annotations = json.RawMessage(c.annotations)
 			}
 			tool := catalog.NewTool(d, catalog.Compile)
-			if got := string(newForm(tool).finished(tool, json.RawMessage(c.result))); got != c.want {
-				t.Errorf("\n got %s\nwant %s", got, c.want)
+			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
+			got, wrong := server.finished(t.Context(), upstream.Caller{}, newForm(tool), tool, json.RawMessage(c.result))
+			if wrong != nil || string(got) != c.want {
+				t.Errorf("%v\n got %s\nwant %s", wrong, got, c.want)
 			}
 		})
 	}

@@ -103,22 +103,17 @@ func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	return nil
 }
 
-// at follows a path of properties; null is as good as nothing.
+// at follows a path of properties; null is as good as nothing. Only a string, a number or a boolean is found at its end.
 func at(doc []byte, path []string) (jsondoc.Value, bool) {
-	v, err := jsondoc.Split(doc)
-	for i, name := range path {
-		if err != nil || v.Kind != jsondoc.Object {
-			return v, false
+	for _, name := range path {
+		members, err := jsondoc.Members(doc, []string{name})
+		if err != nil || members[name] == nil {
+			return jsondoc.Value{}, false
 		}
-		var ok bool
-		if v, ok = v.Get(name); !ok || v.Kind == jsondoc.Null {
-			return v, false
-		}
-		if i < len(path)-1 {
-			v, err = jsondoc.Split(v.Raw)
-		}
+		doc = members[name]
 	}
-	return v, err == nil
+	v, err := jsondoc.Split(doc)
+	return v, err == nil && v.Kind != jsondoc.Null
 }
 
 // sameText tells whether a header says what an argument holds; whole numbers are compared as numbers.

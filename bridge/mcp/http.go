@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -47,6 +48,9 @@ type exchange struct {
 	w   http.ResponseWriter
 	r   *http.Request
 	who upstream.Caller
+
+	lease    *fair.Lease // of the memory for this exchange
+	accepted bool        // the site lets the caller in
 }
 
 func (s *Server) serve(x *exchange) int {
@@ -106,9 +110,12 @@ func (s *Server) post(x *exchange) int {
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
-	sent, status := x.body()
-	if status != 0 {
-		return x.refuse(status, nil, refuse(codeInvalidRequest, "The body is too long, or did not arrive in time."))
+	ctx, lease := s.o.Memory.Lease(x.r.Context(), x.who.Holder(x.r.RemoteAddr))
+	x.r, x.lease = x.r.WithContext(ctx), lease
+	defer x.lease.Release()
+	sent, status, wrong := x.body()
+	if wrong != nil {
+		return x.refuse(status, nil, wrong)
 	}
 	m, wrong := read(sent)
 	if wrong != nil {
@@ -159,6 +166,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 		if wrong != nil {
 			return x.stateless(m.id, wrong)
 		}
+		x.lease.Release() // the stream may last, and keeps nothing of the message
 		st := x.stream()
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK
@@ -294,6 +302,9 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 		if e.cause.Code == fault.AuthRequired || len(e.cause.Challenge) > 0 {
 			x.w.Header()["Www-Authenticate"] = x.s.o.Guard.Challenge(e.cause)
 		}
+		if e.cause.RetryAfter > 0 {
+			x.w.Header().Set("Retry-After", strconv.Itoa(int((e.cause.RetryAfter+time.Second-1)/time.Second)))
+		}
 		if e.cause.Cause != nil {
 			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
 		}
@@ -335,15 +346,42 @@ func (x *exchange) accepts(kind string) bool {
 	return false
 }
 
-// body reads the message, in bounded size and time; the status says why not.
-func (x *exchange) body() ([]byte, int) {
-	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime)
+// body reads the message, in bounded size, memory and time. What is wrong comes with its status.
+func (x *exchange) body() ([]byte, int, *protocolError) {
+	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, x)
 	var over *http.MaxBytesError
+	var refused *fault.Error
 	switch {
+	case err == nil:
+		return read, 0, nil
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest
+		return nil, http.StatusRequestEntityTooLarge, refuse(codeInvalidRequest, "The body is longer than %d bytes.", x.s.o.MaxBody)
+	case errors.As(err, &refused):
+		return nil, refused.Status(), protocol(refused)
+	case errors.Is(err, fair.ErrNoMemory):
+		e := fault.New(fault.Overloaded, "Too many long messages are on their way; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return nil, e.Status(), protocol(e)
 	}
-	return read, 0
+	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+}
+
+// Grow takes memory for a long message, which is read only of those whom the site lets in.
+func (x *exchange) Grow(bytes int64) error {
+	if !x.accepted {
+		if err := x.acceptable(); err != nil {
+			return err
+		}
+		x.accepted = true
+	}
+	return x.lease.Grow(bytes)
+}
+
+// acceptable is a fault where the site refuses the caller. A site that fails refuses nobody.
+func (x *exchange) acceptable() error {
+	_, err := x.s.o.Discovery.View(x.r.Context(), x.who)
+	if err != nil && refuses[fault.From(err).Code] {
+		return fault.From(err)
+	}
+	return nil
 }

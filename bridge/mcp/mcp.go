@@ -26,6 +26,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
@@ -38,6 +39,7 @@ type Options struct {
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
 	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
+	Memory      *fair.Memory  // for what is long
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
 	WriteTime   time.Duration // how long a client may take to accept each part of an answer, see body.Write

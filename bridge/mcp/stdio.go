@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,9 @@ import (
 
 // maxAtOnce is how many requests of a stdio client are worked on at one time.
 const maxAtOnce = 16
+
+// maxSubscriptions is how many subscriptions a stdio client may have open.
+const maxSubscriptions = 16
 
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
 // are then answered. A caller whom the site refuses is an error at once, before anything is read.
@@ -62,7 +66,10 @@ type pipe struct {
 	lasting sync.WaitGroup
 
 	session *session // nil before initialize
-	flights flights  // of the stateless revision
+	listens bool     // the client receives what changes in its session
+
+	subscriptions atomic.Int64 // of the stateless revision, open ones
+	flights       flights      // of the stateless revision
 }
 
 // lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
@@ -156,7 +163,8 @@ func (p *pipe) notice(m message) {
 			p.session.flights.cancel(m)
 		}
 	case "notifications/initialized":
-		if sess := p.session; sess != nil {
+		if sess := p.session; sess != nil && !p.listens {
+			p.listens = true // however often it says so
 			p.lasting.Go(func() {
 				p.s.hold(p.ctx, p.who, sess.listed.Load(), func() { p.send(notification(listChanged, nil)) }, func() {})
 			})
@@ -183,8 +191,14 @@ func (p *pipe) stateless(m message) {
 		p.send(failure(m.id, wrong))
 		return
 	}
+	if p.subscriptions.Add(1) > maxSubscriptions {
+		p.subscriptions.Add(-1)
+		p.send(failure(m.id, refuse(codeRefused, "There are %d open subscriptions already; one is enough.", maxSubscriptions)))
+		return
+	}
 	ctx, done := p.flights.start(p.ctx, m.id)
 	p.lasting.Go(func() {
+		defer p.subscriptions.Add(-1)
 		defer done()
 		p.s.subscribe(ctx, p.send, func() {}, p.who, sub)
 	})

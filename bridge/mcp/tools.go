@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // listTools is tools/list: the pages of the plain front, in the same order, by the same cursors.
@@ -106,23 +108,25 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 		return toolFault(err)
 	}
 	progress("The site has answered.")
-	return f.finished(tool, oneLine(result)), nil
+	return s.finished(ctx, r.who, f, tool, oneLine(result))
 }
 
 // finished makes the result of a call that went well at the site.
-func (f *form) finished(tool *catalog.Tool, raw json.RawMessage) []byte {
-	output, err := tool.Output()
-	if err != nil || output == nil {
-		return f.result(raw, nil)
+func (s *Server) finished(ctx context.Context, who upstream.Caller, f *form, tool *catalog.Tool, raw json.RawMessage) ([]byte, *protocolError) {
+	if output, err := tool.Output(); err != nil || output == nil {
+		return f.result(raw, nil), nil
 	}
-	conforming, violations := output.Conform(raw)
+	conforming, violations, err := s.o.Invoker.Conform(ctx, who, tool, raw)
+	if err != nil {
+		return toolFault(err)
+	}
 	if len(violations) > 0 {
 		// A client would refuse such a result as a whole. The model may still make something of it.
 		v := violations[0]
 		return failed(fmt.Sprintf("The result of %s does not conform to its output schema: %s: expected %s, received %s.",
-			tool.Name, cmp.Or(v.Parameter, "the whole"), v.Expected, v.Received), string(raw))
+			tool.Name, cmp.Or(v.Parameter, "the whole"), v.Expected, v.Received), string(raw)), nil
 	}
-	return f.result(raw, oneLine(conforming))
+	return f.result(raw, oneLine(conforming)), nil
 }
 
 // asResult lists the faults that are results with isError: the tool is there, and a model can do something about it.
@@ -168,8 +172,7 @@ func (r request) progress() func(what string) {
 }
 
 func isEmpty(array []byte) bool {
-	v, err := jsondoc.Split(array)
-	return err == nil && len(v.Items) == 0
+	return len(bytes.TrimSpace(array[1:len(array)-1])) == 0
 }
 
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }

@@ -1,6 +1,8 @@
 // Package schema checks values against JSON Schemas and says what is wrong with them parameter by parameter. Draft 4 to
 // 7, and schemas that declare nothing (Drupal means Draft 7), go to gojsonschema; 2019-09 and 2020-12 to
-// santhosh-tekuri/jsonschema. It never fetches anything: Compile refuses what Check refuses.
+// santhosh-tekuri/jsonschema. It never fetches anything: Compile refuses what Check refuses. Its invariant: no document
+// makes it work or hold more than a budget says. Neither library can be stopped, so evaluate, which counts its steps,
+// goes first wherever a document is not small, and is believed where a library would take too long.
 package schema
 
 import (
@@ -8,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,8 +25,11 @@ import (
 type Schema struct {
 	source jsondoc.Value
 	heavy  bool                 // a value can make it expensive
+	long   bool                 // the schema's text, which goes into messages
 	draft7 *gojsonschema.Schema // Draft 4 to 7
 	recent *santhosh.Schema     // 2019-09 and 2020-12
+	seed   maphash.Seed
+	plan   func() (*plan, error) // made when it is first needed
 }
 
 // Compile checks and compiles a schema document.
@@ -46,7 +52,8 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Schema{source: source, heavy: heavy}
+	s = &Schema{source: source, heavy: heavy, long: len(doc) > longSchema, seed: maphash.MakeSeed()}
+	s.plan = sync.OnceValues(s.makePlan)
 	if Recent(source) {
 		s.recent, err = compileRecent(tree)
 	} else {
@@ -56,6 +63,26 @@ func Compile(doc []byte) (s *Schema, err error) {
 		return nil, fmt.Errorf("the schema is not valid: %s", oneLine(err.Error()))
 	}
 	return s, nil
+}
+
+// makePlan makes the plan for evaluate.
+func (s *Schema) makePlan() (made *plan, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			made, err = nil, fmt.Errorf("the schema has no plan: %v", p)
+		}
+	}()
+	compiled := s.recent
+	if compiled == nil {
+		tree, err := Decode(withoutForeignPatterns(s.source).Bytes())
+		if err != nil {
+			return nil, err
+		}
+		if compiled, err = compileEarlier(tree); err != nil {
+			return nil, err
+		}
+	}
+	return newPlan(compiled, s.seed)
 }
 
 // Recent tells whether a schema declares a dialect from 2019-09 on.
@@ -129,7 +156,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, errors.New("the schema needs another document: " + url)
 }
 
-// Decode reads JSON for Validate: numbers keep their digits.
+// Decode reads JSON for a library: numbers keep their digits.
 func Decode(doc []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
@@ -140,41 +167,12 @@ func Decode(doc []byte) (any, error) {
 	return v, nil
 }
 
-// Validate checks a decoded value; no violations means that it is valid.
-func (s *Schema) Validate(value any) []Violation {
-	if s.tooMuch(value) {
-		return []Violation{{Expected: "a value that the schema does not apply to in so many ways", Received: "one that is too large or too deep for it"}}
-	}
+// byLibrary checks a decoded value with the library for the schema's dialect.
+func (s *Schema) byLibrary(value any) []Violation {
 	if s.recent != nil {
 		return s.checkRecent(value)
 	}
 	return s.checkDraft7(value)
-}
-
-// Conform checks a document and, where it fails, once more with {} for each [] that stands where the schema wants an
-// object: PHP writes both the same way. It gives the document that conforms, which is doc itself where that does.
-func (s *Schema) Conform(doc json.RawMessage) (json.RawMessage, []Violation) {
-	value, err := Decode(doc)
-	if err != nil {
-		return doc, []Violation{{Expected: "JSON", Received: err.Error()}}
-	}
-	violations := s.Validate(value)
-	if len(violations) == 0 {
-		return doc, nil
-	}
-	tree, err := jsondoc.Parse(doc)
-	if err != nil {
-		return doc, violations
-	}
-	wanted := map[string]bool{}
-	for _, v := range violations {
-		wanted[v.at] = true
-	}
-	mended := emptyObjects(tree, "", wanted).Bytes()
-	if value, err = Decode(mended); err != nil || len(s.Validate(value)) > 0 {
-		return doc, violations
-	}
-	return mended, nil
 }
 
 // emptyObjects puts {} for [] at the wanted places.

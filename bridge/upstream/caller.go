@@ -47,6 +47,9 @@ func (c Caller) Owner() Identity {
 	if c.Grant.Holder != "" {
 		return sha256.Sum256([]byte(c.Grant.Holder))
 	}
+	if c.language == "" && c.Identity != (Identity{}) {
+		return c.Identity // the same digest
+	}
 	return c.digest("")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
@@ -40,6 +41,7 @@ var silences = []struct {
 	Failure
 	is func(silence) bool
 }{
+	{Failure{"a response for which max_buffered leaves no memory", fault.Overloaded, "Too many long results are on their way; the tool may have run."}, func(s silence) bool { return errors.Is(s.err, fair.ErrNoMemory) }},
 	{Failure{"an answer longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
 	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had answered."}, func(s silence) bool { return s.caller.Err() != nil }},
 	{Failure{"no answer within upstream_timeout", fault.UpstreamTimeout, "The site did not answer in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
@@ -57,7 +59,7 @@ func Failures() []Failure {
 	}
 	return append(list,
 		Failure{"no connection several times in a row: nobody asks it for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
-		Failure{"max_in_flight requests under way and max_waiting waiting", fault.Overloaded, crowded},
+		Failure{"the caller has its share of max_in_flight, and of max_waiting", fault.Overloaded, crowded},
 		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's answer", fault.UpstreamError, unusable})
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
@@ -48,7 +49,7 @@ type Client struct {
 	rpc     *http.Request // what all calls have in common
 	lastID  atomic.Int64
 	breaker *breaker
-	gate    *gate
+	gate    *fair.Gate
 }
 
 // NewTransport is the pooled transport that the bridge uses; tlsConfig may be nil.
@@ -73,7 +74,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the site's address: %w", err)
 	}
-	c := &Client{o: o, rt: o.Transport, rpc: rpc, breaker: newBreaker(o.Now), gate: newGate(o.MaxInFlight, o.MaxWaiting)}
+	c := &Client{o: o, rt: o.Transport, rpc: rpc, breaker: newBreaker(o.Now), gate: fair.NewGate(o.MaxInFlight, o.MaxWaiting)}
 	if c.rt == nil {
 		c.rt = NewTransport(nil)
 	}
@@ -184,10 +185,11 @@ func (c *Client) do(
 	if c.o.Observe != nil {
 		defer func() { c.o.Observe(purpose, outcome(res, err), time.Since(start)) }()
 	}
-	if err := c.gate.enter(ctx); err != nil {
+	owner := who.Owner()
+	if err := c.enter(ctx, owner); err != nil {
 		return answer{}, err
 	}
-	defer c.gate.leave()
+	defer c.leave(owner)
 	if err := c.breaker.allow(); err != nil {
 		return answer{}, err
 	}
@@ -217,9 +219,9 @@ func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
 	if res.ContentLength > longest {
 		return answer{}, errTooLong
 	}
-	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength)
+	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength, fair.From(req.Context()))
 	switch {
-	case err != nil && len(read) > long:
+	case err != nil && len(read) > long && !errors.Is(err, fair.ErrNoMemory):
 		return answer{}, fmt.Errorf("%w: %d bytes came, then %w", errTooLong, len(read), err)
 	case err != nil:
 		return answer{}, err
