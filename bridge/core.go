@@ -32,8 +32,8 @@ type core struct {
 // none is what switches a setting off that has a default.
 const none = "none"
 
-// newCore wires the parts up, from the site to the front.
-func newCore(o Options) (*core, error) {
+// newCore wires the parts up, from the site to the front. With an error nothing that lasts has changed.
+func newCore(o Options, kept *lasting) (*core, error) {
 	o, address, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -51,7 +51,13 @@ func newCore(o Options) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers := o.callers(guard)
+	callers, err := o.callers(guard)
+	if err != nil {
+		return nil, err
+	}
+	if err := kept.make(o); err != nil {
+		return nil, err
+	}
 	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
@@ -63,7 +69,7 @@ func newCore(o Options) (*core, error) {
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
-		Background: o.Background, Unasked: o.MaxInFlight / 4, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
+		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +97,7 @@ func newCore(o Options) (*core, error) {
 		Logger: o.Logger, Observe: m.Request,
 	}
 	c.handler = api.Handler(m.Handler(), c.mcp)
+	kept.adopt(o)
 	return c, nil
 }
 
@@ -115,15 +122,22 @@ func (c *core) quarantined() int {
 }
 
 // callers says how callers are read off requests.
-func (o Options) callers(guard *oauth.Guard) upstream.Callers {
-	cs := upstream.Callers{Schemes: o.Credentials}
+func (o Options) callers(guard *oauth.Guard) (upstream.Callers, error) {
+	cs := upstream.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
+	var err error
+	if cs.Languages, err = upstream.ParseLanguages(o.Languages); err != nil {
+		return cs, fmt.Errorf("languages: %w", err)
+	}
+	if cs.Proxies, err = upstream.ParseProxies(o.TrustedProxies); err != nil {
+		return cs, fmt.Errorf("trusted_proxies: %w", err)
+	}
 	if guard != nil {
 		cs.Verify = guard.Verify
 	}
 	if len(o.ServiceTokens) > 0 {
 		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
-	return cs
+	return cs, nil
 }
 
 // discoverer is the account that discovers for all callers; nil: each does so.

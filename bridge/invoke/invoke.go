@@ -51,7 +51,7 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 		return nil, err
 	}
 	if in.Limits != nil {
-		if err := in.Limits.Allow(who.Owner(), name); err != nil {
+		if err := in.Limits.Allow(who.Account(), name); err != nil {
 			return nil, err
 		}
 	}

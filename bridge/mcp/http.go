@@ -54,7 +54,7 @@ func (s *Server) serve(x *exchange) int {
 		return x.refuse(http.StatusForbidden, nil, refuse(codeRefused, "Requests from other web sites are not answered."))
 	}
 	var err error
-	if x.who, err = s.o.Callers.From(x.r.Context(), x.r.Header); err != nil {
+	if x.who, err = s.o.Callers.From(x.r); err != nil {
 		f := fault.From(err)
 		return x.refuse(f.Status(), nil, protocol(f))
 	}
@@ -173,9 +173,9 @@ func unsupported(version Revision) *protocolError {
 	return e
 }
 
-// refuses are the faults by which the site says that a caller has nothing to look for there. Drupal denies access to
-// whom it does not know, too.
-var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true}
+// refuses are the faults that open no session: the site does not accept the caller (Drupal denies access to whom it does
+// not know), or it is not asked about credentials for now.
+var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true, fault.RateLimited: true}
 
 // initialize opens a session. Credentials that the site refuses open none.
 func (s *Server) initialize(x *exchange, m message) int {
@@ -268,7 +268,7 @@ func (x *exchange) result(st *stream, response []byte) int {
 // protocol sends an error as the revisions with sessions want it: with 200, but where HTTP itself has something to say.
 func (x *exchange) protocol(id []byte, e *protocolError) int {
 	status := http.StatusOK
-	if e.cause != nil && (e.cause.Code == fault.AuthRequired || e.cause.Code == fault.AccessDenied) {
+	if e.cause != nil && refuses[e.cause.Code] {
 		status = e.cause.Status()
 	}
 	return x.refuse(status, id, e)
@@ -293,6 +293,9 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 	if e.cause != nil {
 		if e.cause.Code == fault.AuthRequired || len(e.cause.Challenge) > 0 {
 			x.w.Header()["Www-Authenticate"] = x.s.o.Guard.Challenge(e.cause)
+		}
+		if e.cause.RetryAfter > 0 {
+			x.w.Header().Set("Retry-After", e.cause.WaitSeconds())
 		}
 		if e.cause.Cause != nil {
 			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)

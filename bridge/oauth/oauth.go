@@ -123,7 +123,7 @@ func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error
 		client = c.Party
 	}
 	return upstream.Grant{
-		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
+		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Subject: c.Subject, Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
 	}, nil
 }
 
