@@ -165,11 +165,9 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 func (cs Callers) verified(r *http.Request, c *Caller) error {
 	var token string
 	if values := r.Header.Values("Authorization"); len(values) == 1 { // of several, which would be meant?
-		if cred, _, ok := authorization(values[0]); ok {
-			token, _ = strings.CutPrefix(cred.value, "Bearer ")
-			if token == cred.value { // Basic
-				token = ""
-			}
+		scheme, rest, _ := strings.Cut(values[0], " ")
+		if strings.EqualFold(scheme, string(Bearer)) {
+			token = strings.Trim(rest, " \t")
 		}
 	}
 	var err error
