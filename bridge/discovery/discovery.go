@@ -52,6 +52,7 @@ type Engine struct {
 	ttl        time.Duration
 	builder    *builder
 	callers    *otter.Cache[upstream.Identity, *entry]
+	spoken     spoken
 	generation atomic.Int64 // goes up when all that is remembered becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
@@ -105,7 +106,11 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
-	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers}
+	spoken, err := newSpoken(o.MaxCallers)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken}
 	e.poller.places = make(chan struct{}, max(1, o.Unasked))
 	e.places = make(chan struct{}, max(1, o.AtOnce))
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -147,7 +152,7 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 	case err == nil:
 		err = changing()
 	case k == nil && errors.Is(err, throttle.ErrThrottled):
-		e.callers.Invalidate(who.Identity) // what nobody was asked about takes no place from callers who are known
+		e.callers.Invalidate(en.who.Identity) // what nobody was asked about takes no place from callers who are known
 	}
 	return View{}, err
 }
@@ -157,6 +162,10 @@ func changing() *fault.Error {
 }
 
 func (e *Engine) entry(who upstream.Caller) *entry {
+	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
+		return en
+	}
+	who = e.spoken.limit(who)
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}

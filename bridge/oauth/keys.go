@@ -224,4 +224,3 @@ func (k *keys) fetch(ctx context.Context, address string, into any) error {
 	}
 	return nil
 }
-

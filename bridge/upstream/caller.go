@@ -64,6 +64,19 @@ func (c Caller) Account() Identity {
 // User is the name that the caller goes by, where its credential has one; "" for others and for anonymous callers.
 func (c Caller) User() string { return c.user }
 
+// Language is the one that the caller asks in; "" is the site's own.
+func (c Caller) Language() string { return c.language }
+
+// WithoutLanguage is the same caller who asks in the site's own language.
+func (c Caller) WithoutLanguage() Caller {
+	c.language = ""
+	c.Identity = c.digest("")
+	return c
+}
+
+// Shared tells whether the caller acts as an account of the bridge's own.
+func (c Caller) Shared() bool { return c.as != "" }
+
 // Attempt is what counts where the site refuses the caller. The bridge's own account is nobody's guess: no client's
 // address is charged with it.
 func (c Caller) Attempt() throttle.Attempt {
@@ -71,7 +84,7 @@ func (c Caller) Attempt() throttle.Attempt {
 	if c.Grant.Holder != "" {
 		a.Credential = c.digest("")
 	}
-	if c.as != "" {
+	if c.Shared() {
 		a.Address = netip.Addr{}
 	}
 	return a

@@ -107,12 +107,12 @@ func (s *identitySite) count(change func()) {
 }
 
 // identityCounts is what a site was asked so far.
-type identityCounts struct{ asked, refused, calls, mostRunning int }
+type identityCounts struct{ asked, refused, calls, running, mostRunning int }
 
 func (s *identitySite) counts() identityCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return identityCounts{s.asked, s.refused, s.calls, s.mostRunning}
+	return identityCounts{s.asked, s.refused, s.calls, s.running, s.mostRunning}
 }
 
 // identityBridge serves a bridge with these options before a site, on a listener of its own; its address is given.
