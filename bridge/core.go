@@ -83,7 +83,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	}
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
-		WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
+		WriteTime: o.WriteTimeout, Sessions: kept.sessions, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
 		return nil, err

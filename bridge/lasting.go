@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
 
 // lasting is what a reload of the options keeps.
 type lasting struct {
 	attempts *throttle.Limiter
+	sessions *mcp.Sessions
 }
 
 // make makes what is not there yet.
@@ -14,6 +16,7 @@ func (k *lasting) make(o Options) error {
 	if k.attempts != nil {
 		return nil
 	}
+	k.sessions = mcp.NewSessions()
 	var err error
 	k.attempts, err = throttle.New(o.limits(), o.MaxCallers, o.Now)
 	return err

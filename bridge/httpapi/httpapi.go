@@ -5,11 +5,9 @@
 package httpapi
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -21,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -80,14 +79,14 @@ func (a *API) serve(path string, m methods) http.Handler {
 		start := time.Now()
 		h := w.Header()
 		h["X-Content-Type-Options"] = nosniff
-		identify(h, r.Header)
+		observe.Identify(h, r.Header)
 		status := http.StatusOK
 		err := a.guarded(w, r, m, allow)
 		if err != nil {
 			status = a.refuse(w, err)
 		}
 		took := time.Since(start)
-		a.log(r, status, took, err)
+		observe.Log(a.Logger, r, status, took, err)
 		if a.Observe != nil {
 			a.Observe(path, status, took)
 		}
@@ -105,33 +104,6 @@ func (a *API) guarded(w http.ResponseWriter, r *http.Request, m methods, allow s
 }
 
 var nosniff = []string{"nosniff"}
-
-// requestID is what a request may call itself.
-var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
-
-// identify gives a request a name, by which it is found in the log and goes on to the site. A caller gets its own back;
-// one that the bridge made up stays out of the answer, where it would make equal refusals differ.
-func identify(answer, request http.Header) {
-	const name = "X-Request-Id"
-	if id := request.Get(name); id != "" && requestID.MatchString(id) {
-		answer[name] = []string{id}
-		return
-	}
-	request[name] = []string{rand.Text()}
-}
-
-// log tells what became of a request: for whoever debugs, or who has to know that the bridge or the site failed.
-func (a *API) log(r *http.Request, status int, took time.Duration, err error) {
-	level := slog.LevelDebug
-	if status >= 500 {
-		level = slog.LevelWarn
-	}
-	if !a.Logger.Enabled(r.Context(), level) {
-		return
-	}
-	a.Logger.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
-		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
-}
 
 func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
 	method := r.Method

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -35,9 +36,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	status := s.serve(&exchange{s: s, w: w, r: r})
+	observe.Identify(h, r.Header)
+	x := &exchange{s: s, w: w, r: r}
+	status := s.serve(x)
+	if x.failed != nil { // JSON-RPC's errors and results go out with 200
+		status = x.failed.Status()
+	}
+	took := time.Since(start)
+	var err error
+	if x.failed != nil {
+		err = x.failed
+	}
+	observe.Log(s.o.Logger, r, status, took, err)
 	if s.o.Observe != nil {
-		s.o.Observe("/mcp", status, time.Since(start))
+		s.o.Observe("/mcp", status, took)
 	}
 }
 
@@ -47,7 +59,11 @@ type exchange struct {
 	w   http.ResponseWriter
 	r   *http.Request
 	who upstream.Caller
+
+	failed *fault.Error // why it failed, as far as that is the bridge's or the site's to say
 }
+
+func (x *exchange) fail(f *fault.Error) { x.failed = f }
 
 func (s *Server) serve(x *exchange) int {
 	if !trusted(x.r) {
@@ -186,7 +202,12 @@ func (s *Server) initialize(x *exchange, m message) int {
 	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refuses[refused.cause.Code] {
 		return x.protocol(m.id, refused)
 	}
-	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Owner()).id)
+	opened, err := s.o.Sessions.open(revision, x.who, s.o.Now())
+	if err != nil {
+		f := fault.From(err)
+		return x.refuse(f.Status(), m.id, protocol(f))
+	}
+	x.w.Header().Set(sessionHeader, opened.id)
 	return x.result(nil, response(m.id, result))
 }
 
@@ -196,7 +217,7 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 	if id == "" {
 		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
 	}
-	sess, ok := s.find(id, x.who.Owner())
+	sess, ok := s.o.Sessions.find(id, x.who.Owner(), s.o.Now(), s.o.SessionIdle)
 	if !ok {
 		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
 	}
@@ -206,7 +227,7 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 // manage answers GET, which listens for notifications, and DELETE, which ends the session.
 func (s *Server) manage(x *exchange, sess *session) int {
 	if x.r.Method == http.MethodDelete {
-		s.close(sess)
+		s.o.Sessions.close(sess)
 		x.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
 	}
@@ -234,12 +255,16 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 // before.
 func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	st := x.stream()
+	r.failed = x.fail
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
 	result, wrong := s.answer(ctx, r)
 	switch {
 	case wrong != nil && st.open:
+		if wrong.cause != nil {
+			x.fail(wrong.cause)
+		}
 		st.send(failure(r.id, wrong))
 		return http.StatusOK
 	case wrong != nil && r.revision == July2026:
@@ -297,9 +322,7 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 		if e.cause.RetryAfter > 0 {
 			x.w.Header().Set("Retry-After", e.cause.WaitSeconds())
 		}
-		if e.cause.Cause != nil {
-			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
-		}
+		x.fail(e.cause)
 	}
 	x.json(status, failure(id, e))
 	return status

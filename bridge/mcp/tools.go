@@ -87,10 +87,10 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	called, _ := name.Text()
 	tool, err := v.Tool(ctx, called)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	if err := s.o.Invoker.Permit(r.who, tool); err != nil {
-		return toolFault(err) // ahead of the progress, with which the status would be out
+		return r.fault(err) // ahead of the progress, with which the status would be out
 	}
 	f := s.forms.of(tool)
 	if r.header != nil {
@@ -103,7 +103,7 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	progress("The site is asked.")
 	result, err := s.o.Invoker.Invoke(ctx, r.who, v, called, arguments)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	progress("The site has answered.")
 	return f.finished(tool, oneLine(result)), nil
@@ -131,9 +131,12 @@ var asResult = map[fault.Code]bool{
 	fault.UpstreamError: true, fault.UpstreamUnavailable: true, fault.UpstreamTimeout: true, fault.Overloaded: true,
 }
 
-// toolFault words a call that failed.
-func toolFault(err error) ([]byte, *protocolError) {
+// fault words a call that failed.
+func (r request) fault(err error) ([]byte, *protocolError) {
 	f := fault.From(err)
+	if r.failed != nil {
+		r.failed(f)
+	}
 	switch {
 	case f.Code == fault.AccessDenied && len(f.Challenge) > 0: // by what the token may
 		return nil, protocol(f)

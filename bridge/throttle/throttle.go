@@ -169,7 +169,7 @@ func (l *Limiter) begin(a Attempt, known *fault.Error) (*Trial, <-chan struct{},
 func (l *Limiter) keys(a Attempt, again bool) []key {
 	keys := make([]key, 0, 3)
 	if a.Address.IsValid() && !again {
-		keys = append(keys, key{address, network(a.Address)})
+		keys = append(keys, key{address, Network(a.Address)})
 	}
 	if a.Account != "" {
 		keys = append(keys, key{account, a.Account})
@@ -180,9 +180,9 @@ func (l *Limiter) keys(a Attempt, again bool) []key {
 	return keys
 }
 
-// network is what one client has for itself: an IPv4 address, or 64 bits of IPv6.
-func network(a netip.Addr) string {
-	if a.Is4() {
+// Network is what one client has for itself: an IPv4 address, or 64 bits of IPv6.
+func Network(a netip.Addr) string {
+	if !a.Is6() {
 		return a.String()
 	}
 	prefix, err := a.Prefix(64)

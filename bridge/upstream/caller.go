@@ -74,6 +74,9 @@ func (c Caller) WithoutLanguage() Caller {
 	return c
 }
 
+// Network is where the caller is, as far as one client has it for itself: an IPv4 address, or 64 bits of IPv6.
+func (c Caller) Network() string { return throttle.Network(c.Address) }
+
 // Shared tells whether the caller acts as an account of the bridge's own.
 func (c Caller) Shared() bool { return c.as != "" }
 
