@@ -54,8 +54,8 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
-// When the options are no good, an error says why and nothing changes. The address to listen on and the bridge's own
-// certificate stay as they are.
+// When the options are no good, an error says why and nothing changes. MCP sessions, and what was counted of failed
+// authentications, stay; the address to listen on and the files of the bridge's own certificate do, too.
 func (b *Bridge) Reload(o Options) error {
 	c, err := newCore(o, b.kept)
 	if err != nil {

@@ -5,9 +5,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/bridge/audit"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
@@ -15,6 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/metrics"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -26,6 +29,7 @@ type core struct {
 	discovery *discovery.Engine
 	site      *upstream.Client
 	mcp       *mcp.Server
+	audit     *audit.Log
 	active    sync.WaitGroup
 }
 
@@ -78,12 +82,16 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+	if c.audit, err = audit.Open(o.AuditLog, o.Now, o.Logger); err != nil {
+		return nil, err
 	}
+	invoker := &invoke.Invoker{
+		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard, Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
+	}
+	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
 	c.mcp, err = mcp.New(mcp.Options{
 		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
-		WriteTime: o.WriteTimeout, Sessions: kept.sessions, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
+		WriteTime: o.WriteTimeout, Sessions: kept.sessions, Origin: origins, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
 		return nil, err
@@ -94,6 +102,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Invoker:   invoker,
 		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
+		Origin: origins,
 		Logger: o.Logger, Observe: m.Request,
 	}
 	c.handler = api.Handler(m.Handler(), c.mcp)
@@ -105,6 +114,7 @@ func (c *core) close() {
 	c.mcp.Drain()
 	c.discovery.Close()
 	c.site.Close()
+	c.audit.Close()
 }
 
 func (c *core) siteUp() bool { return c.site.Ready() }
@@ -119,6 +129,15 @@ func (c *core) quarantined() int {
 		}
 	}
 	return n
+}
+
+// hostOf is the host of an address that was checked before; "" of none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // callers says how callers are read off requests.

@@ -78,6 +78,8 @@ type Options struct {
 	HeaderTimeout time.Duration
 	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
+	AllowedHosts  []string
+	AuditLog      string
 	TLSCert       string
 	TLSKey        string
 

@@ -32,11 +32,11 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 		s.RegisterOnShutdown(b.endStreams) // they do not end by themselves
 	}
 	if o.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
+		own, err := loadCertificate(o.TLSCert, o.TLSKey, o.Logger)
 		if err != nil {
-			return nil, fmt.Errorf("tls_cert, tls_key: %w", err)
+			return nil, err
 		}
-		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		s.TLSConfig = &tls.Config{GetCertificate: own.get, MinVersion: tls.VersionTLS12}
 	}
 	return s, nil
 }

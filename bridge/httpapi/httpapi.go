@@ -20,6 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
 	"github.com/bridgecheck/bridgecheck/bridge/observe"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -33,7 +34,8 @@ type API struct {
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
 	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write
-	Guard       *oauth.Guard      // of tokens; nil: the site alone checks them
+	Origin      origin.Policy
+	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
 }
@@ -59,7 +61,7 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	handle("/healthz", methods{http.MethodGet: a.healthz})
 	handle("/readyz", methods{http.MethodGet: a.readyz})
 	if metrics != nil {
-		r.Handle("/metrics", metrics)
+		r.Handle("/metrics", a.sameOrigin(metrics))
 	}
 	handle("/mcp/admin/invalidate", methods{http.MethodPost: a.invalidate})
 	handle("/mcp/admin/diagnostics", methods{http.MethodGet: a.diagnostics})
@@ -81,7 +83,7 @@ func (a *API) serve(path string, m methods) http.Handler {
 		h["X-Content-Type-Options"] = nosniff
 		observe.Identify(h, r.Header)
 		status := http.StatusOK
-		err := a.guarded(w, r, m, allow)
+		err := a.guarded(w, r, path, m, allow)
 		if err != nil {
 			status = a.refuse(w, err)
 		}
@@ -94,13 +96,33 @@ func (a *API) serve(path string, m methods) http.Handler {
 }
 
 // guarded answers with an error where the endpoint panics: a caller is told, and the log knows where it was.
-func (a *API) guarded(w http.ResponseWriter, r *http.Request, m methods, allow string) (err error) {
+func (a *API) guarded(w http.ResponseWriter, r *http.Request, path string, m methods, allow string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.From(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	if !probes[path] {
+		if err := a.Origin.Check(r); err != nil {
+			w.Header().Set("Connection", "close") // rather than read the body
+			return err
+		}
+	}
 	return a.answer(w, r, m, allow)
+}
+
+// probes are sent by whatever runs the bridge, under any host name; there is nothing in the responses.
+var probes = map[string]bool{"/healthz": true, "/readyz": true}
+
+// sameOrigin puts the policy of origins before another handler.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Origin.Check(r); err != nil {
+			a.refuse(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 var nosniff = []string{"nosniff"}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
@@ -31,7 +30,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.Invoker.Invoke(r.Context(), who, v, name, arguments)
+	result, err := a.Invoker.Run(r.Context(), who, v, name, arguments)
 	if err != nil {
 		return err
 	}
@@ -86,15 +85,12 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 }
 
-// sameSite keeps other web sites from calling tools through a caller's browser. A browser sends cookies and remembered
-// passwords unasked, but application/json only after it has asked the bridge, which never agrees.
+// sameSite keeps web pages from calling tools through a caller's browser, beside the policy of origins. A browser sends
+// cookies and remembered passwords unasked, but application/json only after it has asked the bridge, which never agrees.
 func (a *API) sameSite(r *http.Request) error {
-	bySession, elsewhere := a.Callers.BySession(r.Header), foreign(r)
-	if kind, isJSON := mediaType(r.Header); !isJSON && (bySession || elsewhere || formTypes[kind]) {
+	kind, isJSON := mediaType(r.Header)
+	if !isJSON && (formTypes[kind] || a.Callers.BySession(r.Header)) {
 		return fault.New(fault.UnsupportedMedia, "The body must be sent as application/json.")
-	}
-	if bySession && elsewhere && r.Header.Get("X-CSRF-Token") == "" {
-		return fault.New(fault.AccessDenied, "A call with a session cookie from another origin needs an X-CSRF-Token.")
 	}
 	return nil
 }
@@ -111,13 +107,3 @@ func mediaType(h http.Header) (kind string, isJSON bool) {
 
 // formTypes are what any web page may send anywhere.
 var formTypes = map[string]bool{"text/plain": true, "application/x-www-form-urlencoded": true, "multipart/form-data": true}
-
-// foreign tells whether the request comes from a page of another host.
-func foreign(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	u, err := url.Parse(origin)
-	return err != nil || !strings.EqualFold(u.Host, r.Host)
-}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/bridge/audit"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
@@ -36,6 +37,7 @@ type Invoker struct {
 	Limits    *filter.Limits // of calls; nil: none
 	Guard     *oauth.Guard   // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
+	Audit     *audit.Log // nil: none
 	Logger    *slog.Logger
 	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,10 +64,12 @@ type exchange struct {
 func (x *exchange) fail(f *fault.Error) { x.failed = f }
 
 func (s *Server) serve(x *exchange) int {
-	if !trusted(x.r) {
-		return x.refuse(http.StatusForbidden, nil, refuse(codeRefused, "Requests from other web sites are not answered."))
+	err := s.o.Origin.Check(x.r)
+	if err != nil {
+		f := fault.From(err)
+		x.w.Header().Set("Connection", "close") // rather than read the body
+		return x.refuse(f.Status(), nil, protocol(f))
 	}
-	var err error
 	if x.who, err = s.o.Callers.From(x.r); err != nil {
 		f := fault.From(err)
 		return x.refuse(f.Status(), nil, protocol(f))
@@ -87,31 +87,6 @@ func (s *Server) serve(x *exchange) int {
 	}
 	x.w.Header().Set("Allow", "POST, GET, DELETE")
 	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
-}
-
-// trusted tells whether the request may be answered: not one from a page of another host, and not one from a page whose
-// host's name was made to point at this machine.
-func trusted(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-		return false
-	}
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return !isLoopback(local) || isLoopbackName(u.Hostname())
-}
-
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-func isLoopbackName(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // post answers a message.

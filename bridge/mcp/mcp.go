@@ -27,6 +27,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -36,6 +37,7 @@ type Options struct {
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
 	Sessions    *Sessions
+	Origin      origin.Policy
 	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive

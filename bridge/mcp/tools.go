@@ -101,7 +101,7 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	progress := r.progress()
 	progress("The call is accepted.")
 	progress("The site is asked.")
-	result, err := s.o.Invoker.Invoke(ctx, r.who, v, called, arguments)
+	result, err := s.o.Invoker.Run(ctx, r.who, v, called, arguments)
 	if err != nil {
 		return r.fault(err)
 	}

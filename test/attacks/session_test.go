@@ -202,4 +202,3 @@ func TestSessionExhaustedDescriptorsAreNoDeadSite(t *testing.T) {
 		t.Errorf("/readyz of a dead site: %d", r.status)
 	}
 }
-
