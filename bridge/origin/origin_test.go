@@ -24,6 +24,7 @@ func TestPolicy(t *testing.T) {
 		{"a name that points here", open, loopback, "evil.example:8081", nil, false},
 		{"the same, with an origin", open, loopback, "evil.example:8081", []string{"http://evil.example:8081"}, false},
 		{"a name that ends alike", open, loopback, "evil-localhost.example", nil, false},
+		{"a port that is none", open, loopback, "127.0.0.1:80.evil.example", nil, false},
 		{"a name that begins alike", open, loopback, "127.0.0.1.evil.example", nil, false},
 		{"a name of one label", open, loopback, "bridge:8081", nil, true},
 		{"a page under a name of one label", open, loopback, "bridge:8081", []string{"http://bridge:8081"}, false},

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
@@ -42,72 +41,24 @@ func Compile(doc []byte) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
-	tree, err := Decode(withoutForeignPatterns(source).Bytes())
+	dialect, known := dialectOf(source)
+	if !known {
+		return nil, errors.New("the schema declares a dialect that is not known here")
+	}
+	tree, err := Decode(readable(source, dialect).Bytes())
 	if err != nil {
 		return nil, err
 	}
 	s = &Schema{source: source, heavy: heavy}
-	if Recent(source) {
+	if dialect.recent {
 		s.recent, err = compileRecent(tree)
 	} else {
-		s.draft7, err = compileDraft7(tree)
+		s.draft7, err = compileOlder(tree, dialect)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not valid: %s", oneLine(err.Error()))
 	}
 	return s, nil
-}
-
-// Recent tells whether a schema declares a dialect from 2019-09 on.
-func Recent(v jsondoc.Value) bool {
-	declared, ok := v.Get("$schema")
-	if !ok {
-		return false
-	}
-	text, _ := declared.Text()
-	return strings.Contains(text, "json-schema.org/draft/20")
-}
-
-func compileDraft7(tree any) (*gojsonschema.Schema, error) {
-	loader := draft7Loader()
-	if object, ok := tree.(map[string]any); ok && object["$schema"] == nil {
-		if err := isDraft7(tree); err != nil {
-			return nil, err
-		}
-	} else {
-		loader.Validate = true // against the draft that it declares
-	}
-	return loader.Compile(gojsonschema.NewRawLoader(tree))
-}
-
-func draft7Loader() *gojsonschema.SchemaLoader {
-	loader := gojsonschema.NewSchemaLoader()
-	loader.Draft = gojsonschema.Draft7
-	return loader
-}
-
-// draft7 is the schema of schemas, which the library would compile anew for every schema.
-var draft7 = sync.OnceValues(func() (*gojsonschema.Schema, error) {
-	return draft7Loader().Compile(gojsonschema.NewReferenceLoader("http://json-schema.org/draft-07/schema#"))
-})
-
-func isDraft7(tree any) error {
-	meta, err := draft7()
-	if err != nil {
-		return err
-	}
-	result, err := meta.Validate(gojsonschema.NewRawLoader(tree))
-	if err != nil {
-		return err
-	}
-	var faults []string
-	for _, fault := range result.Errors() {
-		faults = append(faults, fault.String())
-	}
-	if len(faults) > 0 {
-		return errors.New(strings.Join(faults, "\n"))
-	}
-	return nil
 }
 
 const address = "schema:///root.json"
