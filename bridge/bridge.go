@@ -45,6 +45,9 @@ func (o Options) Check() error {
 
 // ServeHTTP answers a request.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if turnedAway(w, r) {
+		return
+	}
 	b.mu.RLock()
 	c := b.core
 	c.active.Add(1)

@@ -26,6 +26,7 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 		ReadHeaderTimeout: o.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		ConnContext:       markSpare,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	if b, ok := handler.(*Bridge); ok {
@@ -43,6 +44,7 @@ func (o Options) Server(handler http.Handler) (*http.Server, error) {
 
 // Serve answers requests on l with a server from Options.Server until ctx ends; requests under way are then answered.
 func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
+	l = keepSpares(l)
 	ended := make(chan error, 1)
 	go func() {
 		if s.TLSConfig != nil {
