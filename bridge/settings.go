@@ -135,7 +135,7 @@ func Settings() []Setting {
 			"calls that may come at once under rate_limit", func(o *Options) *int { return &o.RateBurst }),
 
 		schemes("credentials", "basic,bearer",
-			"sign-in schemes that go on to the site: basic, bearer, cookie",
+			"authentication schemes that go on to the site: basic, bearer, cookie",
 			func(o *Options) *[]upstream.Scheme { return &o.Credentials }),
 		textSetting("service_user", "BRIDGE_SERVICE_USER", "",
 			"account at the site that all callers act as, by front-end tokens, or that discovers for them where visibility is broad; needs a password",
@@ -143,7 +143,7 @@ func Settings() []Setting {
 		secret("service_password",
 			"BRIDGE_SERVICE_PASSWORD", "its password", func(o *Options) *upstream.Secret { return &o.ServicePassword }),
 		secrets("service_tokens", "BRIDGE_SERVICE_TOKENS",
-			"bearer tokens with which callers sign in at a bridge with a service account that they act as",
+			"bearer tokens with which callers authenticate at a bridge with a service account that they act as",
 			func(o *Options) *[]upstream.Secret { return &o.ServiceTokens }),
 		number("auth_account_failures", "", "4",
 			"refusals of one account name in 6 hours; then new credentials for it get 429; below Drupal's user.flood user_limit",
