@@ -137,7 +137,7 @@ func TestSessionCookiesAreGuardedAgainstOtherSites(t *testing.T) {
 		"same origin":     {[]string{"Origin", front.URL}, 200},
 		"no origin":       {nil, 200},
 		"other origin":    {[]string{"Origin", "http://evil.example"}, 403},
-		"with a token":    {[]string{"Origin", "http://evil.example", "X-CSRF-Token", "t"}, 200},
+		"with a token":    {[]string{"Origin", "http://evil.example", "X-CSRF-Token", "t"}, 403},
 		"no content type": {[]string{"Content-Type", ""}, 415},
 		"a form":          {[]string{"Content-Type", "text/plain"}, 415},
 	} {

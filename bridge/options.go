@@ -43,6 +43,8 @@ type Options struct {
 	StaleAfter    time.Duration
 	Background    time.Duration
 	MaxCallers    int
+	MaxDiscovery  int
+	Languages     []string
 
 	UpstreamTimeout time.Duration
 	MaxAnswer       int64
@@ -58,6 +60,11 @@ type Options struct {
 	ServiceUser     string
 	ServicePassword upstream.Secret
 	ServiceTokens   []upstream.Secret
+	AccountFailures int
+	AddressFailures int
+	TotalFailures   int
+	TrustedProxies  []string
+	ForwardAddress  bool
 	AdminMethod     string
 	AdminTokens     []upstream.Secret
 
@@ -75,6 +82,8 @@ type Options struct {
 	HeaderTimeout time.Duration
 	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
+	AllowedHosts  []string
+	AuditLog      string
 	TLSCert       string
 	TLSKey        string
 

@@ -5,9 +5,11 @@ package connections
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,8 +63,8 @@ type refusedKey struct{}
 
 // Context is an http.Server's ConnContext: it marks connections that are beyond the bounds.
 func Context(ctx context.Context, c net.Conn) context.Context {
-	if inner, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
-		c = inner.NetConn()
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
 	}
 	if counted, ok := c.(*conn); ok && counted.refused {
 		return context.WithValue(ctx, refusedKey{}, true)
@@ -102,7 +104,8 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // count takes a connection in; false: there are too many even to say so.
 func (l *listener) count(c net.Conn) (*conn, bool) {
-	client := fair.Address(c.RemoteAddr().String())
+	remote, _ := netip.ParseAddrPort(c.RemoteAddr().String()) // one client, where there are no addresses
+	client := fair.Network(remote.Addr())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counted := &conn{Conn: c, within: l.limits.WriteTime}
@@ -142,6 +145,9 @@ type conn struct {
 	within   time.Duration
 	extended atomic.Int64 // when the deadline was set last, Unix nanoseconds; 0: by somebody else
 }
+
+// NetConn gives the connection that is counted.
+func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Close gives the connection's place back.
 func (c *conn) Close() error {

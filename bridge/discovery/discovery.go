@@ -20,6 +20,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -29,18 +30,20 @@ type Options struct {
 	Source     Source
 	Account    *upstream.ServiceAccount // whose tools all callers are shown; nil: each caller's own
 	Rules      Rules
-	Targets    *Targets      // nil: references take any value
-	TTL        time.Duration // how long the site's tools are taken to be the same
-	Permission time.Duration // how long a caller's permissions are
-	Refused    time.Duration // how long a 401 or 403 is remembered, no longer than Permission
-	MaxStale   time.Duration // how old an answer may be that stands in for a site that fails
-	StaleAfter time.Duration // how long a caller waits for the site while there is an older answer (machine's time)
-	Background time.Duration // callers seen within this time are kept fresh unasked; 0: only those who subscribed
-	Unasked    int           // how many callers are kept fresh at one time, at least 1
-	MaxCallers int           // how many callers are remembered
+	Targets    *Targets          // nil: references take any value
+	TTL        time.Duration     // how long the site's tools are taken to be the same
+	Permission time.Duration     // how long a caller's permissions are
+	Refused    time.Duration     // how long a 401 or 403 is remembered, no longer than Permission
+	MaxStale   time.Duration     // how old an answer may be that stands in for a site that fails
+	StaleAfter time.Duration     // how long a caller waits for the site while there is an older answer (machine's time)
+	Background time.Duration     // callers seen within this time are kept fresh unasked; 0: only those who subscribed
+	Unasked    int               // how many callers are kept fresh at one time, at least 1
+	AtOnce     int               // how many discoveries run at one time, at least 1
+	MaxCallers int               // how many callers are remembered
+	Attempts   *throttle.Limiter // of credentials that the site may refuse; nil: any number
 	Now        func() time.Time
 	Logger     *slog.Logger
-	Observe    func(outcome string) // told of each look-up: hit, miss, stale, refused; nil: nobody
+	Observe    func(outcome string) // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
 }
 
 // Engine remembers what each caller was told. It is safe for use by many at once.
@@ -49,9 +52,11 @@ type Engine struct {
 	ttl        time.Duration
 	builder    *builder
 	callers    *otter.Cache[upstream.Identity, *entry]
+	spoken     spoken
 	generation atomic.Int64 // goes up when all that is remembered becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
+	places  chan struct{}   // taken by each discovery, but for those of the account
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
 	flights sync.WaitGroup
@@ -101,8 +106,13 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
-	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers}
+	spoken, err := newSpoken(o.MaxCallers)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken}
 	e.poller.places = make(chan struct{}, max(1, o.Unasked))
+	e.places = make(chan struct{}, max(1, o.AtOnce))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	if o.Background > 0 {
 		e.poller.start(e)
@@ -141,6 +151,8 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		return e.view(en, k, true)
 	case err == nil:
 		err = changing()
+	case k == nil && errors.Is(err, throttle.ErrThrottled):
+		e.callers.Invalidate(en.who.Identity) // what nobody was asked about takes no place from callers who are known
 	}
 	return View{}, err
 }
@@ -150,6 +162,10 @@ func changing() *fault.Error {
 }
 
 func (e *Engine) entry(who upstream.Caller) *entry {
+	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
+		return en
+	}
+	who = e.spoken.limit(who)
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}
@@ -253,7 +269,8 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 	}()
 	before := en.known.Load()
 	now := &knowledge{at: e.o.Now(), generation: generation}
-	a, err := e.o.Source.Fetch(ctx, who, e.newsSince(en, before))
+	a, leave, err := e.ask(ctx, en, who, e.newsSince(en, before))
+	defer leave()
 	switch {
 	case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
 		now.refusal, now.until = fault.From(err), now.at.Add(min(e.o.Refused, e.ttl))
@@ -268,6 +285,38 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 	en.known.Store(now)
 	e.changed(en, before, now)
 	return nil
+}
+
+// ask has the site asked when there is a place for it, unless the caller's credential is held back. leave gives the place
+// back when all that the response needs is done.
+func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since string) (a Answer, leave func(), err error) {
+	leave = func() {}
+	var trial *throttle.Trial
+	if e.o.Attempts != nil && !who.Anonymous() {
+		if trial, err = e.o.Attempts.Try(ctx, who.Attempt()); err != nil {
+			return a, leave, err
+		}
+		end := trial.Abandoned
+		defer func() { end() }()
+		defer func() {
+			switch {
+			case err == nil:
+				end = trial.Accepted
+			case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
+				end = func() { trial.Refused(fault.From(err)) }
+			}
+		}()
+	}
+	if !en.account { // for which others wait in their places
+		select {
+		case e.places <- struct{}{}:
+			leave = func() { <-e.places }
+		case <-ctx.Done():
+			return a, leave, fault.New(fault.Overloaded, "The caller went away while the site was asked for others.").Because(ctx.Err())
+		}
+	}
+	a, err = e.o.Source.Fetch(ctx, who, since)
+	return a, leave, err
 }
 
 // newsSince is the tag by which the site is asked for news only; "" where the whole answer is needed.
@@ -314,8 +363,12 @@ func (e *Engine) epoch() string {
 // failed words a failure for callers: whatever happened, what they asked for cannot be had.
 func (e *Engine) failed(en *entry, err error) error {
 	en.failed.Store(time.Now().UnixNano())
-	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
 	f := fault.From(err)
+	if errors.Is(err, throttle.ErrThrottled) {
+		e.observe("throttled")
+		return f
+	}
+	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
 	switch f.Code {
 	case fault.UpstreamUnavailable, fault.Overloaded:
 		return f

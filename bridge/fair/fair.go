@@ -14,28 +14,20 @@ import (
 // Key tells callers apart.
 type Key = [32]byte
 
-// Address is the key of a client that is known by its address, with or without a port: of IPv6 its network, for one
-// client has many addresses there.
-func Address(address string) Key {
+// Network is the key of a client that is known by its address: of IPv6 its network, for one client has many addresses
+// there.
+func Network(ip netip.Addr) Key {
 	var k Key
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		var both netip.AddrPort
-		if both, err = netip.ParseAddrPort(address); err != nil {
-			copy(k[:], address)
-			return k
-		}
-		ip = both.Addr()
-	}
-	if ip = ip.Unmap(); ip.Is6() {
+	switch ip = ip.Unmap(); {
+	case ip.Is6():
 		network := ip.As16()
 		copy(k[:8], network[:8])
 		k[31] = 6
-		return k
+	case ip.Is4():
+		v4 := ip.As4()
+		copy(k[:], v4[:])
+		k[31] = 4
 	}
-	v4 := ip.As4()
-	copy(k[:], v4[:])
-	k[31] = 4
 	return k
 }
 

@@ -3,6 +3,7 @@ package fair
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -127,18 +128,16 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 }
 
-func TestAClientIsItsAddress(t *testing.T) {
-	same := map[string]string{
-		"192.0.2.1:80": "192.0.2.1:99", "[::ffff:192.0.2.1]:80": "192.0.2.1:1", "[2001:db8::1]:80": "[2001:db8::ffff:1]:90", "2001:db8::2": "[2001:db8::1]:1", "@": "@",
-	}
+func TestAClientIsItsNetwork(t *testing.T) {
+	same := map[string]string{"::ffff:192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::ffff:1", "fe80::1%eth0": "fe80::2%eth1"}
 	for a, b := range same {
-		if Address(a) != Address(b) {
+		if Network(netip.MustParseAddr(a)) != Network(netip.MustParseAddr(b)) {
 			t.Errorf("%s and %s are two clients", a, b)
 		}
 	}
-	others := map[Key]bool{}
-	for _, a := range []string{"192.0.2.1:80", "192.0.2.2:80", "[2001:db8::1]:80", "[2001:db8:0:1::1]:80", "[::1]:80", "@"} {
-		others[Address(a)] = true
+	others := map[Key]bool{Network(netip.Addr{}): true}
+	for _, a := range []string{"192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1", "::1"} {
+		others[Network(netip.MustParseAddr(a))] = true
 	}
 	if len(others) != 6 {
 		t.Errorf("%d clients, want 6", len(others))

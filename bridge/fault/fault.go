@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -73,6 +74,11 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s: %s (%v)", e.Code, e.Message, e.Cause)
 	}
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// WaitSeconds is RetryAfter as the header has it: whole seconds, rounded up.
+func (e *Error) WaitSeconds() string {
+	return strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)
 }
 
 // Unwrap gives the cause.

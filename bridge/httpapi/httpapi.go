@@ -5,11 +5,9 @@
 package httpapi
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -22,6 +20,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -36,7 +36,8 @@ type API struct {
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
 	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write
-	Guard       *oauth.Guard      // of tokens; nil: the site alone checks them
+	Origin      origin.Policy
+	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
 }
@@ -62,7 +63,7 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	handle("/healthz", methods{http.MethodGet: a.healthz})
 	handle("/readyz", methods{http.MethodGet: a.readyz})
 	if metrics != nil {
-		r.Handle("/metrics", metrics)
+		r.Handle("/metrics", a.sameOrigin(metrics))
 	}
 	handle("/mcp/admin/invalidate", methods{http.MethodPost: a.invalidate})
 	handle("/mcp/admin/diagnostics", methods{http.MethodGet: a.diagnostics})
@@ -82,14 +83,14 @@ func (a *API) serve(path string, m methods) http.Handler {
 		start := time.Now()
 		h := w.Header()
 		h["X-Content-Type-Options"] = nosniff
-		identify(h, r.Header)
+		observe.Identify(h, r.Header)
 		status := http.StatusOK
-		err := a.guarded(w, r, m, allow)
+		err := a.guarded(w, r, path, m, allow)
 		if err != nil {
 			status = a.refuse(w, err)
 		}
 		took := time.Since(start)
-		a.log(r, status, took, err)
+		observe.Log(a.Logger, r, status, took, err)
 		if a.Observe != nil {
 			a.Observe(path, status, took)
 		}
@@ -97,43 +98,36 @@ func (a *API) serve(path string, m methods) http.Handler {
 }
 
 // guarded answers with an error where the endpoint panics: a caller is told, and the log knows where it was.
-func (a *API) guarded(w http.ResponseWriter, r *http.Request, m methods, allow string) (err error) {
+func (a *API) guarded(w http.ResponseWriter, r *http.Request, path string, m methods, allow string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.From(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	if !probes[path] {
+		if err := a.Origin.Check(r); err != nil {
+			w.Header().Set("Connection", "close") // rather than read the body
+			return err
+		}
+	}
 	return a.answer(w, r, m, allow)
 }
 
+// probes are sent by whatever runs the bridge, under any host name; there is nothing in the responses.
+var probes = map[string]bool{"/healthz": true, "/readyz": true}
+
+// sameOrigin puts the policy of origins before another handler.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Origin.Check(r); err != nil {
+			a.refuse(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 var nosniff = []string{"nosniff"}
-
-// requestID is what a request may call itself.
-var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
-
-// identify gives a request a name, by which it is found in the log and goes on to the site. A caller gets its own back;
-// one that the bridge made up stays out of the answer, where it would make equal refusals differ.
-func identify(answer, request http.Header) {
-	const name = "X-Request-Id"
-	if id := request.Get(name); id != "" && requestID.MatchString(id) {
-		answer[name] = []string{id}
-		return
-	}
-	request[name] = []string{rand.Text()}
-}
-
-// log tells what became of a request: for whoever debugs, or who has to know that the bridge or the site failed.
-func (a *API) log(r *http.Request, status int, took time.Duration, err error) {
-	level := slog.LevelDebug
-	if status >= 500 {
-		level = slog.LevelWarn
-	}
-	if !a.Logger.Enabled(r.Context(), level) {
-		return
-	}
-	a.Logger.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
-		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
-}
 
 func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
 	method := r.Method

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.sameSite(r); err != nil {
 		return err
 	}
-	ctx, lease := a.Memory.Lease(r.Context(), who.Holder(r.RemoteAddr))
+	ctx, lease := a.Memory.Lease(r.Context(), who.Holder())
 	defer lease.Release()
 	sent, err := a.body(w, r, lease)
 	if err != nil {
@@ -35,7 +34,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.Invoker.Invoke(ctx, who, v, name, arguments)
+	result, err := a.Invoker.Run(ctx, who, v, name, arguments)
 	if err != nil {
 		return err
 	}
@@ -94,15 +93,12 @@ func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([
 	return nil, fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 }
 
-// sameSite keeps other web sites from calling tools through a caller's browser. A browser sends cookies and remembered
-// passwords unasked, but application/json only after it has asked the bridge, which never agrees.
+// sameSite keeps web pages from calling tools through a caller's browser, beside the policy of origins. A browser sends
+// cookies and remembered passwords unasked, but application/json only after it has asked the bridge, which never agrees.
 func (a *API) sameSite(r *http.Request) error {
-	bySession, elsewhere := a.Callers.BySession(r.Header), foreign(r)
-	if kind, isJSON := mediaType(r.Header); !isJSON && (bySession || elsewhere || formTypes[kind]) {
+	kind, isJSON := mediaType(r.Header)
+	if !isJSON && (formTypes[kind] || a.Callers.BySession(r.Header)) {
 		return fault.New(fault.UnsupportedMedia, "The body must be sent as application/json.")
-	}
-	if bySession && elsewhere && r.Header.Get("X-CSRF-Token") == "" {
-		return fault.New(fault.AccessDenied, "A call with a session cookie from another origin needs an X-CSRF-Token.")
 	}
 	return nil
 }
@@ -119,13 +115,3 @@ func mediaType(h http.Header) (kind string, isJSON bool) {
 
 // formTypes are what any web page may send anywhere.
 var formTypes = map[string]bool{"text/plain": true, "application/x-www-form-urlencoded": true, "multipart/form-data": true}
-
-// foreign tells whether the request comes from a page of another host.
-func foreign(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	u, err := url.Parse(origin)
-	return err != nil || !strings.EqualFold(u.Host, r.Host)
-}

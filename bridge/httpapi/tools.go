@@ -14,7 +14,7 @@ import (
 
 // view reads who asks, and what that caller may see.
 func (a *API) view(r *http.Request) (upstream.Caller, discovery.View, error) {
-	who, err := a.Callers.From(r.Context(), r.Header)
+	who, err := a.Callers.From(r)
 	if err != nil {
 		return who, discovery.View{}, err
 	}

@@ -49,7 +49,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 		h["Www-Authenticate"] = a.Guard.Challenge(f)
 	}
 	if f.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+		h.Set("Retry-After", f.WaitSeconds())
 	}
 	b := append(make([]byte, 0, 256), `{"error":{"code":"`...)
 	b = append(append(b, f.Code...), `","message":`...)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/audit"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
@@ -41,6 +42,7 @@ type Invoker struct {
 	Checks    *schema.Checks // of arguments and results; nil: each is bounded by itself only
 	Guard     *oauth.Guard   // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
+	Audit     *audit.Log // nil: none
 	Logger    *slog.Logger
 	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
 }
@@ -56,7 +58,7 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 		return nil, err
 	}
 	if in.Limits != nil {
-		if err := in.Limits.Allow(who.Owner(), name); err != nil {
+		if err := in.Limits.Allow(who.Account(), name); err != nil {
 			return nil, err
 		}
 	}

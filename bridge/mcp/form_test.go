@@ -8,7 +8,6 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
@@ -113,7 +112,7 @@ func TestResults(t *testing.T) {
 			}
 			tool := catalog.NewTool(d, catalog.Compile)
 			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
-			got, wrong := server.finished(t.Context(), upstream.Caller{}, newForm(tool), tool, json.RawMessage(c.result))
+			got, wrong := server.finished(t.Context(), request{}, newForm(tool), tool, json.RawMessage(c.result))
 			if wrong != nil || string(got) != c.want {
 				t.Errorf("%v\n got %s\nwant %s", wrong, got, c.want)
 			}

@@ -23,13 +23,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -38,6 +37,8 @@ type Options struct {
 	Callers     upstream.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
+	Sessions    *Sessions
+	Origin      origin.Policy
 	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
 	Memory      *fair.Memory  // for what is long
 	MaxBody     int64         // longest message, in bytes
@@ -47,33 +48,23 @@ type Options struct {
 	Fresh       time.Duration // how long a client may take a list to be the same
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+	Observe     func(endpoint string, status int, took time.Duration) // receives every request, with the status that the tools API gives for the same failure; nil: nobody
 }
 
 // Server speaks MCP. It is an http.Handler for one endpoint.
 type Server struct {
-	o        Options
-	forms    forms
-	sessions *otter.Cache[string, *session]
-	info     []byte // Implementation, as JSON
+	o     Options
+	forms forms
+	info  []byte // Implementation, as JSON
 
 	drained context.Context // ends when streams are to end
 	drain   context.CancelFunc
 }
 
-// maxSessions bounds what open sessions cost; those that were used least are ended for new ones.
-const maxSessions = 10_000
-
 // New makes a server.
 func New(o Options) (*Server, error) {
-	sessions, err := otter.New(&otter.Options[string, *session]{
-		MaximumSize: maxSessions,
-		OnDeletion:  func(e otter.DeletionEvent[string, *session]) { e.Value.end() },
-	})
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{o: o, sessions: sessions}
+	s := &Server{o: o}
+	var err error
 	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck", "title": "Drupal tools", "version": version()})
 	s.drained, s.drain = context.WithCancel(context.Background())
 	return s, err
@@ -94,9 +85,10 @@ type request struct {
 	message
 	revision Revision
 	who      upstream.Caller
-	header   http.Header  // of the stateless revision over HTTP; nil otherwise
-	session  *session     // nil in the stateless revision
-	notify   func([]byte) // sends a notification ahead of the response; nil where there is no way
+	header   http.Header        // of the stateless revision over HTTP; nil otherwise
+	session  *session           // nil in the stateless revision
+	notify   func([]byte)       // sends a notification ahead of the response; nil where there is no way
+	failed   func(*fault.Error) // receives why a tool's call failed, which its result only words; nil: nobody
 }
 
 // method answers a request with the JSON of its result.

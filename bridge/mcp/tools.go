@@ -11,7 +11,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
-	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // listTools is tools/list: the pages of the plain front, in the same order, by the same cursors.
@@ -89,10 +88,10 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	called, _ := name.Text()
 	tool, err := v.Tool(ctx, called)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	if err := s.o.Invoker.Permit(r.who, tool); err != nil {
-		return toolFault(err) // ahead of the progress, with which the status would be out
+		return r.fault(err) // ahead of the progress, with which the status would be out
 	}
 	f := s.forms.of(tool)
 	if r.header != nil {
@@ -103,22 +102,22 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	progress := r.progress()
 	progress("The call is accepted.")
 	progress("The site is asked.")
-	result, err := s.o.Invoker.Invoke(ctx, r.who, v, called, arguments)
+	result, err := s.o.Invoker.Run(ctx, r.who, v, called, arguments)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	progress("The site has answered.")
-	return s.finished(ctx, r.who, f, tool, oneLine(result))
+	return s.finished(ctx, r, f, tool, oneLine(result))
 }
 
 // finished makes the result of a call that went well at the site.
-func (s *Server) finished(ctx context.Context, who upstream.Caller, f *form, tool *catalog.Tool, raw json.RawMessage) ([]byte, *protocolError) {
+func (s *Server) finished(ctx context.Context, r request, f *form, tool *catalog.Tool, raw json.RawMessage) ([]byte, *protocolError) {
 	if output, err := tool.Output(); err != nil || output == nil {
 		return f.result(raw, nil), nil
 	}
-	conforming, violations, err := s.o.Invoker.Conform(ctx, who, tool, raw)
+	conforming, violations, err := s.o.Invoker.Conform(ctx, r.who, tool, raw)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	if len(violations) > 0 {
 		// A client would refuse such a result as a whole. The model may still make something of it.
@@ -135,9 +134,12 @@ var asResult = map[fault.Code]bool{
 	fault.UpstreamError: true, fault.UpstreamUnavailable: true, fault.UpstreamTimeout: true, fault.Overloaded: true,
 }
 
-// toolFault words a call that failed.
-func toolFault(err error) ([]byte, *protocolError) {
+// fault words a call that failed.
+func (r request) fault(err error) ([]byte, *protocolError) {
 	f := fault.From(err)
+	if r.failed != nil {
+		r.failed(f)
+	}
 	switch {
 	case f.Code == fault.AccessDenied && len(f.Challenge) > 0: // by what the token may
 		return nil, protocol(f)

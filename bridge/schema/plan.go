@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
@@ -97,11 +96,6 @@ func newPlan(compiled *santhosh.Schema, seed maphash.Seed) (*plan, error) {
 
 // compileEarlier compiles a schema of Draft 4 to 7 for its plan.
 func compileEarlier(tree any) (*santhosh.Schema, error) {
-	if object, ok := tree.(map[string]any); ok {
-		if declared, _ := object["$schema"].(string); !knownDraft(declared) {
-			tree = without(object, "$schema")
-		}
-	}
 	c := santhosh.NewCompiler()
 	c.AssertFormat()
 	c.UseLoader(noLoader{})
@@ -110,23 +104,6 @@ func compileEarlier(tree any) (*santhosh.Schema, error) {
 		return nil, err
 	}
 	return c.Compile(address)
-}
-
-// knownDraft tells whether the compiler has the meta-schema of a dialect before 2019-09.
-func knownDraft(declared string) bool {
-	return slices.ContainsFunc([]string{"draft-04", "draft-06", "draft-07"}, func(draft string) bool {
-		return strings.TrimRight(declared, "#") == "http://json-schema.org/"+draft+"/schema"
-	})
-}
-
-func without(object map[string]any, name string) map[string]any {
-	copied := make(map[string]any, len(object))
-	for k, v := range object {
-		if k != name {
-			copied[k] = v
-		}
-	}
-	return copied
 }
 
 func (p *planner) plan(s *santhosh.Schema) (*plan, error) {

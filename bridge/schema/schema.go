@@ -48,16 +48,20 @@ func Compile(doc []byte) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
-	tree, err := Decode(withoutForeignPatterns(source).Bytes())
+	dialect, known := dialectOf(source)
+	if !known {
+		return nil, errors.New("the schema declares a dialect that is not known here")
+	}
+	tree, err := Decode(readable(source, dialect).Bytes())
 	if err != nil {
 		return nil, err
 	}
 	s = &Schema{source: source, heavy: heavy, long: len(doc) > longSchema, seed: maphash.MakeSeed()}
 	s.plan = sync.OnceValues(s.makePlan)
-	if Recent(source) {
+	if dialect.recent {
 		s.recent, err = compileRecent(tree)
 	} else {
-		s.draft7, err = compileDraft7(tree)
+		s.draft7, err = compileOlder(tree, dialect)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not valid: %s", oneLine(err.Error()))
@@ -74,7 +78,8 @@ func (s *Schema) makePlan() (made *plan, err error) {
 	}()
 	compiled := s.recent
 	if compiled == nil {
-		tree, err := Decode(withoutForeignPatterns(s.source).Bytes())
+		dialect, _ := dialectOf(s.source) // Compile refuses the others
+		tree, err := Decode(readable(s.source, dialect).Bytes())
 		if err != nil {
 			return nil, err
 		}
@@ -83,58 +88,6 @@ func (s *Schema) makePlan() (made *plan, err error) {
 		}
 	}
 	return newPlan(compiled, s.seed)
-}
-
-// Recent tells whether a schema declares a dialect from 2019-09 on.
-func Recent(v jsondoc.Value) bool {
-	declared, ok := v.Get("$schema")
-	if !ok {
-		return false
-	}
-	text, _ := declared.Text()
-	return strings.Contains(text, "json-schema.org/draft/20")
-}
-
-func compileDraft7(tree any) (*gojsonschema.Schema, error) {
-	loader := draft7Loader()
-	if object, ok := tree.(map[string]any); ok && object["$schema"] == nil {
-		if err := isDraft7(tree); err != nil {
-			return nil, err
-		}
-	} else {
-		loader.Validate = true // against the draft that it declares
-	}
-	return loader.Compile(gojsonschema.NewRawLoader(tree))
-}
-
-func draft7Loader() *gojsonschema.SchemaLoader {
-	loader := gojsonschema.NewSchemaLoader()
-	loader.Draft = gojsonschema.Draft7
-	return loader
-}
-
-// draft7 is the schema of schemas, which the library would compile anew for every schema.
-var draft7 = sync.OnceValues(func() (*gojsonschema.Schema, error) {
-	return draft7Loader().Compile(gojsonschema.NewReferenceLoader("http://json-schema.org/draft-07/schema#"))
-})
-
-func isDraft7(tree any) error {
-	meta, err := draft7()
-	if err != nil {
-		return err
-	}
-	result, err := meta.Validate(gojsonschema.NewRawLoader(tree))
-	if err != nil {
-		return err
-	}
-	var faults []string
-	for _, fault := range result.Errors() {
-		faults = append(faults, fault.String())
-	}
-	if len(faults) > 0 {
-		return errors.New(strings.Join(faults, "\n"))
-	}
-	return nil
 }
 
 const address = "schema:///root.json"

@@ -68,7 +68,7 @@ func TestSchemasThatMustNotReachALibrary(t *testing.T) {
 		"no string":             {`{"$ref":5}`, "no string"},
 		"invalid":               {`{"type":"nonsense"}`, "not valid"},
 		"invalid 2020":          {`{` + draft2020 + `"type":"nonsense"}`, "not valid"},
-		"unknown dialect":       {`{"$schema":"http://example.com/dialect"}`, ""},
+		"unknown dialect":       {`{"$schema":"http://example.com/dialect"}`, "not known"},
 		"deep":                  {strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40), "levels deep"},
 		"no JSON":               {`{`, "not JSON"},
 	} {

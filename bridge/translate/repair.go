@@ -132,7 +132,11 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		return m, len(s) > 0 && s[0] == '#'
 	case "$schema":
 		s, _ := v.Text()
-		if !dialects[strings.TrimSuffix(s, "#")] {
+		if dialects[strings.TrimSuffix(s, "#")] {
+			break
+		}
+		address, _ := schema.Dialect(s)
+		if m.Value = jsondoc.NewString(address); !dialects[strings.TrimSuffix(address, "#")] {
 			notes.add("$schema is %.80s; the schema is read as Draft 7", v.Bytes())
 			return m, false
 		}

@@ -52,7 +52,16 @@ func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 			d.Positional = append(d.Positional, p.Name)
 		}
 	}
-	if err := verify(input, d.InputSchema, notes); err != nil {
+	err := verify(input, d.InputSchema, notes)
+	if err != nil && schema.Recent(input) {
+		// One parameter declares the dialect, and others may be of an older one, in which more is allowed.
+		older := input.Without("$schema")
+		if verify(older, older.Bytes(), notes) == nil {
+			notes.add("it is no schema of the dialect that it declares (%v); it is read as Draft 7", err)
+			d.InputSchema, err = older.Bytes(), nil
+		}
+	}
+	if err != nil {
 		return d, notes.found, fmt.Errorf("input: %w", err)
 	}
 	if m.Output.Kind != "" {
@@ -92,13 +101,16 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 			notes.add("the parameter %s has no schema; it takes anything", p.Name)
 			s = jsondoc.NewObject()
 		}
-		if own := text(s, "$schema"); schema.Recent(s) {
-			dialect = own
+		if schema.Recent(s) {
+			dialect, _ = schema.Dialect(text(s, "$schema"))
 		}
 		if r, ok := s.Get("required"); ok && r.IsTrue() {
 			p.Required = true // Draft 3, and Drupal: it belongs to the one above
 		}
 		s = schema.Rebase(t.mend(s, notes), "#/properties/"+pointerToken(p.Name))
+		if _, declares := s.Get("$schema"); declares {
+			s = s.Without("$schema") // it is the whole's to declare
+		}
 		if p.Description != "" {
 			s = s.With("description", jsondoc.NewString(p.Description))
 		}

@@ -61,6 +61,8 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case exhausted(err):
+		// The site was not asked.
 	case err == nil || !siteIsSilent(err):
 		b.failures, b.answered = 0, time.Now()
 	case callerLeft || b.answered.After(start):

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
@@ -45,6 +46,7 @@ var silences = []struct {
 	{Failure{"an answer longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
 	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had answered."}, func(s silence) bool { return s.caller.Err() != nil }},
 	{Failure{"no answer within upstream_timeout", fault.UpstreamTimeout, "The site did not answer in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
+	{Failure{"the bridge has no descriptors or ports left to connect with", fault.Overloaded, exhaustedHere}, func(s silence) bool { return exhausted(s.err) }},
 	{Failure{"no connection", fault.UpstreamUnavailable, "The site cannot be reached."}, func(s silence) bool { return notConnected(s.err) }},
 }
 
@@ -64,16 +66,21 @@ func Failures() []Failure {
 }
 
 const (
-	unusable    = "The site gave no usable answer."
-	unreachable = "The site cannot be reached."
-	crowded     = "Too many calls wait for the site; come again soon."
+	unusable      = "The site gave no usable answer."
+	unreachable   = "The site cannot be reached."
+	exhaustedHere = "The bridge has no connection to spare; come again soon."
+	crowded       = "Too many calls wait for the site; come again soon."
 )
 
 // explain tells why there is no answer.
 func explain(s silence) *fault.Error {
 	for _, f := range silences {
 		if f.is(s) {
-			return fault.New(f.Code, "%s", f.Says).Because(s.err)
+			e := fault.New(f.Code, "%s", f.Says).Because(s.err)
+			if f.Code == fault.Overloaded {
+				e.RetryAfter = time.Second
+			}
+			return e
 		}
 	}
 	return badAnswer(s.err)
@@ -82,6 +89,16 @@ func explain(s silence) *fault.Error {
 func timedOut(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// exhausted tells whether the bridge's own machine has run out of something: that says nothing about the site.
+func exhausted(err error) bool {
+	for _, cause := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
 }
 
 func notConnected(err error) bool {

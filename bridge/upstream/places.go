@@ -25,10 +25,10 @@ func (c *Client) enter(ctx context.Context, who fair.Key) error {
 
 func (c *Client) leave(who fair.Key) { c.gate.Leave(who) }
 
-// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's address.
-func (c Caller) Holder(address string) fair.Key {
+// Holder is who a caller's memory is counted for: the owner of the credentials, or without any the client's network.
+func (c Caller) Holder() fair.Key {
 	if c.Anonymous() {
-		return fair.Address(address)
+		return fair.Network(c.Address)
 	}
 	return c.Owner()
 }
