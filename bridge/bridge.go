@@ -43,7 +43,7 @@ func (o Options) Check() error {
 	return err
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if turnedAway(w, r) {
 		return
@@ -76,7 +76,7 @@ func (b *Bridge) Reload(o Options) error {
 	return nil
 }
 
-// endStreams ends what MCP clients hold open to be told of changes.
+// endStreams ends what MCP clients hold open to receive changes.
 func (b *Bridge) endStreams() {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -26,7 +26,7 @@ import (
 )
 
 // core is a bridge with one set of options. A reload puts another in its place; this one ends when its last request
-// is answered.
+// is served.
 type core struct {
 	handler   http.Handler
 	discovery *discovery.Engine

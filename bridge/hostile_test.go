@@ -89,7 +89,7 @@ func TestALazilyDescribedMethodThatIsBrokenCostsItselfOnly(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, the answer is JSON, in time, and the next request is served.
+// Whatever a caller sends, the response is JSON, in time, and the next request is served.
 func TestHostileRequests(t *testing.T) {
 	s := newSite(t, echo)
 	front := start(t, s)

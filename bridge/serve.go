@@ -13,7 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/connections"
 )
 
-// shutdownTime is how long requests under way may take to end when the bridge is told to.
+// shutdownTime is how long requests under way may take to end when the bridge shuts down.
 const shutdownTime = 10 * time.Second
 
 // maxStreams is how many requests may be under way on one connection of HTTP/2.
@@ -57,7 +57,7 @@ func markConnection(ctx context.Context, c net.Conn) context.Context {
 	return markSpare(connections.Context(ctx, c), c)
 }
 
-// Serve answers requests on l with a server from Options.Server until ctx ends; requests under way are then answered.
+// Serve responses requests on l with a server from Options.Server until ctx ends; requests under way are then completed.
 func Serve(ctx context.Context, s *http.Server, l net.Listener) error {
 	l = keepSpares(l)
 	if h, ok := s.Handler.(*connections.Handler); ok {

@@ -115,7 +115,7 @@ func Settings() []Setting {
 			"for one request to the site, from connecting to the last byte",
 			func(o *Options) *time.Duration { return &o.UpstreamTimeout }),
 		number("max_answer", "", "16777216",
-			"longest answer of the site to a call, in bytes; its list of methods may be 8 times as long", func(o *Options) *int64 { return &o.MaxAnswer }),
+			"longest response of the site to a call, in bytes; its list of methods may be 8 times as long", func(o *Options) *int64 { return &o.MaxAnswer }),
 		number("max_in_flight", "", "256",
 			"requests at the site at one time; one caller has at most twice as many as are left", func(o *Options) *int { return &o.MaxInFlight }),
 		number("max_waiting", "", "1024",

@@ -19,7 +19,7 @@ func BenchmarkSecondCallerBesideAFlood(b *testing.B) {
 	const workers, calls, flood, slowCall = 8, 1000, 600, 2 * time.Second
 	var slow atomic.Int64
 	s := newSite(b, echo, method("content.slow"))
-	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		if c.Method == "content.slow" {
 			slow.Add(1)
 			defer slow.Add(-1)

@@ -108,7 +108,7 @@ func markSpare(ctx context.Context, c net.Conn) context.Context {
 	}
 }
 
-// turnedAway answers a request on a spare descriptor that is no probe.
+// turnedAway refuses a request on a spare descriptor that is no probe.
 func turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	if r.Context().Value(spareKey{}) == nil {
 		return false

@@ -126,15 +126,15 @@ func (c *cutOff) undo() {
 }
 
 const (
-	// chunk is how much of an answer a caller has to accept at a time.
+	// chunk is how much of a response a caller has to accept at a time.
 	chunk = 64 << 10
 	// small is what a connection takes whole, whether the caller reads or not: by Linux's default the first 16 KiB.
 	small = 16 << 10
 )
 
-// Write sends the parts of an answer one after the other. A caller who does not accept the next 64 KiB within a time is
+// Write sends the parts of a response one after the other. A caller who does not accept the next 64 KiB within a time is
 // cut off: writing fails, and the request's context ends. What is left in the server's buffer at the end has as long.
-// A small answer has no deadline, for that would cost more than sending it.
+// A small response has no deadline, for that would cost more than sending it.
 func Write(w http.ResponseWriter, within time.Duration, parts ...[]byte) error {
 	length := 0
 	for _, part := range parts {

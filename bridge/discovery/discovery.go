@@ -1,5 +1,5 @@
-// Package discovery answers which tools a caller has. It asks the site as the caller, remembers the answer for the
-// shorter of the two TTLs, and lets callers who are told the same share one catalog. It never mixes callers: what one
+// Package discovery finds which tools a caller has. It asks the site as the caller, remembers the response for the
+// shorter of the two TTLs, and lets callers with the same response share one catalog. It never mixes callers: what one
 // credential was told is given to that credential only, but for the one account that discovers for all where the bridge
 // is set up so (broad.go). A discovery that fails changes nothing.
 package discovery
@@ -25,7 +25,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// Options says how long answers hold.
+// Options says how long responses hold.
 type Options struct {
 	Source     Source
 	Account    *upstream.ServiceAccount // whose tools all callers are shown; nil: each caller's own
@@ -34,8 +34,8 @@ type Options struct {
 	TTL        time.Duration     // how long the site's tools are taken to be the same
 	Permission time.Duration     // how long a caller's permissions are
 	Refused    time.Duration     // how long a 401 or 403 is remembered, no longer than Permission
-	MaxStale   time.Duration     // how old an answer may be that stands in for a site that fails
-	StaleAfter time.Duration     // how long a caller waits for the site while there is an older answer (machine's time)
+	MaxStale   time.Duration     // how old a response may be that stands in for a site that fails
+	StaleAfter time.Duration     // how long a caller waits for the site while there is an older response (machine's time)
 	Background time.Duration     // callers seen within this time are kept fresh unasked; 0: only those who subscribed
 	Unasked    int               // how many callers are kept fresh at one time, at least 1
 	AtOnce     int               // how many discoveries run at one time, at least 1
@@ -83,7 +83,7 @@ type knowledge struct {
 	rights     rights
 	refusal    *fault.Error
 	etag       string
-	at         time.Time // of the oldest answer in it
+	at         time.Time // of the oldest response in it
 	until      time.Time // it need not be asked for again before
 	generation int64     // -1: doubtful
 }
@@ -138,12 +138,12 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		return e.view(en, k, false)
 	}
 	err := e.refresh(ctx, en, who.Trace, e.usable(k))
-	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful while the site answered
+	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful before the site responded
 		err = e.refresh(ctx, en, who.Trace, e.usable(k))
 		k = en.known.Load()
 	}
 	switch {
-	case err == nil && e.current(k): // just answered, even if the site took longer than the TTL
+	case err == nil && e.current(k): // just refreshed, even if the site took longer than the TTL
 		e.observe("miss")
 		return e.view(en, k, false)
 	case e.usable(k):
@@ -197,7 +197,7 @@ func (e *Engine) usable(k *knowledge) bool {
 }
 
 // errStillAsking says that the site takes its time while there is something to fall back on.
-var errStillAsking = errors.New("the site has not answered yet")
+var errStillAsking = errors.New("the site has not responded yet")
 
 // refresh asks the site, together with whoever asks for the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
@@ -235,7 +235,7 @@ func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, f
 			en.flight = nil // whoever comes now must not wait for what is given up
 		}
 	}
-	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(ctx.Err())
+	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had responded.").Because(ctx.Err())
 }
 
 // launch starts a discovery; the entry is locked.
@@ -289,7 +289,7 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 
 // ask has the site asked when there is a place for it, unless the caller's credential is held back. leave gives the place
 // back when all that the response needs is done.
-func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since string) (a Answer, leave func(), err error) {
+func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since string) (a Response, leave func(), err error) {
 	leave = func() {}
 	var trial *throttle.Trial
 	if e.o.Attempts != nil && !who.Anonymous() {
@@ -319,7 +319,7 @@ func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since 
 	return a, leave, err
 }
 
-// newsSince is the tag by which the site is asked for news only; "" where the whole answer is needed.
+// newsSince is the tag by which the site is asked for news only; "" where the whole response is needed.
 func (e *Engine) newsSince(en *entry, before *knowledge) string {
 	if before == nil || before.set == nil || e.o.Rules.Lazy != nil || e.forAll(en) {
 		return ""
@@ -327,8 +327,8 @@ func (e *Engine) newsSince(en *entry, before *knowledge) string {
 	return before.etag
 }
 
-// learn fills in what an answer of the site comes to.
-func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Answer) (err error) {
+// learn fills in what a response of the site comes to.
+func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Response) (err error) {
 	now.until = now.at.Add(e.ttl)
 	if en.account {
 		now.until = now.at.Add(e.o.TTL)
@@ -351,8 +351,8 @@ func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, befo
 	return nil
 }
 
-// epoch names the time within which one answer of the site means the same. Without lazy schemas it always does: the
-// answer has the schemas in it.
+// epoch names the time within which one response of the site means the same. Without lazy schemas it always does: the
+// response has the schemas in it.
 func (e *Engine) epoch() string {
 	if e.o.Rules.Lazy == nil {
 		return ""
@@ -402,7 +402,7 @@ const (
 	Tools
 )
 
-// Doubt is told when the site refused what its own description allows: the caller's tools are asked for anew, at once
+// Doubt reports that the site refused what its own description allows: the caller's tools are refetched, at once
 // and not more often than helps. It reports whether they were.
 func (e *Engine) Doubt(ctx context.Context, who upstream.Caller, about Subject) bool {
 	en := e.entry(who)
@@ -446,7 +446,7 @@ func (e *Engine) Scopes() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Diagnostics gives what was mended or left out, over all sets that callers hold.
+// Diagnostics gives what was repaired or left out, over all sets that callers hold.
 func (e *Engine) Diagnostics() []translate.Diagnostic {
 	seen := map[translate.Diagnostic]bool{}
 	var all []translate.Diagnostic

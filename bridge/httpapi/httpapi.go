@@ -1,6 +1,6 @@
 // Package httpapi is the bridge's plain HTTP front: list, describe and invoke below /mcp/tools/, and the operator's
-// endpoints. It takes requests apart and puts answers together, and knows HTTP only: which tools there are and what
-// becomes of a call is decided elsewhere. Every answer is JSON, an error always the envelope {"error": {…}}, with
+// endpoints. It takes requests apart and puts responses together, and knows HTTP only: which tools there are and what
+// becomes of a call is decided elsewhere. Every response is JSON, an error always the envelope {"error": {…}}, with
 // exactly one exception: what net/http refuses before it gets here.
 package httpapi
 
@@ -35,14 +35,14 @@ type API struct {
 	Memory      *fair.Memory      // for what is long
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
-	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write
+	WriteTime   time.Duration     // how long a caller may take to accept each part of a response, see body.Write
 	Origin      origin.Policy
 	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
-	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+	Observe     func(endpoint string, status int, took time.Duration) // receives every request; nil: none
 }
 
-// endpoint answers a request, or says why not. It must not have written anything when it returns an error.
+// endpoint serves a request, or says why not. It must not have written anything when it returns an error.
 type endpoint func(http.ResponseWriter, *http.Request) error
 
 // methods are the endpoints of one path, by HTTP method. HEAD is GET without its body.
@@ -50,7 +50,7 @@ type methods map[string]endpoint
 
 // Handler routes requests to the endpoints. metrics serves /metrics, mcp real MCP at /mcp; either may be nil.
 func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
-	// Paths are matched as they are: the router's own cleaning answers with redirects.
+	// Paths are matched as they are: the router's own cleaning responds with redirects.
 	r := mux.NewRouter().SkipClean(true)
 	handle := func(path string, m methods) { r.Handle(path, a.serve(path, m)) }
 	// The router tries them in this order, each by a regular expression: what is asked for most comes first.
@@ -76,7 +76,7 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	return r
 }
 
-// serve picks the endpoint for the request's method and answers with the envelope where it fails.
+// serve picks the endpoint for the request's method and responds with the envelope where it fails.
 func (a *API) serve(path string, m methods) http.Handler {
 	allow := m.allow()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +97,7 @@ func (a *API) serve(path string, m methods) http.Handler {
 	})
 }
 
-// guarded answers with an error where the endpoint panics: a caller is told, and the log knows where it was.
+// guarded responds with an error where the endpoint panics; the log says where it was.
 func (a *API) guarded(w http.ResponseWriter, r *http.Request, path string, m methods, allow string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +110,7 @@ func (a *API) guarded(w http.ResponseWriter, r *http.Request, path string, m met
 			return err
 		}
 	}
-	return a.answer(w, r, m, allow)
+	return a.dispatch(w, r, m, allow)
 }
 
 // probes are sent by whatever runs the bridge, under any host name; there is nothing in the responses.
@@ -129,7 +129,7 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 
 var nosniff = []string{"nosniff"}
 
-func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
+func (a *API) dispatch(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet

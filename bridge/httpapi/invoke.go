@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
-// invoke answers POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
+// invoke serves POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	who, v, err := a.view(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// What an answer puts around the site's own bytes.
+// What a response puts around the site's own bytes.
 var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
 
 // call takes a request's body apart. PHP's [] is taken for empty arguments.

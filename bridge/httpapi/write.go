@@ -13,7 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
-// Header values that never change, shared by all answers.
+// Header values that never change, shared by all responses.
 var (
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
@@ -61,7 +61,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	return status
 }
 
-// markStale tells that the answer is older than it should be.
+// markStale says that the response is older than it should be.
 func markStale(h http.Header, v discovery.View) {
 	if v.Stale {
 		h["Warning"] = staleMarker

@@ -44,7 +44,7 @@ type Invoker struct {
 	Output    OutputCheck
 	Audit     *audit.Log // nil: none
 	Logger    *slog.Logger
-	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
+	Observe   func(kind string) // receives arguments and results that break their schemas: input, output; nil: none
 }
 
 // Invoke runs the tool of that name with arguments that are a JSON object. view is what the caller may see.
@@ -89,7 +89,7 @@ func (in *Invoker) Permit(who upstream.Caller, tool *catalog.Tool) error {
 	return nil
 }
 
-// check holds the arguments to the tool's input schema, before the site is called.
+// check checks the arguments against the tool's input schema, before the site is called.
 func (in *Invoker) check(ctx context.Context, who upstream.Caller, tool *catalog.Tool, arguments json.RawMessage) error {
 	input, err := tool.Input()
 	if err != nil {
@@ -125,7 +125,7 @@ func unchecked(err error) error {
 	return fault.New(fault.Overloaded, "The caller went away while the arguments were checked.").Because(err)
 }
 
-// checkResult holds a result to the tool's output schema, where that is asked for.
+// checkResult checks a result against the tool's output schema, where that is asked for.
 func (in *Invoker) checkResult(ctx context.Context, who upstream.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, error) {
 	if in.Output != OutputWarn && in.Output != OutputRefuse {
 		return result, nil

@@ -1,7 +1,7 @@
 // Package jsondoc reads and writes JSON without losing anything: numbers keep every digit, objects keep their order,
-// and a document that a careless reader would mend (a byte order mark, invalid UTF-8, a lone surrogate, a duplicate
+// and a document that a careless reader would repair (a byte order mark, invalid UTF-8, a lone surrogate, a duplicate
 // member, text after the end) is refused. It is not for decoding into Go types. A Value's Raw bytes are a slice of
-// the document that was parsed: they are spliced into answers as they came, never decoded and encoded again.
+// the document that was parsed: they are spliced into responses as they came, never decoded and encoded again.
 package jsondoc
 
 import (
@@ -229,7 +229,7 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 	}
 	var kept []Member
 	if depth == 1 {
-		kept = make([]Member, 0, 3) // as many as an answer has
+		kept = make([]Member, 0, 3) // as many as a response has
 	}
 	seen := names{from: len(p.names)}
 	for {

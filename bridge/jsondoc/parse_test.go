@@ -174,7 +174,7 @@ func TestAppendGivesBackWhatParseRead(t *testing.T) {
 	})
 }
 
-// forgotten drops what the document looked like, so that Append has to build it anew.
+// forgotten drops what the document looked like, so that Append has to build it again.
 func forgotten(v Value) Value {
 	if v.Kind == Object || v.Kind == Array {
 		v.Raw = nil

@@ -134,7 +134,7 @@ func oneLine(raw json.RawMessage) json.RawMessage {
 	}
 	var line bytes.Buffer
 	if json.Compact(&line, raw) != nil {
-		return raw // cannot be: the site's answer was parsed
+		return raw // cannot be: the site's response was parsed
 	}
 	return line.Bytes()
 }

@@ -162,8 +162,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, wrong := read(body)
 		if wrong != nil {
-			if answer := failure(m.id, wrong); !json.Valid(answer) {
-				t.Errorf("the answer to %q is no JSON: %s", body, answer)
+			if response := failure(m.id, wrong); !json.Valid(response) {
+				t.Errorf("the response to %q is no JSON: %s", body, response)
 			}
 			return
 		}

@@ -67,7 +67,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// agree holds the headers of a request of the stateless revision to its body. All that travels with the request may
+// agree checks the headers of a request of the stateless revision against its body. All that travels with the request may
 // have been read on the way by what sees headers only: it must not have been told otherwise.
 func agree(h http.Header, m message) *protocolError {
 	if given := h.Get("Mcp-Method"); given != m.method {
@@ -83,7 +83,7 @@ func agree(h http.Header, m message) *protocolError {
 	return nil
 }
 
-// agreeOn holds the Mcp-Param headers to a tool's arguments.
+// agreeOn checks the Mcp-Param headers against a tool's arguments.
 func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	for _, expected := range f.headers {
 		value, there := at(arguments, expected.path)

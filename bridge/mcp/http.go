@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exchange is one HTTP request and the way to answer it. Its methods that answer give the status that went out.
+// exchange is one HTTP request and the way to respond to it. Its methods that respond give the status that was sent.
 type exchange struct {
 	s   *Server
 	w   http.ResponseWriter
@@ -92,7 +92,7 @@ func (s *Server) serve(x *exchange) int {
 	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
 }
 
-// post answers a message.
+// post handles a message.
 func (s *Server) post(x *exchange) int {
 	if kind, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return x.refuse(http.StatusUnsupportedMediaType, nil, refuse(codeInvalidRequest, "The body must be sent as application/json."))
@@ -122,7 +122,7 @@ func (s *Server) post(x *exchange) int {
 	return s.withSession(x, m, func(sess *session) int { return s.inSession(x, sess, m) })
 }
 
-// stateless answers a message of the revision without sessions.
+// stateless handles a message of the revision without sessions.
 func (s *Server) stateless(x *exchange, m message, version Revision) int {
 	if m.id == nil {
 		method := x.r.Header.Get("Mcp-Method")
@@ -171,8 +171,8 @@ func unsupported(version Revision) *protocolError {
 	return e
 }
 
-// refuses are the faults that open no session: the site does not accept the caller (Drupal denies access to whom it does
-// not know), or it is not asked about credentials for now.
+// refuses are the faults that open no session: the site does not accept the caller (Drupal denies access to an account that it
+// does not know), or it is not asked about credentials for now.
 var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true, fault.RateLimited: true}
 
 // initialize opens a session. Credentials that the site refuses open none.
@@ -206,7 +206,7 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 	return next(sess)
 }
 
-// manage answers GET, which listens for notifications, and DELETE, which ends the session.
+// manage handles GET, which listens for notifications, and DELETE, which ends the session.
 func (s *Server) manage(x *exchange, sess *session) int {
 	if x.r.Method == http.MethodDelete {
 		s.o.Sessions.close(sess)
@@ -220,7 +220,7 @@ func (s *Server) manage(x *exchange, sess *session) int {
 	return http.StatusOK
 }
 
-// inSession answers a message of a session.
+// inSession handles a message of a session.
 func (s *Server) inSession(x *exchange, sess *session, m message) int {
 	if m.id == nil {
 		if m.method == "notifications/cancelled" {
@@ -241,7 +241,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
-	result, wrong := s.answer(ctx, r)
+	result, wrong := s.handle(ctx, r)
 	switch {
 	case wrong != nil && st.open:
 		if wrong.cause != nil {
@@ -254,7 +254,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	case wrong != nil:
 		return x.protocol(r.id, wrong)
 	case ctx.Err() != nil && x.r.Context().Err() == nil:
-		return x.accept() // cancelled by its client, who wants no answer
+		return x.accept() // cancelled by its client, who wants no response
 	}
 	return x.result(st, response(r.id, result))
 }
@@ -318,7 +318,7 @@ func (x *exchange) json(status int, message []byte) {
 	body.Write(x.w, x.s.o.WriteTime, message) //nolint:errcheck // the client went away, and nobody is left to tell
 }
 
-// stream is the answer as server-sent events; nothing is sent yet.
+// stream is the response as server-sent events; nothing is sent yet.
 func (x *exchange) stream() *stream { return &stream{w: x.w, within: x.s.o.WriteTime} }
 
 func (x *exchange) accept() int {
@@ -363,7 +363,7 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
 }
 
-// Grow takes memory for a long message, which is read only of those whom the site lets in.
+// Grow takes memory for a long message, which is read only from callers that the site lets in.
 func (x *exchange) Grow(bytes int64) error {
 	if !x.accepted {
 		if err := x.acceptable(); err != nil {

@@ -64,7 +64,7 @@ func (s *session) newest(st *stream) bool {
 // flights are requests under way, by id, so that a client can cancel them. The zero value is ready.
 type flights struct{ m sync.Map } // context.CancelFunc by the id as it was written
 
-// start makes a context that cancel ends; done must be called when the request is answered.
+// start makes a context that cancel ends; done must be called when the request is done.
 func (f *flights) start(ctx context.Context, id []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.m.Store(string(id), cancel)

@@ -111,7 +111,7 @@ func (s *Sessions) thin(among iter.Seq[*session], now time.Time) bool {
 	return len(spare) > 0
 }
 
-// fewer is thin among all sessions, or all of anonymous callers, of whom one cannot end a session of somebody who is known.
+// fewer is thin among all sessions, or among those of anonymous callers, which cannot end the session of a known caller.
 func (s *Sessions) fewer(anonymous bool, now time.Time) bool {
 	return s.thin(func(yield func(*session) bool) {
 		for _, candidate := range s.byID {

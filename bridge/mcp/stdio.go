@@ -23,7 +23,7 @@ const maxAtOnce = 16
 const maxSubscriptions = 16
 
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
-// are then answered. A caller whom the site refuses is an error at once, before anything is read.
+// are then completed. A caller that the site refuses is an error at once, before anything is read.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who upstream.Caller) error {
 	if _, err := s.o.Discovery.View(ctx, who); err != nil && refuses[fault.From(err).Code] {
 		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
@@ -112,7 +112,7 @@ func readLine(r *bufio.Reader, longest int) (line []byte, tooLong bool, err erro
 	}
 }
 
-// finish waits until all is answered, and ends what would last.
+// finish waits until all requests are done, and ends what would last.
 func (p *pipe) finish() {
 	p.work.Wait() //nolint:errcheck // nobody gives an error
 	p.stop()
@@ -204,13 +204,13 @@ func (p *pipe) stateless(m message) {
 	})
 }
 
-// run answers a request, unless its client cancels it.
+// run serves a request, unless its client cancels it.
 func (p *pipe) run(flights *flights, r request) {
 	r.who, r.notify = p.who, p.send
 	ctx, done := flights.start(context.WithoutCancel(p.ctx), r.id)
 	p.work.Go(func() error {
 		defer done()
-		result, wrong := p.s.answer(ctx, r)
+		result, wrong := p.s.handle(ctx, r)
 		switch {
 		case ctx.Err() != nil: // cancelled
 		case wrong != nil:

@@ -106,7 +106,7 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	if err != nil {
 		return r.fault(err)
 	}
-	progress("The site has answered.")
+	progress("The site has responded.")
 	return s.finished(ctx, r, f, tool, oneLine(result))
 }
 
@@ -155,10 +155,10 @@ func (r request) fault(err error) ([]byte, *protocolError) {
 	return nil, protocol(f)
 }
 
-// steps of a call that a client can be told of.
+// steps of a call whose progress a client can receive.
 const steps = 3
 
-// progress gives a function that tells the client how far its call is, if it asked to be told.
+// progress gives a function that reports to the client how far its call is, if the client asked for it.
 func (r request) progress() func(what string) {
 	token, asked := r.meta.Get("progressToken")
 	if !asked || r.notify == nil || token.Kind != jsondoc.String && token.Kind != jsondoc.Number {

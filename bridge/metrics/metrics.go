@@ -35,7 +35,7 @@ func New(s State) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bridge_request_seconds", Help: "Requests answered, by endpoint and HTTP status.", Buckets: buckets,
+			Name: "bridge_request_seconds", Help: "Requests served, by endpoint and HTTP status.", Buckets: buckets,
 		}, []string{"endpoint", "status"}),
 		upstream: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bridge_upstream_seconds", Help: "Requests to the site, by purpose and outcome (HTTP status or error code).", Buckets: buckets,
@@ -71,7 +71,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Request counts an answered request.
+// Request counts a served request.
 func (m *Metrics) Request(endpoint string, status int, took time.Duration) {
 	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Observe(took.Seconds())
 }

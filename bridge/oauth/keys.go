@@ -213,7 +213,7 @@ func (k *keys) fetch(ctx context.Context, address string, into any) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", address, res.Status)
+		return fmt.Errorf("%s responded with %s", address, res.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
 	if err != nil {

@@ -103,7 +103,7 @@ func nested(opens, closes string, deep int) func() string {
 	}
 }
 
-// Whatever the document, a check takes a bounded number of steps, tells of 50 violations at most, and allocates no more
+// Whatever the document, a check takes a bounded number of steps, reports 50 violations at most, and allocates no more
 // than 20 times the document.
 func TestHostileDocumentsAreCheckedWithinABudget(t *testing.T) {
 	for name, c := range hostile {

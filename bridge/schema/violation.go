@@ -26,7 +26,7 @@ type Violation struct {
 	at string // the value's JSON pointer
 }
 
-// maxViolations bounds an answer to a value that is wrong everywhere.
+// maxViolations bounds a response to a value that is wrong everywhere.
 const maxViolations = 50
 
 // rule says how one kind of gojsonschema's errors reads: the keyword, and what was expected (%v is the detail).

@@ -269,7 +269,7 @@ func (t *Trial) Refused(how *fault.Error) {
 	t.end(true)
 }
 
-// Abandoned says that the site did not answer for the credential.
+// Abandoned says that the site did not respond for the credential.
 func (t *Trial) Abandoned() { t.end(false) }
 
 func (t *Trial) end(failed bool) {

@@ -16,13 +16,13 @@ const (
 	probeEvery = time.Second
 )
 
-// breaker counts failures of the site as a whole. A method that is slow while others answer is no such failure.
+// breaker counts failures of the site as a whole. A method that is slow while others respond is no such failure.
 type breaker struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	failures  int
-	answered  time.Time // when the site last answered anything
+	responded time.Time // when the site last responded
 	opened    time.Time // by the given clock; zero while closed
 	openedAge time.Time // by the machine's clock: a given clock that stands still must not keep the site away
 }
@@ -64,9 +64,9 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	case exhausted(err):
 		// The site was not asked.
 	case err == nil || !siteIsSilent(err):
-		b.failures, b.answered = 0, time.Now()
-	case callerLeft || b.answered.After(start):
-		// Nobody waited for the end, or the site answered others meanwhile.
+		b.failures, b.responded = 0, time.Now()
+	case callerLeft || b.responded.After(start):
+		// Nobody waited for the end, or the site responded to others meanwhile.
 	default:
 		if b.failures++; b.failures == breakAfter {
 			b.opened, b.openedAge = b.now(), time.Now()
@@ -74,7 +74,7 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	}
 }
 
-// siteIsSilent tells a site that cannot be reached or says nothing from one that answers badly.
+// siteIsSilent tells a site that cannot be reached or says nothing from one that responds badly.
 func siteIsSilent(err error) bool {
 	if errors.Is(err, errTooLong) {
 		return false

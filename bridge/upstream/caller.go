@@ -44,7 +44,7 @@ type Grant struct {
 	Expires time.Time // zero: never
 }
 
-// Owner tells callers apart over several requests, to whom something belongs or is counted: a caller may come with a
+// Owner identifies a caller over several requests, for what belongs to the caller or is counted: a caller may come with a
 // newer token, and in another language.
 func (c Caller) Owner() Identity {
 	if c.Grant.Holder != "" {
@@ -130,7 +130,7 @@ func (c Caller) sign(h http.Header) {
 	}
 }
 
-// Scheme is a way to sign in that the bridge passes on.
+// Scheme is a way to authenticate that the bridge passes on.
 type Scheme string
 
 // The schemes. A real site's /jsonrpc takes Basic and Bearer and refuses session cookies.
@@ -140,7 +140,7 @@ const (
 	Cookie Scheme = "cookie"
 )
 
-// Callers reads callers off requests. Only schemes on its list go on to the site; all else that could sign anyone in
+// Callers reads callers off requests. Only schemes on its list go on to the site; all else that could authenticate anyone
 // stays here.
 type Callers struct {
 	Schemes   []Scheme
@@ -233,7 +233,7 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 	return nil
 }
 
-// BySession tells whether the request would be signed in by a cookie that a browser sends unasked.
+// BySession tells whether the request would be authenticated by a cookie that a browser sends unasked.
 func (cs Callers) BySession(h http.Header) bool {
 	if !cs.takes(Cookie) {
 		return false

@@ -30,7 +30,7 @@ const (
 )
 
 // Choose gives the one language that an Accept-Language header prefers among those there are; "" where it names none, and
-// the site answers in its own.
+// the site responds in its own.
 func (ls Languages) Choose(header string) string {
 	if header == "" || len(header) > maxLanguage {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// An answer is a result only with the request's own id, and is then given byte for byte.
+// A response is a result only with the request's own id, and is then given byte for byte.
 func FuzzDecodeAnswer(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":7,"result":{"n":1.0}}`, `{"id":null,"error":{"code":-32600,"message":"m","data":"Access Denied"}}`,
@@ -23,15 +23,15 @@ func FuzzDecodeAnswer(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		result, err := decodeAnswer(body, "7")
+		result, err := decodeResponse(body, "7")
 		if err != nil {
 			if result != nil {
 				t.Errorf("both a result and an error for %q", body)
 			}
 			return
 		}
-		var answer map[string]json.RawMessage
-		if json.Unmarshal(body, &answer) != nil || string(answer["id"]) != "7" || string(answer["result"]) != string(result) {
+		var response map[string]json.RawMessage
+		if json.Unmarshal(body, &response) != nil || string(response["id"]) != "7" || string(response["result"]) != string(result) {
 			t.Errorf("%q gave the result %q", body, result)
 		}
 	})
@@ -139,7 +139,7 @@ func TestTheBreakerProbes(t *testing.T) {
 	b.report(time.Now(), nil, false)
 	for range 3 {
 		if b.allow() != nil || !b.closed() {
-			t.Error("a probe that is answered does not let all others through")
+			t.Error("a probe that succeeds does not let all others through")
 		}
 	}
 }

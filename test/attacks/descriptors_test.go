@@ -95,7 +95,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 		t.Fatal(status, err)
 	}
 	var held []net.Conn
-	for range 60 { // each with a request that was answered, and another one to come
+	for range 60 { // each with a request that was served, and another one to come
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

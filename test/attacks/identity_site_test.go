@@ -16,7 +16,7 @@ import (
 )
 
 // identitySite is a Drupal site that knows accounts by Basic credentials, tokens and session cookies, and counts what it
-// is asked. As Drupal does, it takes a name in any letter case, and answers wrong Basic credentials with 403.
+// is asked. As Drupal does, it takes a name in any letter case, and refuses wrong Basic credentials with 403.
 type identitySite struct {
 	*httptest.Server
 

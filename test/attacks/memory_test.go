@@ -37,7 +37,7 @@ func head(path, user, password string, length int) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", path, credentials, length)
 }
 
-// Bodies that arrive, but for their last byte, are held within a budget: of callers whom the site refuses none of it is
+// Bodies that arrive, but for their last byte, are held within a budget: of callers that the site refuses none of it is
 // read, and of others there remains enough for who comes next.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	const attackingBodies = 250
@@ -280,10 +280,10 @@ func TestStdioIsFlooded(t *testing.T) {
 	select {
 	case ok := <-ended:
 		if !ok || longestLine > 64<<10 {
-			t.Errorf("answered: %t; the longest line has %d bytes", ok, longestLine)
+			t.Errorf("served: %t; the longest line has %d bytes", ok, longestLine)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the last message is not answered")
+		t.Error("the last message has no response")
 	}
 	p.bounded(200)
 }

@@ -153,7 +153,7 @@ func TestSessionFailuresAreSeen(t *testing.T) {
 	}
 }
 
-// sessionTransport fails as a machine does that has no descriptors left, until it is told otherwise.
+// sessionTransport fails as a machine does that has no descriptors left, until that is changed.
 type sessionTransport struct {
 	exhausted atomic.Pointer[error]
 }

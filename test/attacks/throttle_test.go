@@ -161,7 +161,7 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 	}
 }
 
-// Guesses that come all at once, before the first is refused, are held to the same limits, while who is known is served.
+// Guesses that come all at once, before the first is refused, meet the same limits, while known callers are served.
 func TestThrottleGuessesAtOnce(t *testing.T) {
 	site := newIdentitySite(t)
 	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.PermissionTTL = time.Millisecond })
