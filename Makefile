@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak lint platforms notices module clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak siege lint platforms notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -49,6 +49,11 @@ bench:
 SOAK_CALLS := 1000000
 soak:
 	BRIDGE_SOAK_CALLS=$(SOAK_CALLS) go test -count=1 -timeout 2h -run '^TestSoak$$' -v ./bridge
+
+# Hostile and honest callers side by side at a bridge of its own: 10 minutes, in CI 30 s.
+SIEGE_TIME := 10m
+siege:
+	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
 
 lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }

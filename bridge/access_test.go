@@ -38,7 +38,7 @@ func TestCallersAreWhatTheSiteSaysTheyAre(t *testing.T) {
 			t.Errorf("%q: list %d, describe %d, invoke %d; want %v", c.user, l.Status, d.Status, i.Status, c)
 		}
 		if c.list != 200 && strings.Contains(l.Body+d.Body, "content.echo") {
-			t.Errorf("%q is told a tool's name: %s", c.user, l.Body)
+			t.Errorf("%q receives a tool's name: %s", c.user, l.Body)
 		}
 		if c.list == 401 && l.Header.Get("WWW-Authenticate") != `Basic realm="The site"` {
 			t.Errorf("challenge %q", l.Header.Get("WWW-Authenticate"))
@@ -137,7 +137,7 @@ func TestSessionCookiesAreGuardedAgainstOtherSites(t *testing.T) {
 		"same origin":     {[]string{"Origin", front.URL}, 200},
 		"no origin":       {nil, 200},
 		"other origin":    {[]string{"Origin", "http://evil.example"}, 403},
-		"with a token":    {[]string{"Origin", "http://evil.example", "X-CSRF-Token", "t"}, 200},
+		"with a token":    {[]string{"Origin", "http://evil.example", "X-CSRF-Token", "t"}, 403},
 		"no content type": {[]string{"Content-Type", ""}, 415},
 		"a form":          {[]string{"Content-Type", "text/plain"}, 415},
 	} {

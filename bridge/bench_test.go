@@ -26,9 +26,9 @@ import (
 // much of the floor's throughput the bridge has (of-floor), how many times its cost (of-cost), and what it adds to the
 // median (added-ms).
 
-var speed = flag.Bool("speed", false, "hold the benchmarks to the bridge's targets; the machine must have nothing else to do")
+var speed = flag.Bool("speed", false, "check the benchmarks against the bridge's targets; the machine must have nothing else to do")
 
-// TestSpeed prints what the bridge is held to, and fails for what it misses.
+// TestSpeed prints the figures that the bridge has targets for, and fails for those that it misses.
 func TestSpeed(t *testing.T) {
 	if !*speed {
 		t.Skip("make bench runs it: the machine must have nothing else to do")
@@ -44,11 +44,13 @@ func TestSpeed(t *testing.T) {
 		{"list of 50 tools, warm, 1 caller: throughput beside a static handler", BenchmarkListBesideStaticHandler, "of-floor", 0.8, 0},
 		{"the same, 64 callers", BenchmarkListBesideStaticHandler64, "of-floor", 0.8, 0},
 		{"page of 100,000 tools: cost beside a page of 100", BenchmarkPageOfManyBesidePageOfFew, "of-cost", 0, 1.5},
-		{"first list of 10,000 tools: seconds from the site's answer on", BenchmarkFirstListOf10000, "", 0, 1},
+		{"first list of 10,000 tools: seconds from the site's response on", BenchmarkFirstListOf10000, "", 0, 1},
 		{"tools/call, 16 callers: throughput beside a bare server of the Go SDK", BenchmarkToolsCallBesideSDK, "of-floor", 0.9, 0},
 		{"opening an MCP session and listing 500 tools: seconds", BenchmarkSessionOpenWith500Tools, "", 0, 0.005},
 		{"1,000 idle MCP sessions: MB", BenchmarkThousandIdleSessions, "MB/1000", 0, 60},
 		{"1,000 idle MCP sessions that listen, with the clients' ends: MB", BenchmarkThousandListeningSessions, "MB/1000", 0, 60},
+		{"a second caller while a first floods a slow tool: throughput beside its own", BenchmarkSecondCallerBesideAFlood, "of-own", 0.8, 0},
+		{"1 MB of arguments that break their schema: bytes allocated beside the body's", BenchmarkMemoryOfAnOversizedRequest, "x-body", 0, 20},
 	} {
 		r := testing.Benchmark(c.run)
 		got, bound := r.Extra[c.unit], fmt.Sprintf("at least %v", c.min)
@@ -73,7 +75,7 @@ const benchMethod = `{"id":"content.search","attributes":{"usage":"Searches","pa
 
 const benchBody = `{"name":"content.search","arguments":{"query":"words","limit":10}}`
 
-// benchSite answers every call with the same 1 KiB result.
+// benchSite returns the same 1 KiB result for every call.
 func benchSite(b *testing.B) *httptest.Server {
 	result := `[` + strings.Repeat(`{"nid":1,"title":"An article"},`, 32) + `{}]`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,9 +125,9 @@ func floor(b *testing.B, site string) *httptest.Server {
 			return
 		}
 		defer res.Body.Close()
-		answer, _ := io.ReadAll(res.Body)
+		response, _ := io.ReadAll(res.Body)
 		var rpc struct{ Result json.RawMessage }
-		if json.Unmarshal(answer, &rpc) != nil {
+		if json.Unmarshal(response, &rpc) != nil {
 			w.WriteHeader(502)
 			return
 		}
@@ -245,7 +247,7 @@ func BenchmarkDescribeBesideStaticHandler(b *testing.B) {
 	besideStatic(b, 64, 1, "/mcp/tools/describe?name=content.search0")
 }
 
-// besideStatic puts a GET, of a site with so many tools, beside a handler that has the answer ready.
+// besideStatic puts a GET, of a site with so many tools, beside a handler that has the response ready.
 func besideStatic(b *testing.B, c, tools int, target string) {
 	s := newSite(b)
 	for i := range tools {
@@ -284,7 +286,7 @@ func BenchmarkPageOfManyBesidePageOfFew(b *testing.B) {
 	beside(b, 8, 4000, fetch(fewFront.URL+"/mcp/tools/list?cursor=NTA="), fetch(manyFront.URL+"/mcp/tools/list?cursor=NTAwMDA="))
 }
 
-// The first list of 10,000 tools, with the site's answer, translation and the first page: under a second.
+// The first list of 10,000 tools, with the site's response, translation and the first page: under a second.
 func BenchmarkFirstListOf10000(b *testing.B) {
 	s := newSite(b, bulk(10_000)...)
 	salt := 0

@@ -18,21 +18,23 @@ import (
 type Bridge struct {
 	mu       sync.RWMutex // held while core is read and its request counted
 	core     *core
+	kept     *lasting
 	retiring sync.WaitGroup
 }
 
 // New makes a bridge. It does not ask the site anything; the first caller does.
 func New(o Options) (*Bridge, error) {
-	c, err := newCore(o)
+	kept := &lasting{}
+	c, err := newCore(o, kept)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	return &Bridge{core: c}, nil
+	return &Bridge{core: c, kept: kept}, nil
 }
 
 // Check refuses options with which New or Server would fail.
 func (o Options) Check() error {
-	c, err := newCore(o)
+	c, err := newCore(o, &lasting{})
 	if err != nil {
 		return err
 	}
@@ -41,8 +43,11 @@ func (o Options) Check() error {
 	return err
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP serves a request.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if turnedAway(w, r) {
+		return
+	}
 	b.mu.RLock()
 	c := b.core
 	c.active.Add(1)
@@ -52,10 +57,10 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
-// When the options are no good, an error says why and nothing changes. The address to listen on and the bridge's own
-// certificate stay as they are.
+// When the options are no good, an error says why and nothing changes. MCP sessions, and what was counted of failed
+// authentications, stay; the address to listen on and the files of the bridge's own certificate do, too.
 func (b *Bridge) Reload(o Options) error {
-	c, err := newCore(o)
+	c, err := newCore(o, b.kept)
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
@@ -71,7 +76,7 @@ func (b *Bridge) Reload(o Options) error {
 	return nil
 }
 
-// endStreams ends what MCP clients hold open to be told of changes.
+// endStreams ends what MCP clients hold open to receive changes.
 func (b *Bridge) endStreams() {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -90,12 +95,11 @@ func (b *Bridge) Close() {
 // ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
 // account that the site refuses is an error at once.
 func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password upstream.Secret) error {
-	h := http.Header{}
+	r := &http.Request{Header: http.Header{}}
 	if user != "" {
-		r := http.Request{Header: h}
 		r.SetBasicAuth(user, string(password))
 	}
-	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(ctx, h)
+	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(r)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func newBroadSite(t *testing.T) *broadSite {
 			fmt.Fprintf(w, `{"data":[%s],"meta":{"mcp":{"discovery":%t}}}`, echo, user != "outsider")
 		}
 	}
-	b.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	b.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		if note(r, c.Method); c.Method == "content.secret" {
 			io.WriteString(w, `{"error":{"code":-32600,"message":"Invalid Request","data":"Access Denied"},"id":null}`)
 			return
@@ -111,7 +111,7 @@ func TestTheAccountsPasswordIsNoLoginForOthers(t *testing.T) {
 		}
 	})
 	r := list(t, front, "agent")
-	if r.Status != 200 { // the account's last answer still holds
+	if r.Status != 200 { // the account's last response still holds
 		t.Errorf("with what is known: %d %s", r.Status, r.Body)
 	}
 	fresh := start(t, s.site, broadly)
@@ -155,7 +155,7 @@ func TestLookUpsAreTheCallersOwn(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"data":[%s],"meta":{"mcp":{"discovery":true}}}`, strings.Join(visible, ","))
 	}
-	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		user, _, _ := r.BasicAuth()
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":[{"id":%q}]}`, c.ID, "of-"+user)
 	}
@@ -190,7 +190,7 @@ func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
 	front := start(t, s.site, broadly)
 	list(t, front, "agent")
 	s.change(func() {
-		s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+		s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 			fmt.Fprintf(w, `{"id":%s,"error":{"code":-32601,"message":"Method Not Found"}}`, c.ID)
 		}
 	})
@@ -199,6 +199,6 @@ func TestWhatTheSiteContradictsIsAskedOfTheAccount(t *testing.T) {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 	if asked := fmt.Sprint(s.seen()); asked != "[agent methods account methods]" {
-		t.Errorf("asked anew: %s", asked)
+		t.Errorf("asked again: %s", asked)
 	}
 }

@@ -211,7 +211,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	fmt.Fprint(slow, "GET /healthz HTTP/1.1\r\nHost:")
 	slow.SetReadDeadline(time.Now().Add(5 * time.Second))
 	if n, _ := slow.Read(make([]byte, 512)); n > 0 {
-		t.Log("a header that does not end was answered before it was cut off")
+		t.Log("a header that does not end was served before it was cut off")
 	}
 	if _, err := slow.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
 		t.Errorf("a header that does not end is not cut off: %v", err)

@@ -5,35 +5,45 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"runtime"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/bridge/audit"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/httpapi"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/metrics"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // core is a bridge with one set of options. A reload puts another in its place; this one ends when its last request
-// is answered.
+// is served.
 type core struct {
 	handler   http.Handler
 	discovery *discovery.Engine
 	site      *upstream.Client
 	mcp       *mcp.Server
+	audit     *audit.Log
 	active    sync.WaitGroup
 }
+
+// maxChecksWaiting is how many long values may wait to be checked.
+const maxChecksWaiting = 32
 
 // none is what switches a setting off that has a default.
 const none = "none"
 
-// newCore wires the parts up, from the site to the front.
-func newCore(o Options) (*core, error) {
+// newCore wires the parts up, from the site to the front. With an error nothing that lasts has changed.
+func newCore(o Options, kept *lasting) (*core, error) {
 	o, address, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -51,7 +61,13 @@ func newCore(o Options) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers := o.callers(guard)
+	callers, err := o.callers(guard)
+	if err != nil {
+		return nil, err
+	}
+	if err := kept.make(o); err != nil {
+		return nil, err
+	}
 	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
@@ -63,21 +79,30 @@ func newCore(o Options) (*core, error) {
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
-		Background: o.Background, Unasked: o.MaxInFlight / 4, MaxCallers: o.MaxCallers, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
+		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
 	})
 	if err != nil {
 		return nil, err
 	}
+	memory := fair.NewMemory(max(o.MaxBuffered, 4*o.MaxBody, 4*o.MaxAnswer))
 	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
 	if err != nil {
 		return nil, err
 	}
-	invoker := &invoke.Invoker{
-		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard, Output: o.Output, Logger: o.Logger, Observe: m.Violation,
+	if c.audit, err = audit.Open(o.AuditLog, o.Now, o.Logger); err != nil {
+		return nil, err
 	}
+	invoker := &invoke.Invoker{
+		Discovery: c.discovery, Site: c.site, Limits: limits, Guard: guard,
+		// Half of the processors check long values, so that the other half serves those who send short ones.
+		Checks: schema.NewChecks(max(1, runtime.GOMAXPROCS(0)/2), maxChecksWaiting, m.Steps),
+		Output: o.Output, Audit: c.audit, Logger: o.Logger, Observe: m.Violation,
+	}
+	origins := origin.New(o.AllowedHosts, hostOf(o.OAuthResource))
 	c.mcp, err = mcp.New(mcp.Options{
-		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout,
-		WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle, Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
+		Callers: callers, Discovery: c.discovery, Invoker: invoker, Guard: guard, Memory: memory, Sessions: kept.sessions, Origin: origins,
+		MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout, SessionIdle: o.SessionIdle,
+		Fresh: min(o.DiscoveryTTL, o.PermissionTTL), Now: o.Now, Logger: o.Logger, Observe: m.Request,
 	})
 	if err != nil {
 		return nil, err
@@ -86,11 +111,13 @@ func newCore(o Options) (*core, error) {
 		Callers:   callers,
 		Discovery: c.discovery,
 		Invoker:   invoker,
-		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
+		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
+		Origin: origins,
 		Logger: o.Logger, Observe: m.Request,
 	}
 	c.handler = api.Handler(m.Handler(), c.mcp)
+	kept.adopt(o)
 	return c, nil
 }
 
@@ -98,6 +125,7 @@ func (c *core) close() {
 	c.mcp.Drain()
 	c.discovery.Close()
 	c.site.Close()
+	c.audit.Close()
 }
 
 func (c *core) siteUp() bool { return c.site.Ready() }
@@ -114,16 +142,32 @@ func (c *core) quarantined() int {
 	return n
 }
 
+// hostOf is the host of an address that was checked before; "" of none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // callers says how callers are read off requests.
-func (o Options) callers(guard *oauth.Guard) upstream.Callers {
-	cs := upstream.Callers{Schemes: o.Credentials}
+func (o Options) callers(guard *oauth.Guard) (upstream.Callers, error) {
+	cs := upstream.Callers{Schemes: o.Credentials, Forward: o.ForwardAddress}
+	var err error
+	if cs.Languages, err = upstream.ParseLanguages(o.Languages); err != nil {
+		return cs, fmt.Errorf("languages: %w", err)
+	}
+	if cs.Proxies, err = upstream.ParseProxies(o.TrustedProxies); err != nil {
+		return cs, fmt.Errorf("trusted_proxies: %w", err)
+	}
 	if guard != nil {
 		cs.Verify = guard.Verify
 	}
 	if len(o.ServiceTokens) > 0 {
 		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
 	}
-	return cs
+	return cs, nil
 }
 
 // discoverer is the account that discovers for all callers; nil: each does so.

@@ -137,7 +137,7 @@ func TestWhatTheSiteContradictsIsFetchedAnew(t *testing.T) {
 			list(t, front, "agent")
 			s.change(func() {
 				s.methods = []string{method("content.other")}
-				s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+				s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 					fmt.Fprintf(w, `{"id":%s,"error":{%s}}`, c.ID, failure)
 				}
 			})
@@ -237,7 +237,7 @@ func TestExposureWithoutTheAttribute(t *testing.T) {
 func TestUnderscoredNames(t *testing.T) {
 	long := "content." + strings.Repeat("x", 80)
 	s := newSite(t, method("content.a_b"), method("content.a.b"), method("content_a.b"), method("x y"), method(long))
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 		fmt.Fprintf(w, `{"id":%s,"result":%q}`, c.ID, c.Method)
 	}
 	front := start(t, s, func(o *bridge.Options) { o.Naming = "underscore" })

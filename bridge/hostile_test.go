@@ -89,7 +89,7 @@ func TestALazilyDescribedMethodThatIsBrokenCostsItselfOnly(t *testing.T) {
 	}
 }
 
-// Whatever a caller sends, the answer is JSON, in time, and the next request is served.
+// Whatever a caller sends, the response is JSON, in time, and the next request is served.
 func TestHostileRequests(t *testing.T) {
 	s := newSite(t, echo)
 	front := start(t, s)
@@ -116,7 +116,7 @@ func TestHostileRequests(t *testing.T) {
 		"ranges":                 {"GET", "/mcp/tools/list", "", []string{"Range", "bytes=0-1"}, 200},
 		"any tag":                {"GET", "/mcp/tools/list", "", []string{"If-None-Match", "*"}, 304},
 		"zipped":                 {"POST", "/mcp/tools/invoke", "\x1f\x8b\x08\x00", []string{"Content-Encoding", "gzip"}, 400},
-		"form by another origin": {"POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`, []string{"Content-Type", "", "Origin", "https://evil.example"}, 415},
+		"form by another origin": {"POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`, []string{"Content-Type", "", "Origin", "https://evil.example"}, 403},
 		"a name twice":           {"POST", "/mcp/tools/invoke", `{"name":"content.echo","name":"x","arguments":{}}`, nil, 400},
 		"an argument twice":      {"POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"n":1,"n":2}}`, nil, 400},
 		"an escaped duplicate":   {"POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{"n":1,"\u006e":2}}`, nil, 400},

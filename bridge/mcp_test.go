@@ -130,7 +130,7 @@ func TestRefusalsOfMCP(t *testing.T) {
 	front := start(t, s)
 	s.change(func() {
 		s.list = func(w http.ResponseWriter, r *http.Request) {
-			if user, _, _ := r.BasicAuth(); user == "nobody" { // as Drupal answers whom it does not know
+			if user, _, _ := r.BasicAuth(); user == "nobody" { // as Drupal responds to an account that it does not know
 				w.WriteHeader(http.StatusForbidden)
 				return
 			}
@@ -150,16 +150,16 @@ func TestRefusalsOfMCP(t *testing.T) {
 		"GET in the stateless revision": {"agent", "GET", "", []string{"Mcp-Protocol-Version", "2026-07-28"}, 405, "not allowed"},
 		"a notification in an unknown revision": {"agent", "POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
 			[]string{"Mcp-Protocol-Version", "1999-01-01"}, 400, "-32022"},
-		"initialize without a revision": {"agent", "POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil, 200, "-32602"},
-		"whom the site does not know":   {"nobody", "POST", initialize, nil, 403, "access_denied"},
-		"a batch":                       {"agent", "POST", `[` + ping + `]`, []string{"Mcp-Session-Id", id}, 400, "-32600"},
-		"a null id":                     {"agent", "POST", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, []string{"Mcp-Session-Id", id}, 400, "-32600"},
-		"no UTF-8":                      {"agent", "POST", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", []string{"Mcp-Session-Id", id}, 400, "-32700"},
-		"too deep":                      {"agent", "POST", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}}`, []string{"Mcp-Session-Id", id}, 400, "-32700"},
-		"text":                          {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Content-Type", "text/plain"}, 415, "application/json"},
-		"a client that takes HTML":      {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Accept", "text/html"}, 406, "accept"},
-		"a page of another host":        {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "http://evil.example"}, 403, "web sites"},
-		"a page of nowhere":             {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "null"}, 403, "web sites"},
+		"initialize without a revision":          {"agent", "POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil, 200, "-32602"},
+		"an account that the site does not know": {"nobody", "POST", initialize, nil, 403, "access_denied"},
+		"a batch":                                {"agent", "POST", `[` + ping + `]`, []string{"Mcp-Session-Id", id}, 400, "-32600"},
+		"a null id":                              {"agent", "POST", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, []string{"Mcp-Session-Id", id}, 400, "-32600"},
+		"no UTF-8":                               {"agent", "POST", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", []string{"Mcp-Session-Id", id}, 400, "-32700"},
+		"too deep":                               {"agent", "POST", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}}`, []string{"Mcp-Session-Id", id}, 400, "-32700"},
+		"text":                                   {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Content-Type", "text/plain"}, 415, "application/json"},
+		"a client that takes HTML":               {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Accept", "text/html"}, 406, "accept"},
+		"a page of another host":                 {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "http://evil.example"}, 403, "web sites"},
+		"a page of nowhere":                      {"agent", "POST", ping, []string{"Mcp-Session-Id", id, "Origin", "null"}, 403, "web sites"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := send(t, front, c.user, c.method, "/mcp", c.body, c.headers...); got.Status != c.status || !strings.Contains(got.Body, c.says) {
@@ -193,7 +193,7 @@ func TestStdioSpeaksOnlyMessages(t *testing.T) {
 	for scan := bufio.NewScanner(strings.NewReader(out.String())); scan.Scan(); {
 		lines = append(lines, scan.Text())
 	}
-	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `longer than 4194304 bytes`, `"id":7,"result":{}`, `"id":"last","result"`} {
+	for _, want := range []string{`"protocolVersion":"2025-11-25"`, `"code":-32700`, `longer than 2097152 bytes`, `"id":7,"result":{}`, `"id":"last","result"`} {
 		if len(lines) != 5 || !strings.Contains(out.String(), want) {
 			t.Errorf("want 5 lines, %s among them; got %q", want, lines)
 		}

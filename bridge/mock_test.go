@@ -25,11 +25,11 @@ func mock(t *testing.T, name string, change func(*fixtures.Site)) *httptest.Serv
 	}
 	s = s.Clone()
 	change(s)
-	face, err := module.New(module.V13)
+	extension, err := module.New(module.V13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}})
+	d, err := mockdrupal.New(s, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}})
 	if err != nil {
 		t.Fatal(err)
 	}

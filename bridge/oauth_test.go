@@ -28,7 +28,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// authority is an authorization server small enough to read: it publishes keys and signs whatever it is told to.
+// authority is an authorization server small enough to read: it publishes keys and signs whatever it is given.
 type authority struct {
 	*httptest.Server
 	asked atomic.Int64 // requests for the keys
@@ -186,8 +186,8 @@ func TestHostileTokensGoNoFurther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, front := guarded(t, a)
-			if twin := listed(t, front, good); twin.Status != 200 {
-				t.Fatalf("a good token: got %d %s", twin.Status, twin.Body)
+			if control := listed(t, front, good); control.Status != 200 {
+				t.Fatalf("a good token: got %d %s", control.Status, control.Body)
 			}
 			before := s.discoveries.Load()
 			for path, got := range map[string]reply{
@@ -200,7 +200,7 @@ func TestHostileTokensGoNoFurther(t *testing.T) {
 					t.Errorf("%s: got %d %s %s", path, got.Status, challenge, got.Body)
 				}
 				if len(token) > 20 && strings.Contains(got.Body+challenge, token) {
-					t.Errorf("%s: the token stands in the answer", path)
+					t.Errorf("%s: the token is in the response", path)
 				}
 			}
 			if s.discoveries.Load() != before || s.calls.Load() > 0 {
@@ -305,7 +305,7 @@ func TestTheMetadataSaysWhatIsWanted(t *testing.T) {
 		}
 	}
 	if challenge := listed(t, front, "").Header.Get("WWW-Authenticate"); !strings.Contains(challenge, `scope="content:read content:write"`) {
-		t.Errorf("a request without a token is told of %s", challenge)
+		t.Errorf("a request without a token receives %s", challenge)
 	}
 	if got := send(t, start(t, newSite(t, echo)), "", "GET", "/.well-known/oauth-protected-resource/mcp", ""); got.Status != 404 {
 		t.Errorf("without OAuth: got %d", got.Status)

@@ -89,7 +89,7 @@ func served(t *testing.T, o bridge.Options) (address string, stop func() error) 
 func TestRequestsUnderWayAreAnsweredBeforeTheEnd(t *testing.T) {
 	s := newSite(t, echo)
 	arrived, release := make(chan struct{}), make(chan struct{})
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 		close(arrived)
 		<-release
 		fmt.Fprintf(w, `{"id":%s,"result":"late"}`, c.ID)
@@ -117,8 +117,8 @@ func TestRequestsUnderWayAreAnsweredBeforeTheEnd(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if answer := <-got; answer != `{"result":"late"}` {
-		t.Errorf("the request under way got %s", answer)
+	if response := <-got; response != `{"result":"late"}` {
+		t.Errorf("the request under way got %s", response)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -197,7 +197,7 @@ func TestTheTraceGoesOnToTheSite(t *testing.T) {
 		got = append(got, strings.Join([]string{r.URL.Path, r.Header.Get("X-Request-Id"), r.Header.Get("Traceparent"), r.Header.Get("Tracestate"), r.Header.Get("Baggage")}, " "))
 	}
 	s.list = func(w http.ResponseWriter, r *http.Request) { note(r); io.WriteString(w, `{"data":[`+echo+`]}`) }
-	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		note(r)
 		fmt.Fprintf(w, `{"id":%s,"result":1}`, c.ID)
 	}
@@ -259,7 +259,7 @@ func names(body string) []string {
 
 func TestAWarningIsLoggedForAResultThatBreaksItsSchema(t *testing.T) {
 	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object"},"mcpTool":{}}}`)
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) { fmt.Fprintf(w, `{"id":%s,"result":5}`, c.ID) }
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) { fmt.Fprintf(w, `{"id":%s,"result":5}`, c.ID) }
 	var log bytes.Buffer
 	front := start(t, s, func(o *bridge.Options) {
 		o.Output, o.Logger = "warn", slog.New(slog.NewTextHandler(&log, nil))
@@ -291,7 +291,7 @@ func TestReferencesTakeWhatTheSiteHas(t *testing.T) {
 	s := newSite(t, `{"id":"content.create","attributes":{"usage":"u","params":{"type":{"schema":{"type":"entity_reference","settings":{"target_type":"node_type"}}}},"mcpTool":{}}}`,
 		`{"id":"node_type.list","attributes":{}}`)
 	result := ""
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 		fmt.Fprintf(w, `{"id":%s,%s}`, c.ID, result)
 	}
 	for _, c := range []struct{ result, schema string }{

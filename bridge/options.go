@@ -43,6 +43,8 @@ type Options struct {
 	StaleAfter    time.Duration
 	Background    time.Duration
 	MaxCallers    int
+	MaxDiscovery  int
+	Languages     []string
 
 	UpstreamTimeout time.Duration
 	MaxAnswer       int64
@@ -58,6 +60,11 @@ type Options struct {
 	ServiceUser     string
 	ServicePassword upstream.Secret
 	ServiceTokens   []upstream.Secret
+	AccountFailures int
+	AddressFailures int
+	TotalFailures   int
+	TrustedProxies  []string
+	ForwardAddress  bool
 	AdminMethod     string
 	AdminTokens     []upstream.Secret
 
@@ -66,11 +73,17 @@ type Options struct {
 	OAuthAudience []string
 	OAuthJWKS     string
 
-	MaxBody       int64
+	MaxBody                 int64
+	MaxBuffered             int64
+	MaxConnections          int
+	MaxConnectionsPerClient int
+
 	BodyTimeout   time.Duration
 	HeaderTimeout time.Duration
 	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
+	AllowedHosts  []string
+	AuditLog      string
 	TLSCert       string
 	TLSKey        string
 

@@ -26,7 +26,7 @@ var largeCalls = map[string]string{
 			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`),
 }
 
-// reads sends a request over a connection whose receive buffer is small, and gives the answer with its body still to come.
+// reads sends a request over a connection whose receive buffer is small, and gives the response with its body still to come.
 func reads(t *testing.T, address, request string) *http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -50,7 +50,7 @@ func reads(t *testing.T, address, request string) *http.Response {
 func largeSite(t *testing.T) *site {
 	s := newSite(t, echo)
 	result := `"` + strings.Repeat("x", large) + `"`
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
 	}
 	return s
@@ -75,7 +75,7 @@ func TestACallerWhoDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// The time is for each part of an answer, not for the whole.
+// The time is for each part of a response, not for the whole.
 func TestACallerWhoReadsSlowlyGetsItAll(t *testing.T) {
 	const within = 500 * time.Millisecond
 	address, _ := served(t, bridge.Options{Drupal: largeSite(t).URL, WriteTimeout: within})

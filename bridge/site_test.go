@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
-// site is a Drupal site small enough to read: what it lists and answers is a field.
+// site is a Drupal site small enough to read: what it lists and responds is a field.
 type site struct {
 	*httptest.Server
 	discoveries, calls atomic.Int64
@@ -24,7 +24,7 @@ type site struct {
 	methods  []string                                            // entries of /jsonrpc/methods
 	meta     string                                              // its meta member; "" for none
 	list     http.HandlerFunc                                    // replaces the whole of GET /jsonrpc/methods
-	answer   func(w http.ResponseWriter, r *http.Request, c rpc) // replaces the echo
+	response func(w http.ResponseWriter, r *http.Request, c rpc) // replaces the echo
 	lastAuth string
 }
 
@@ -58,7 +58,7 @@ func (s *site) change(f func()) {
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	methods, meta, list, answer := s.methods, s.meta, s.list, s.answer
+	methods, meta, list, response := s.methods, s.meta, s.list, s.response
 	s.lastAuth = r.Header.Get("Authorization")
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -81,8 +81,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), 500)
 			return
 		}
-		if answer != nil {
-			answer(w, r, c)
+		if response != nil {
+			response(w, r, c)
 			return
 		}
 		if c.Params == nil {
@@ -116,7 +116,7 @@ func start(t testing.TB, s *site, change ...func(*bridge.Options)) *httptest.Ser
 	return front
 }
 
-// reply is an answer of the bridge, read to its end.
+// reply is a response of the bridge, read to its end.
 type reply struct {
 	Status int
 	Header http.Header

@@ -49,15 +49,15 @@ var soakDiscoveryFaults = []mockdrupal.Fault{
 // soakUsers see different tools each.
 var soakUsers = []string{"agent", "agent2", "admin", "discoverer"}
 
-// soak is what a soak found out; all but calls, lists, answered and refused must stay 0.
+// soak is what a soak found out; all but calls, lists, served and refused must stay 0.
 type soak struct {
-	calls, lists, answered, refused, duplicates, crossTalk, lost, leaked atomic.Int64
+	calls, lists, served, refused, duplicates, crossTalk, lost, leaked atomic.Int64
 
 	expected map[string]string // the first page of each user's list
 }
 
 // One soak shows what no single check can: whatever the site does to the calls, none runs twice, none gets another's
-// answer, none is lost, and nothing of the site or of a credential shows.
+// response, none is lost, and nothing of the site or of a credential shows.
 func TestSoak(t *testing.T) {
 	n := soakCalls(t)
 	site, err := fixtures.Builtin("default")
@@ -108,10 +108,10 @@ func TestSoak(t *testing.T) {
 		s.round(t, front, drupal, from, min(chunk, n-from))
 	}
 	grownGoroutines, grownHeap := settled()
-	t.Logf("%d calls, %d answered, %d refused, %d lists between them: %d duplicate executions, %d cross-talk, %d lost answers, %d leaked secrets; goroutines %d → %d, heap %d → %d KiB",
-		s.calls.Load(), s.answered.Load(), s.refused.Load(), s.lists.Load(), s.duplicates.Load(), s.crossTalk.Load(), s.lost.Load(), s.leaked.Load(),
+	t.Logf("%d calls, %d served, %d refused, %d lists between them: %d duplicate executions, %d cross-talk, %d lost responses, %d leaked secrets; goroutines %d → %d, heap %d → %d KiB",
+		s.calls.Load(), s.served.Load(), s.refused.Load(), s.lists.Load(), s.duplicates.Load(), s.crossTalk.Load(), s.lost.Load(), s.leaked.Load(),
 		goroutines, grownGoroutines, heap>>10, grownHeap>>10)
-	if s.duplicates.Load()+s.crossTalk.Load()+s.lost.Load()+s.leaked.Load() > 0 || s.answered.Load() == 0 || s.refused.Load() == 0 {
+	if s.duplicates.Load()+s.crossTalk.Load()+s.lost.Load()+s.leaked.Load() > 0 || s.served.Load() == 0 || s.refused.Load() == 0 {
 		t.Error("the soak found faults, or nothing at all")
 	}
 	if grownGoroutines > goroutines+100 || grownHeap > heap+32<<20 {
@@ -153,19 +153,19 @@ func (s *soak) round(t *testing.T, front *httptest.Server, drupal *mockdrupal.Dr
 func (s *soak) call(t *testing.T, front *httptest.Server, user, token string) {
 	s.calls.Add(1)
 	status, body := s.ask(t, front, user, "POST", "/mcp/tools/invoke", `{"name":"soak.echo","arguments":{"token":"`+token+`"}}`)
-	var answer struct {
+	var response struct {
 		Result struct{ Token string }
 		Error  struct{ Code, Message string }
 	}
 	switch {
-	case status == 0 || json.Unmarshal(body, &answer) != nil || status != 200 && answer.Error.Code == "":
+	case status == 0 || json.Unmarshal(body, &response) != nil || status != 200 && response.Error.Code == "":
 		s.lost.Add(1)
 	case status != 200:
 		s.refused.Add(1)
-	case answer.Result.Token != token:
+	case response.Result.Token != token:
 		s.crossTalk.Add(1)
 	default:
-		s.answered.Add(1)
+		s.served.Add(1)
 	}
 }
 
@@ -179,8 +179,8 @@ func (s *soak) list(t *testing.T, front *httptest.Server, user string) {
 	}
 }
 
-// ask sends one request and looks for secrets in the answer; status 0: there was none.
-func (s *soak) ask(t *testing.T, front *httptest.Server, user, method, path, body string) (status int, answer []byte) {
+// ask sends one request and looks for secrets in the response; status 0: there was none.
+func (s *soak) ask(t *testing.T, front *httptest.Server, user, method, path, body string) (status int, response []byte) {
 	req, err := http.NewRequest(method, front.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Error(err)
@@ -193,16 +193,16 @@ func (s *soak) ask(t *testing.T, front *httptest.Server, user, method, path, bod
 		return 0, nil
 	}
 	defer res.Body.Close()
-	if answer, err = io.ReadAll(res.Body); err != nil {
+	if response, err = io.ReadAll(res.Body); err != nil {
 		return 0, nil
 	}
-	shown := string(answer) + fmt.Sprint(res.Header)
+	shown := string(response) + fmt.Sprint(res.Header)
 	for _, secret := range []string{"-pass", "CANARY", "<html", strings.TrimPrefix(req.Header.Get("Authorization"), "Basic ")} {
 		if strings.Contains(shown, secret) {
 			s.leaked.Add(1)
 		}
 	}
-	return res.StatusCode, answer
+	return res.StatusCode, response
 }
 
 // settled counts goroutines and live heap once the garbage is gone.

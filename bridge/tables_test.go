@@ -17,7 +17,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-var update = flag.Bool("update", false, "write the tables of the documentation anew")
+var update = flag.Bool("update", false, "rewrite the tables of the documentation")
 
 const tablesFile = "../docs/reference-bridge-tables.md"
 
@@ -37,7 +37,7 @@ func TestTheTablesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(have) != page {
-		t.Errorf("%s is not what the tables say; write it anew with go generate ./bridge", tablesFile)
+		t.Errorf("%s is not what the tables say; rewrite it with go generate ./bridge", tablesFile)
 	}
 }
 
@@ -59,7 +59,7 @@ func tablesPage() string {
 	}
 	row(&b, code("types"), "", "", "rules for custom field types, in the configuration file only: see [reference-bridge.md](reference-bridge.md#custom-field-types)")
 
-	b.WriteString("\n## Errors\n\nWhat the site says to a call, read from the top, and what the caller is told. `jsonrpc_code` and " +
+	b.WriteString("\n## Errors\n\nWhat the site says to a call, read from the top, and what the caller receives. `jsonrpc_code` and " +
 		"`jsonrpc_data` go into the error's `data`, but for a denial and a tool that is gone, and never PHP's own text.\n\n")
 	row(&b, "the site's JSON-RPC error, whatever its HTTP status and its id", "status", "code", "message")
 	row(&b, "---", "---", "---", "---")

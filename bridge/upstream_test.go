@@ -29,10 +29,10 @@ func TestWhatTheSiteAnswersBecomes(t *testing.T) {
 	s := newSite(t, echo)
 	front := start(t, s, func(o *bridge.Options) { o.UpstreamTimeout = 100 * time.Millisecond; o.MaxAnswer = 1 << 20 })
 	for name, c := range map[string]struct {
-		answer func(http.ResponseWriter, rpc)
-		status int
-		code   string
-		has    []string
+		response func(http.ResponseWriter, rpc)
+		status   int
+		code     string
+		has      []string
 	}{
 		"a result":            {say(200, `{"jsonrpc":"2.0","id":ID,"result":{"n":1.0}}`), 200, "", []string{`{"result":{"n":1.0}}`}},
 		"null":                {say(200, `{"jsonrpc":"2.0","id":ID,"result":null}`), 200, "", []string{`{"result":null}`}},
@@ -40,7 +40,7 @@ func TestWhatTheSiteAnswersBecomes(t *testing.T) {
 		"invalid request":     {say(400, rpcError("null", `"code":-32600,"message":"Invalid Request","data":"odd"`)), 500, "execution_error", []string{`"jsonrpc_data":"odd"`}},
 		"gone":                {say(400, rpcError("ID", `"code":-32601,"message":"Method Not Found"`)), 404, "tool_not_found", []string{"content.echo"}},
 		"invalid params":      {say(200, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"no such entity"`)), 400, "invalid_params", []string{"no such entity", `"jsonrpc_code":-32602`}},
-		"schema violation":    {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. `+canary+`"`)), 400, "invalid_params", []string{`"parameter":"n"`, "fetched anew"}},
+		"schema violation":    {say(400, rpcError("null", `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. `+canary+`"`)), 400, "invalid_params", []string{`"parameter":"n"`, "refetched"}},
 		"own code":            {say(200, rpcError("null", `"code":-32050,"message":"Custom application error","data":{"n":9007199254740993}`)), 500, "execution_error", []string{"Custom application error", `"jsonrpc_code":-32050`, `"jsonrpc_data":{"n":9007199254740993}`}},
 		"exception":           {say(200, rpcError("ID", `"code":-32603,"message":"Internal Error","data":"`+canary+`"`)), 500, "execution_error", []string{"Internal Error", "-32603"}},
 		"error with 500":      {say(500, rpcError("null", `"code":-32050,"message":"M"`)), 500, "execution_error", []string{"M"}},
@@ -83,7 +83,7 @@ func TestWhatTheSiteAnswersBecomes(t *testing.T) {
 		}, 504, "upstream_timeout", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.change(func() { s.answer = func(w http.ResponseWriter, _ *http.Request, call rpc) { c.answer(w, call) } })
+			s.change(func() { s.response = func(w http.ResponseWriter, _ *http.Request, call rpc) { c.response(w, call) } })
 			before := s.calls.Load()
 			r := call(t, front, "agent", "content.echo", `{}`)
 			if r.Status != c.status || r.Code() != c.code {
@@ -104,10 +104,10 @@ func TestWhatTheSiteAnswersBecomes(t *testing.T) {
 	}
 }
 
-// One request's answer must not be taken for another's, whatever the load.
+// One request's response must not be taken for another's, whatever the load.
 func TestConcurrentCallersGetTheirOwn(t *testing.T) {
 	s := newSite(t, echo)
-	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		user, _, _ := r.BasicAuth()
 		fmt.Fprintf(w, `{"id":%s,"result":{"user":%q,"params":%s}}`, c.ID, user, c.Params)
 	}
@@ -138,7 +138,7 @@ func TestConcurrentCallersGetTheirOwn(t *testing.T) {
 func TestACallerWhoLeavesEndsTheCall(t *testing.T) {
 	s := newSite(t, echo)
 	arrived, ended := make(chan struct{}), make(chan struct{})
-	s.answer = func(w http.ResponseWriter, r *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {
 		close(arrived)
 		<-r.Context().Done()
 		close(ended)
@@ -150,7 +150,7 @@ func TestACallerWhoLeavesEndsTheCall(t *testing.T) {
 	req.SetBasicAuth("agent", "agent-pass")
 	go func() { <-arrived; cancel() }()
 	if _, err := front.Client().Do(req); err == nil {
-		t.Error("the call was answered")
+		t.Error("the call succeeded")
 	}
 	select {
 	case <-ended:
@@ -206,7 +206,7 @@ func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
 	front := start(t, s, func(o *bridge.Options) { o.MaxInFlight, o.MaxWaiting = 2, 1 })
 	list(t, front, "agent")
 	s.change(func() {
-		s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+		s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 			inside.Add(1)
 			<-release
 			fmt.Fprintf(w, `{"id":%s,"result":1}`, c.ID)
@@ -231,7 +231,7 @@ func TestCallsBeyondTheQueueAreTurnedAway(t *testing.T) {
 		count[<-statuses]++
 	}
 	if count[200] != 3 || count[503] != 1 || inside.Load() != 3 {
-		t.Errorf("answers %v, %d calls at the site; want three served and one turned away", count, inside.Load())
+		t.Errorf("statuses %v, %d calls at the site; want three served and one turned away", count, inside.Load())
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRateLimit(t *testing.T) {
 func TestResultsAreHeldToTheOutputSchema(t *testing.T) {
 	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object","properties":{"m":{"type":"object"}}},"mcpTool":{}}}`)
 	result := ""
-	s.answer = func(w http.ResponseWriter, _ *http.Request, c rpc) {
+	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {
 		fmt.Fprintf(w, `{"id":%s,"result":%s}`, c.ID, result)
 	}
 	refuse := start(t, s, func(o *bridge.Options) { o.Output = "refuse" })

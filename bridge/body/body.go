@@ -1,6 +1,6 @@
-// Package body reads bodies in bounded size, a request's also in bounded time, and writes answers to callers who read
-// them in time, for both fronts. A connection whose body did not arrive whole is closed after the answer: nobody knows
-// where its next request would begin.
+// Package body reads bodies in bounded size, a request's also in bounded time, and writes responses to callers who read
+// them in time, for both fronts. Memory is taken as bytes arrive, never as they are announced. A connection whose body
+// did not arrive whole is closed after the response: nobody knows where its next request would begin.
 package body
 
 import (
@@ -15,16 +15,22 @@ import (
 // ErrTooLate says that a body did not arrive in time.
 var ErrTooLate = errors.New("the body did not arrive in time")
 
+// Free is how much of a body is read without asking for memory, in bytes: as much as a connection costs anyway.
+const Free = 16 << 10
+
+// Memory is asked for so many bytes more to hold a body in; an error says that there are none. A nil Memory has any.
+type Memory interface{ Grow(bytes int64) error }
+
 // Read gives the body of r, of at most longest bytes, that has to arrive within a time. Errors: *http.MaxBytesError,
-// ErrTooLate, and what the connection says.
-func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Duration) ([]byte, error) {
+// ErrTooLate, those of memory, and what the connection says.
+func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Duration, memory Memory) ([]byte, error) {
 	if r.ContentLength > longest {
 		w.Header().Set("Connection", "close") // rather than read it all to get at the next request
 		return nil, &http.MaxBytesError{Limit: longest}
 	}
 	late := &cutOff{w: w}
 	timer := time.AfterFunc(within, late.fire)
-	read, err := All(http.MaxBytesReader(w, r.Body, longest), r.ContentLength)
+	read, err := All(http.MaxBytesReader(w, r.Body, longest), r.ContentLength, memory)
 	if !timer.Stop() {
 		late.undo()
 	}
@@ -39,14 +45,59 @@ func Read(w http.ResponseWriter, r *http.Request, longest int64, within time.Dur
 }
 
 // All reads a body to its end. announced is its Content-Length, not positive where it has none to go by: with it
-// no more is read than that, into no more memory. With an error it gives what came before.
-func All(r io.Reader, announced int64) ([]byte, error) {
-	if announced <= 0 {
-		return io.ReadAll(r)
+// no more is read than that. With an error it gives what came before.
+func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
+	if announced > 0 && announced <= Free {
+		read := make([]byte, announced)
+		n, err := io.ReadFull(r, read)
+		return read[:n], err
 	}
-	read := make([]byte, announced)
-	n, err := io.ReadFull(r, read)
-	return read[:n], err
+	read := make([]byte, 0, first(announced))
+	for {
+		if announced > 0 && int64(len(read)) == announced {
+			return read, nil
+		}
+		if len(read) == cap(read) {
+			larger, err := enlarged(read, announced, memory)
+			if err != nil {
+				return read, err
+			}
+			read = larger
+		}
+		n, err := r.Read(read[len(read):cap(read)])
+		read = read[:len(read)+n]
+		switch {
+		case err == nil:
+		case !errors.Is(err, io.EOF):
+			return read, err
+		case announced > 0 && int64(len(read)) < announced:
+			return read, io.ErrUnexpectedEOF
+		default:
+			return read, nil
+		}
+	}
+}
+
+// first is how large the first buffer is: most bodies that announce nothing are small.
+func first(announced int64) int {
+	if announced > 0 {
+		return Free
+	}
+	return 1 << 10
+}
+
+// enlarged is a copy of what was read with room for as much again.
+func enlarged(read []byte, announced int64, memory Memory) ([]byte, error) {
+	size := 2 * cap(read)
+	if announced > 0 {
+		size = int(min(int64(size), announced))
+	}
+	if size > Free && memory != nil {
+		if err := memory.Grow(int64(size - cap(read))); err != nil {
+			return nil, err
+		}
+	}
+	return append(make([]byte, 0, size), read...), nil
 }
 
 // cutOff makes reading a request fail when a time is over. Nearly every body is there already: a timer that never fires
@@ -75,15 +126,15 @@ func (c *cutOff) undo() {
 }
 
 const (
-	// chunk is how much of an answer a caller has to accept at a time.
+	// chunk is how much of a response a caller has to accept at a time.
 	chunk = 64 << 10
 	// small is what a connection takes whole, whether the caller reads or not: by Linux's default the first 16 KiB.
 	small = 16 << 10
 )
 
-// Write sends the parts of an answer one after the other. A caller who does not accept the next 64 KiB within a time is
+// Write sends the parts of a response one after the other. A caller who does not accept the next 64 KiB within a time is
 // cut off: writing fails, and the request's context ends. What is left in the server's buffer at the end has as long.
-// A small answer has no deadline, for that would cost more than sending it.
+// A small response has no deadline, for that would cost more than sending it.
 func Write(w http.ResponseWriter, within time.Duration, parts ...[]byte) error {
 	length := 0
 	for _, part := range parts {

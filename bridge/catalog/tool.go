@@ -53,7 +53,7 @@ const envelope = `{"tool":`
 // Encoded is the tool as list and describe give it: one JSON object. The bytes must not be changed.
 func (t *Tool) Encoded() []byte { return t.described[len(envelope) : len(t.described)-1] }
 
-// Described is the whole answer of describe. The bytes must not be changed.
+// Described is the whole response of describe. The bytes must not be changed.
 func (t *Tool) Described() []byte { return t.described }
 
 // Input is the compiled input schema.

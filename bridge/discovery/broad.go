@@ -36,7 +36,7 @@ func (e *Engine) accountEntry(who upstream.Caller) *entry {
 }
 
 // learnBroad puts a caller's own rights and the account's tools together.
-func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowledge, own Answer) error {
+func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowledge, own Response) error {
 	d, err := e.o.Source.Read(own)
 	if err != nil {
 		return unreadable(err)
@@ -46,8 +46,8 @@ func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowl
 	if err != nil {
 		return err
 	}
-	targets := e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, all.set.answer, &own)
-	if now.set, err = e.builder.build(e.o.Source, all.set.answer, targets, e.epoch()); err != nil {
+	targets := e.o.Targets.of(ctx, who, e.o.Source, e.o.Rules.Translator, all.set.response, &own)
+	if now.set, err = e.builder.build(e.o.Source, all.set.response, targets, e.epoch()); err != nil {
 		return unreadable(err)
 	}
 	now.at = earlier(now.at, all.at)
@@ -58,7 +58,7 @@ func (e *Engine) learnBroad(ctx context.Context, who upstream.Caller, now *knowl
 // inventory is what the account sees at present.
 func (e *Engine) inventory(ctx context.Context, who upstream.Caller) (*knowledge, error) {
 	en := e.accountEntry(who)
-	for range 2 { // once more if it is made doubtful while the site answers
+	for range 2 { // once more if it is made doubtful before the site responds
 		k := en.known.Load()
 		if !e.fresh(k) {
 			if err := e.refresh(ctx, en, who.Trace, false); err != nil {
@@ -68,7 +68,7 @@ func (e *Engine) inventory(ctx context.Context, who upstream.Caller) (*knowledge
 		}
 		switch {
 		case !e.current(k):
-		case k.refusal != nil: // of the bridge's own account: nothing that the caller's credentials could mend
+		case k.refusal != nil: // of the bridge's own account: nothing that the caller's credentials could fix
 			return nil, fault.New(fault.UpstreamError, "The site refuses the bridge's own account.").Because(k.refusal)
 		default:
 			return k, nil

@@ -1,5 +1,5 @@
-// Package discovery answers which tools a caller has. It asks the site as the caller, remembers the answer for the
-// shorter of the two TTLs, and lets callers who are told the same share one catalog. It never mixes callers: what one
+// Package discovery finds which tools a caller has. It asks the site as the caller, remembers the response for the
+// shorter of the two TTLs, and lets callers with the same response share one catalog. It never mixes callers: what one
 // credential was told is given to that credential only, but for the one account that discovers for all where the bridge
 // is set up so (broad.go). A discovery that fails changes nothing.
 package discovery
@@ -20,27 +20,30 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// Options says how long answers hold.
+// Options says how long responses hold.
 type Options struct {
 	Source     Source
 	Account    *upstream.ServiceAccount // whose tools all callers are shown; nil: each caller's own
 	Rules      Rules
-	Targets    *Targets      // nil: references take any value
-	TTL        time.Duration // how long the site's tools are taken to be the same
-	Permission time.Duration // how long a caller's permissions are
-	Refused    time.Duration // how long a 401 or 403 is remembered, no longer than Permission
-	MaxStale   time.Duration // how old an answer may be that stands in for a site that fails
-	StaleAfter time.Duration // how long a caller waits for the site while there is an older answer (machine's time)
-	Background time.Duration // callers seen within this time are kept fresh unasked; 0: only those who subscribed
-	Unasked    int           // how many callers are kept fresh at one time, at least 1
-	MaxCallers int           // how many callers are remembered
+	Targets    *Targets          // nil: references take any value
+	TTL        time.Duration     // how long the site's tools are taken to be the same
+	Permission time.Duration     // how long a caller's permissions are
+	Refused    time.Duration     // how long a 401 or 403 is remembered, no longer than Permission
+	MaxStale   time.Duration     // how old a response may be that stands in for a site that fails
+	StaleAfter time.Duration     // how long a caller waits for the site while there is an older response (machine's time)
+	Background time.Duration     // callers seen within this time are kept fresh unasked; 0: only those who subscribed
+	Unasked    int               // how many callers are kept fresh at one time, at least 1
+	AtOnce     int               // how many discoveries run at one time, at least 1
+	MaxCallers int               // how many callers are remembered
+	Attempts   *throttle.Limiter // of credentials that the site may refuse; nil: any number
 	Now        func() time.Time
 	Logger     *slog.Logger
-	Observe    func(outcome string) // told of each look-up: hit, miss, stale, refused; nil: nobody
+	Observe    func(outcome string) // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
 }
 
 // Engine remembers what each caller was told. It is safe for use by many at once.
@@ -49,9 +52,11 @@ type Engine struct {
 	ttl        time.Duration
 	builder    *builder
 	callers    *otter.Cache[upstream.Identity, *entry]
+	spoken     spoken
 	generation atomic.Int64 // goes up when all that is remembered becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
+	places  chan struct{}   // taken by each discovery, but for those of the account
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
 	flights sync.WaitGroup
@@ -78,7 +83,7 @@ type knowledge struct {
 	rights     rights
 	refusal    *fault.Error
 	etag       string
-	at         time.Time // of the oldest answer in it
+	at         time.Time // of the oldest response in it
 	until      time.Time // it need not be asked for again before
 	generation int64     // -1: doubtful
 }
@@ -101,8 +106,13 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.New("discovery: the number of remembered callers must be positive")
 	}
-	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers}
+	spoken, err := newSpoken(o.MaxCallers)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{o: o, ttl: min(o.TTL, o.Permission), builder: b, callers: callers, spoken: spoken}
 	e.poller.places = make(chan struct{}, max(1, o.Unasked))
+	e.places = make(chan struct{}, max(1, o.AtOnce))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	if o.Background > 0 {
 		e.poller.start(e)
@@ -128,12 +138,12 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		return e.view(en, k, false)
 	}
 	err := e.refresh(ctx, en, who.Trace, e.usable(k))
-	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful while the site answered
+	if k = en.known.Load(); err == nil && !e.current(k) { // made doubtful before the site responded
 		err = e.refresh(ctx, en, who.Trace, e.usable(k))
 		k = en.known.Load()
 	}
 	switch {
-	case err == nil && e.current(k): // just answered, even if the site took longer than the TTL
+	case err == nil && e.current(k): // just refreshed, even if the site took longer than the TTL
 		e.observe("miss")
 		return e.view(en, k, false)
 	case e.usable(k):
@@ -141,6 +151,8 @@ func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 		return e.view(en, k, true)
 	case err == nil:
 		err = changing()
+	case k == nil && errors.Is(err, throttle.ErrThrottled):
+		e.callers.Invalidate(en.who.Identity) // what nobody was asked about takes no place from callers who are known
 	}
 	return View{}, err
 }
@@ -150,6 +162,10 @@ func changing() *fault.Error {
 }
 
 func (e *Engine) entry(who upstream.Caller) *entry {
+	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
+		return en
+	}
+	who = e.spoken.limit(who)
 	if en, ok := e.callers.GetIfPresent(who.Identity); ok {
 		return en
 	}
@@ -181,7 +197,7 @@ func (e *Engine) usable(k *knowledge) bool {
 }
 
 // errStillAsking says that the site takes its time while there is something to fall back on.
-var errStillAsking = errors.New("the site has not answered yet")
+var errStillAsking = errors.New("the site has not responded yet")
 
 // refresh asks the site, together with whoever asks for the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
@@ -219,7 +235,7 @@ func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, f
 			en.flight = nil // whoever comes now must not wait for what is given up
 		}
 	}
-	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had answered.").Because(ctx.Err())
+	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had responded.").Because(ctx.Err())
 }
 
 // launch starts a discovery; the entry is locked.
@@ -253,7 +269,8 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 	}()
 	before := en.known.Load()
 	now := &knowledge{at: e.o.Now(), generation: generation}
-	a, err := e.o.Source.Fetch(ctx, who, e.newsSince(en, before))
+	a, leave, err := e.ask(ctx, en, who, e.newsSince(en, before))
+	defer leave()
 	switch {
 	case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
 		now.refusal, now.until = fault.From(err), now.at.Add(min(e.o.Refused, e.ttl))
@@ -270,7 +287,39 @@ func (e *Engine) discover(ctx context.Context, en *entry, who upstream.Caller, g
 	return nil
 }
 
-// newsSince is the tag by which the site is asked for news only; "" where the whole answer is needed.
+// ask has the site asked when there is a place for it, unless the caller's credential is held back. leave gives the place
+// back when all that the response needs is done.
+func (e *Engine) ask(ctx context.Context, en *entry, who upstream.Caller, since string) (a Response, leave func(), err error) {
+	leave = func() {}
+	var trial *throttle.Trial
+	if e.o.Attempts != nil && !who.Anonymous() {
+		if trial, err = e.o.Attempts.Try(ctx, who.Attempt()); err != nil {
+			return a, leave, err
+		}
+		end := trial.Abandoned
+		defer func() { end() }()
+		defer func() {
+			switch {
+			case err == nil:
+				end = trial.Accepted
+			case fault.Is(err, fault.AuthRequired, fault.AccessDenied):
+				end = func() { trial.Refused(fault.From(err)) }
+			}
+		}()
+	}
+	if !en.account { // for which others wait in their places
+		select {
+		case e.places <- struct{}{}:
+			leave = func() { <-e.places }
+		case <-ctx.Done():
+			return a, leave, fault.New(fault.Overloaded, "The caller went away while the site was asked for others.").Because(ctx.Err())
+		}
+	}
+	a, err = e.o.Source.Fetch(ctx, who, since)
+	return a, leave, err
+}
+
+// newsSince is the tag by which the site is asked for news only; "" where the whole response is needed.
 func (e *Engine) newsSince(en *entry, before *knowledge) string {
 	if before == nil || before.set == nil || e.o.Rules.Lazy != nil || e.forAll(en) {
 		return ""
@@ -278,8 +327,8 @@ func (e *Engine) newsSince(en *entry, before *knowledge) string {
 	return before.etag
 }
 
-// learn fills in what an answer of the site comes to.
-func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Answer) (err error) {
+// learn fills in what a response of the site comes to.
+func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, before, now *knowledge, a Response) (err error) {
 	now.until = now.at.Add(e.ttl)
 	if en.account {
 		now.until = now.at.Add(e.o.TTL)
@@ -302,8 +351,8 @@ func (e *Engine) learn(ctx context.Context, en *entry, who upstream.Caller, befo
 	return nil
 }
 
-// epoch names the time within which one answer of the site means the same. Without lazy schemas it always does: the
-// answer has the schemas in it.
+// epoch names the time within which one response of the site means the same. Without lazy schemas it always does: the
+// response has the schemas in it.
 func (e *Engine) epoch() string {
 	if e.o.Rules.Lazy == nil {
 		return ""
@@ -314,8 +363,12 @@ func (e *Engine) epoch() string {
 // failed words a failure for callers: whatever happened, what they asked for cannot be had.
 func (e *Engine) failed(en *entry, err error) error {
 	en.failed.Store(time.Now().UnixNano())
-	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
 	f := fault.From(err)
+	if errors.Is(err, throttle.ErrThrottled) {
+		e.observe("throttled")
+		return f
+	}
+	e.o.Logger.Warn("discovery failed", "caller", en.who, "error", err)
 	switch f.Code {
 	case fault.UpstreamUnavailable, fault.Overloaded:
 		return f
@@ -349,7 +402,7 @@ const (
 	Tools
 )
 
-// Doubt is told when the site refused what its own description allows: the caller's tools are asked for anew, at once
+// Doubt reports that the site refused what its own description allows: the caller's tools are refetched, at once
 // and not more often than helps. It reports whether they were.
 func (e *Engine) Doubt(ctx context.Context, who upstream.Caller, about Subject) bool {
 	en := e.entry(who)
@@ -393,7 +446,7 @@ func (e *Engine) Scopes() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Diagnostics gives what was mended or left out, over all sets that callers hold.
+// Diagnostics gives what was repaired or left out, over all sets that callers hold.
 func (e *Engine) Diagnostics() []translate.Diagnostic {
 	seen := map[translate.Diagnostic]bool{}
 	var all []translate.Diagnostic

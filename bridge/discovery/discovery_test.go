@@ -18,12 +18,12 @@ import (
 // listed is a source that lists what a function says.
 type listed func(who upstream.Caller) (string, error)
 
-func (l listed) Fetch(_ context.Context, who upstream.Caller, _ string) (Answer, error) {
+func (l listed) Fetch(_ context.Context, who upstream.Caller, _ string) (Response, error) {
 	doc, err := l(who)
-	return Answer{Documents: [][]byte{[]byte(doc)}}, err
+	return Response{Documents: [][]byte{[]byte(doc)}}, err
 }
 
-func (listed) Read(a Answer) (Description, error) { return JSONRPC{}.Read(a) }
+func (listed) Read(a Response) (Description, error) { return JSONRPC{}.Read(a) }
 
 func caller(name string) upstream.Caller {
 	return upstream.Caller{Identity: upstream.Identity{name[0]}}
@@ -143,11 +143,11 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.build(JSONRPC{}, Answer{Documents: [][]byte{[]byte(doc)}}, nil, "")
+		s, err := b.build(JSONRPC{}, Response{Documents: [][]byte{[]byte(doc)}}, nil, "")
 		if err != nil {
 			return
 		}
-		d, err := JSONRPC{}.Read(Answer{Documents: [][]byte{[]byte(doc)}})
+		d, err := JSONRPC{}.Read(Response{Documents: [][]byte{[]byte(doc)}})
 		if err != nil {
 			t.Fatal(err)
 		}

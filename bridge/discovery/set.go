@@ -16,17 +16,17 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// set is what one answer of the site comes to. Callers whom the site gives the same answer share one set, and sets
+// set is what one response of the site comes to. Callers for whom the site gives the same response share one set, and sets
 // share the tools that they have in common.
 type set struct {
 	catalog     *catalog.Catalog
-	rights      rights // of whom the answer was for
+	rights      rights // of the caller for whom the response was
 	diagnostics []translate.Diagnostic
-	shelf       *shelf // nil: the catalog's tools have their schemas
-	answer      Answer // what it was made of, where other callers' sets are made of it as well
+	shelf       *shelf   // nil: the catalog's tools have their schemas
+	response    Response // what it was made of, where other callers' sets are made of it as well
 }
 
-// rights are what the site's answer says of the caller, beside the tools.
+// rights are what the site's response says of the caller, beside the tools.
 type rights struct {
 	discover   bool // may list and describe
 	administer bool // sees the method that stands for administering
@@ -106,7 +106,7 @@ func readsOnly(m translate.Method) bool {
 type builder struct {
 	rules  Rules
 	picker picker
-	keep   bool // the answers that sets are made of
+	keep   bool // the responses that sets are made of
 	sets   pool[[sha256.Size]byte, set]
 	tools  pool[[sha256.Size]byte, translated]
 	forms  pool[[sha256.Size]byte, catalog.Compiled] // of schemas, by content
@@ -127,9 +127,9 @@ func newBuilder(rules Rules, keep bool, logger *slog.Logger) (*builder, error) {
 	return &builder{rules: rules, picker: p, keep: keep, logger: logger}, nil
 }
 
-// build gives the set of an answer, with references that take the values of targets. Within one epoch the same answer
+// build gives the set of a response, with references that take the values of targets. Within one epoch the same response
 // gives the same set.
-func (b *builder) build(source Source, a Answer, targets map[string][]string, epoch string) (*set, error) {
+func (b *builder) build(source Source, a Response, targets map[string][]string, epoch string) (*set, error) {
 	values, err := json.Marshal(targets)
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
@@ -146,7 +146,7 @@ func (b *builder) build(source Source, a Answer, targets map[string][]string, ep
 		}
 		s := b.assemble(d, targets)
 		if b.keep {
-			s.answer = a
+			s.response = a
 		}
 		for _, note := range s.diagnostics {
 			if note.Quarantined {

@@ -14,14 +14,14 @@ import (
 
 // Source is where descriptions of a site's methods come from.
 type Source interface {
-	// Fetch asks the site as the caller. etag is that of the answer before, "" where there is none.
-	Fetch(ctx context.Context, who upstream.Caller, etag string) (Answer, error)
-	// Read takes an answer apart. An error means that the whole answer is useless.
-	Read(Answer) (Description, error)
+	// Fetch asks the site as the caller. etag is that of the response before, "" where there is none.
+	Fetch(ctx context.Context, who upstream.Caller, etag string) (Response, error)
+	// Read takes a response apart. An error means that the whole response is useless.
+	Read(Response) (Description, error)
 }
 
-// Answer is what the site gave, not yet read.
-type Answer struct {
+// Response is what the site gave, not yet read.
+type Response struct {
 	Documents [][]byte
 	ETag      string
 	Unchanged bool // what was known before still holds; Documents is empty
@@ -46,19 +46,19 @@ type Described struct {
 type JSONRPC struct{ Site *upstream.Client }
 
 // Fetch reads the whole list: the site has no pages.
-func (s JSONRPC) Fetch(ctx context.Context, who upstream.Caller, etag string) (Answer, error) {
+func (s JSONRPC) Fetch(ctx context.Context, who upstream.Caller, etag string) (Response, error) {
 	doc, err := s.Site.Get(ctx, who, "/jsonrpc/methods", "", etag)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if doc.Unchanged {
-		return Answer{Unchanged: true, ETag: etag}, nil
+		return Response{Unchanged: true, ETag: etag}, nil
 	}
-	return Answer{Documents: [][]byte{doc.Body}, ETag: doc.ETag}, nil
+	return Response{Documents: [][]byte{doc.Body}, ETag: doc.ETag}, nil
 }
 
 // Read reads {"data": [method, …], "meta": {"mcp": {"discovery": bool}}}.
-func (JSONRPC) Read(a Answer) (Description, error) {
+func (JSONRPC) Read(a Response) (Description, error) {
 	doc, err := parseEach(a.Documents[0], "data", translate.ReadMethod)
 	if err != nil {
 		return Description{}, fmt.Errorf("the site's list of methods: %w", err)
@@ -74,17 +74,17 @@ func (JSONRPC) Read(a Answer) (Description, error) {
 	return d, nil
 }
 
-// Module discovers by the MCP module's own /mcp/tools/list, page by page. What it lists is exposed, and whom it
+// Module discovers by the MCP module's own /mcp/tools/list, page by page. What it lists is exposed, and callers it
 // refuses may not discover, nor call, for nothing is known of their tools. Calls still go to /jsonrpc, where every
-// answer has its id.
+// response has its id.
 type Module struct{ Site *upstream.Client }
 
 // maxPages bounds a module whose pages never end.
 const maxPages = 2000
 
 // Fetch reads all pages.
-func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Answer, error) {
-	var a Answer
+func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Response, error) {
+	var a Response
 	cursor, seen := "", map[string]bool{}
 	for {
 		query := ""
@@ -93,12 +93,12 @@ func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Answe
 		}
 		doc, err := s.Site.Get(ctx, who, "/mcp/tools/list", query, "")
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		a.Documents = append(a.Documents, doc.Body)
 		page, err := jsondoc.SplitLoosely(doc.Body)
 		if err != nil {
-			return Answer{}, unreadable(fmt.Errorf("a page of the module's list is not JSON: %w", err))
+			return Response{}, unreadable(fmt.Errorf("a page of the module's list is not JSON: %w", err))
 		}
 		next, _ := page.Get("nextCursor")
 		cursor, _ = next.Text()
@@ -106,14 +106,14 @@ func (s Module) Fetch(ctx context.Context, who upstream.Caller, _ string) (Answe
 			return a, nil
 		}
 		if seen[cursor] || len(a.Documents) == maxPages {
-			return Answer{}, unreadable(errors.New("the module's pages do not end"))
+			return Response{}, unreadable(errors.New("the module's pages do not end"))
 		}
 		seen[cursor] = true
 	}
 }
 
 // Read reads the tools of all pages.
-func (Module) Read(a Answer) (Description, error) {
+func (Module) Read(a Response) (Description, error) {
 	d := Description{Extension: true, MayDiscover: true}
 	for _, body := range a.Documents {
 		page, err := parseEach(body, "tools", translate.ReadTool)

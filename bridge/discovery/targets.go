@@ -25,12 +25,12 @@ type Targets struct {
 // lookups is how many look-ups run at one time.
 const lookups = 4
 
-// of finds the values for every entity type that an answer refers to; own is the answer that says what the caller may
+// of finds the values for every entity type that a response refers to; own is the response that says what the caller may
 // call, nil where that is the same. A look-up that the caller may not do, or that fails, leaves its references open to any value: it must not cost
 // the discovery.
-func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Answer, own *Answer) map[string][]string {
+func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr translate.Translator, a Response, own *Response) map[string][]string {
 	if t == nil || !slices.ContainsFunc(a.Documents, func(doc []byte) bool { return bytes.Contains(doc, []byte(`"target_type"`)) }) {
-		return nil // by far the most sites; the answer need not even be read
+		return nil // by far the most sites; the response need not even be read
 	}
 	shown, err := source.Read(a)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 type View struct {
 	MayDiscover bool // may list and describe
 	Administers bool // may use the bridge's administration
-	Stale       bool // the site did not answer; this is what it said Age ago
+	Stale       bool // the site did not respond; this is what it said Age ago
 	Age         time.Duration
 
 	who     upstream.Caller

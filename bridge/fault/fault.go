@@ -1,5 +1,5 @@
 // Package fault is the bridge's one list of error codes and the error value that carries them from where something
-// went wrong to whoever answers the caller. It knows no transport beyond each code's HTTP status. Every message in a
+// went wrong to the code that responds to the caller. It knows no transport beyond each code's HTTP status. Every message in a
 // fault is meant for the caller; what must stay inside goes into Cause, which is logged and never sent.
 package fault
 
@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -45,7 +46,7 @@ var Statuses = map[Code]int{
 	RateLimited: 429, UpstreamError: 502, UpstreamUnavailable: 503, Overloaded: 503, UpstreamTimeout: 504,
 }
 
-// Error is a failure as the caller is told of it.
+// Error is a failure as the caller receives it.
 type Error struct {
 	Code    Code
 	Message string          // one sentence for the caller
@@ -75,6 +76,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
 
+// WaitSeconds is RetryAfter as the header has it: whole seconds, rounded up.
+func (e *Error) WaitSeconds() string {
+	return strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10)
+}
+
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
@@ -87,7 +93,7 @@ func From(err error) *Error {
 	if errors.As(err, &f) {
 		return f
 	}
-	return New(InternalError, "The bridge failed to answer; its log says why.").Because(err)
+	return New(InternalError, "The bridge failed to respond; its log says why.").Because(err)
 }
 
 // Is tells whether err is a fault with one of these codes.

@@ -27,7 +27,7 @@ func (a *API) administrator(r *http.Request) error {
 	return fault.New(fault.AccessDenied, "This caller may not administer the bridge.")
 }
 
-// invalidate answers POST /mcp/admin/invalidate: from now on the site is asked anew.
+// invalidate serves POST /mcp/admin/invalidate: from now on everything is refetched.
 func (a *API) invalidate(w http.ResponseWriter, r *http.Request) error {
 	if err := a.administrator(r); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (a *API) invalidate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// diagnostics answers GET /mcp/admin/diagnostics: what was mended, and which methods are in quarantine.
+// diagnostics serves GET /mcp/admin/diagnostics: what was repaired, and which methods are in quarantine.
 func (a *API) diagnostics(w http.ResponseWriter, r *http.Request) error {
 	if err := a.administrator(r); err != nil {
 		return err
@@ -53,13 +53,13 @@ func (a *API) diagnostics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// healthz answers as long as the process does.
+// healthz succeeds as long as the process does.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) error {
 	a.writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
 }
 
-// readyz answers whether calls can be served: not while the site is thought to be down.
+// readyz says whether calls can be served: not while the site is thought to be down.
 func (a *API) readyz(w http.ResponseWriter, _ *http.Request) error {
 	if !a.Ready() {
 		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")

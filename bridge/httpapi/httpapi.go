@@ -1,15 +1,13 @@
 // Package httpapi is the bridge's plain HTTP front: list, describe and invoke below /mcp/tools/, and the operator's
-// endpoints. It takes requests apart and puts answers together, and knows HTTP only: which tools there are and what
-// becomes of a call is decided elsewhere. Every answer is JSON, an error always the envelope {"error": {…}}, with
+// endpoints. It takes requests apart and puts responses together, and knows HTTP only: which tools there are and what
+// becomes of a call is decided elsewhere. Every response is JSON, an error always the envelope {"error": {…}}, with
 // exactly one exception: what net/http refuses before it gets here.
 package httpapi
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,9 +16,12 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -31,15 +32,17 @@ type API struct {
 	Invoker     *invoke.Invoker
 	Ready       func() bool       // the site is thought to be up
 	AdminTokens []upstream.Secret // bearer tokens of operators, beside callers who administer the site
+	Memory      *fair.Memory      // for what is long
 	MaxBody     int64             // longest request body, in bytes
 	BodyTime    time.Duration     // how long a request's body may take to arrive
-	WriteTime   time.Duration     // how long a caller may take to accept each part of an answer, see body.Write
-	Guard       *oauth.Guard      // of tokens; nil: the site alone checks them
+	WriteTime   time.Duration     // how long a caller may take to accept each part of a response, see body.Write
+	Origin      origin.Policy
+	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
-	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+	Observe     func(endpoint string, status int, took time.Duration) // receives every request; nil: none
 }
 
-// endpoint answers a request, or says why not. It must not have written anything when it returns an error.
+// endpoint serves a request, or says why not. It must not have written anything when it returns an error.
 type endpoint func(http.ResponseWriter, *http.Request) error
 
 // methods are the endpoints of one path, by HTTP method. HEAD is GET without its body.
@@ -47,7 +50,7 @@ type methods map[string]endpoint
 
 // Handler routes requests to the endpoints. metrics serves /metrics, mcp real MCP at /mcp; either may be nil.
 func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
-	// Paths are matched as they are: the router's own cleaning answers with redirects.
+	// Paths are matched as they are: the router's own cleaning responds with redirects.
 	r := mux.NewRouter().SkipClean(true)
 	handle := func(path string, m methods) { r.Handle(path, a.serve(path, m)) }
 	// The router tries them in this order, each by a regular expression: what is asked for most comes first.
@@ -60,7 +63,7 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	handle("/healthz", methods{http.MethodGet: a.healthz})
 	handle("/readyz", methods{http.MethodGet: a.readyz})
 	if metrics != nil {
-		r.Handle("/metrics", metrics)
+		r.Handle("/metrics", a.sameOrigin(metrics))
 	}
 	handle("/mcp/admin/invalidate", methods{http.MethodPost: a.invalidate})
 	handle("/mcp/admin/diagnostics", methods{http.MethodGet: a.diagnostics})
@@ -73,67 +76,60 @@ func (a *API) Handler(metrics, mcp http.Handler) http.Handler {
 	return r
 }
 
-// serve picks the endpoint for the request's method and answers with the envelope where it fails.
+// serve picks the endpoint for the request's method and responds with the envelope where it fails.
 func (a *API) serve(path string, m methods) http.Handler {
 	allow := m.allow()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		h := w.Header()
 		h["X-Content-Type-Options"] = nosniff
-		identify(h, r.Header)
+		observe.Identify(h, r.Header)
 		status := http.StatusOK
-		err := a.guarded(w, r, m, allow)
+		err := a.guarded(w, r, path, m, allow)
 		if err != nil {
 			status = a.refuse(w, err)
 		}
 		took := time.Since(start)
-		a.log(r, status, took, err)
+		observe.Log(a.Logger, r, status, took, err)
 		if a.Observe != nil {
 			a.Observe(path, status, took)
 		}
 	})
 }
 
-// guarded answers with an error where the endpoint panics: a caller is told, and the log knows where it was.
-func (a *API) guarded(w http.ResponseWriter, r *http.Request, m methods, allow string) (err error) {
+// guarded responds with an error where the endpoint panics; the log says where it was.
+func (a *API) guarded(w http.ResponseWriter, r *http.Request, path string, m methods, allow string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.From(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	return a.answer(w, r, m, allow)
+	if !probes[path] {
+		if err := a.Origin.Check(r); err != nil {
+			w.Header().Set("Connection", "close") // rather than read the body
+			return err
+		}
+	}
+	return a.dispatch(w, r, m, allow)
+}
+
+// probes are sent by whatever runs the bridge, under any host name; there is nothing in the responses.
+var probes = map[string]bool{"/healthz": true, "/readyz": true}
+
+// sameOrigin puts the policy of origins before another handler.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Origin.Check(r); err != nil {
+			a.refuse(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 var nosniff = []string{"nosniff"}
 
-// requestID is what a request may call itself.
-var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
-
-// identify gives a request a name, by which it is found in the log and goes on to the site. A caller gets its own back;
-// one that the bridge made up stays out of the answer, where it would make equal refusals differ.
-func identify(answer, request http.Header) {
-	const name = "X-Request-Id"
-	if id := request.Get(name); id != "" && requestID.MatchString(id) {
-		answer[name] = []string{id}
-		return
-	}
-	request[name] = []string{rand.Text()}
-}
-
-// log tells what became of a request: for whoever debugs, or who has to know that the bridge or the site failed.
-func (a *API) log(r *http.Request, status int, took time.Duration, err error) {
-	level := slog.LevelDebug
-	if status >= 500 {
-		level = slog.LevelWarn
-	}
-	if !a.Logger.Enabled(r.Context(), level) {
-		return
-	}
-	a.Logger.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
-		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
-}
-
-func (a *API) answer(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
+func (a *API) dispatch(w http.ResponseWriter, r *http.Request, m methods, allow string) error {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -6,15 +6,16 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
-// invoke answers POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
+// invoke serves POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	who, v, err := a.view(r)
 	if err != nil {
@@ -23,7 +24,9 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.sameSite(r); err != nil {
 		return err
 	}
-	sent, err := a.body(w, r)
+	ctx, lease := a.Memory.Lease(r.Context(), who.Holder())
+	defer lease.Release()
+	sent, err := a.body(w, r, lease)
 	if err != nil {
 		return err
 	}
@@ -31,7 +34,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.Invoker.Invoke(r.Context(), who, v, name, arguments)
+	result, err := a.Invoker.Run(ctx, who, v, name, arguments)
 	if err != nil {
 		return err
 	}
@@ -39,7 +42,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// What an answer puts around the site's own bytes.
+// What a response puts around the site's own bytes.
 var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
 
 // call takes a request's body apart. PHP's [] is taken for empty arguments.
@@ -69,15 +72,19 @@ func call(body []byte) (name string, arguments []byte, err error) {
 
 func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0 }
 
-// body reads the request's body, in bounded size and time.
-func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	read, err := body.Read(w, r, a.MaxBody, a.BodyTime)
+// body reads the request's body, in bounded size, memory and time.
+func (a *API) body(w http.ResponseWriter, r *http.Request, lease *fair.Lease) ([]byte, error) {
+	read, err := body.Read(w, r, a.MaxBody, a.BodyTime, lease)
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
 		return read, nil
 	case errors.As(err, &over):
 		return nil, fault.New(fault.RequestTooLarge, "The body is longer than %d bytes.", a.MaxBody).Because(err)
+	case errors.Is(err, fair.ErrNoMemory):
+		e := fault.New(fault.Overloaded, "Too many long bodies are on their way; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return nil, e
 	case errors.Is(err, body.ErrTooLate):
 		return nil, fault.New(fault.InvalidRequest, "The body did not arrive within %s.", a.BodyTime).Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -86,15 +93,12 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 }
 
-// sameSite keeps other web sites from calling tools through a caller's browser. A browser sends cookies and remembered
-// passwords unasked, but application/json only after it has asked the bridge, which never agrees.
+// sameSite keeps web pages from calling tools through a caller's browser, beside the policy of origins. A browser sends
+// cookies and remembered passwords unasked, but application/json only after it has asked the bridge, which never agrees.
 func (a *API) sameSite(r *http.Request) error {
-	bySession, elsewhere := a.Callers.BySession(r.Header), foreign(r)
-	if kind, isJSON := mediaType(r.Header); !isJSON && (bySession || elsewhere || formTypes[kind]) {
+	kind, isJSON := mediaType(r.Header)
+	if !isJSON && (formTypes[kind] || a.Callers.BySession(r.Header)) {
 		return fault.New(fault.UnsupportedMedia, "The body must be sent as application/json.")
-	}
-	if bySession && elsewhere && r.Header.Get("X-CSRF-Token") == "" {
-		return fault.New(fault.AccessDenied, "A call with a session cookie from another origin needs an X-CSRF-Token.")
 	}
 	return nil
 }
@@ -111,13 +115,3 @@ func mediaType(h http.Header) (kind string, isJSON bool) {
 
 // formTypes are what any web page may send anywhere.
 var formTypes = map[string]bool{"text/plain": true, "application/x-www-form-urlencoded": true, "multipart/form-data": true}
-
-// foreign tells whether the request comes from a page of another host.
-func foreign(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	u, err := url.Parse(origin)
-	return err != nil || !strings.EqualFold(u.Host, r.Host)
-}

@@ -14,7 +14,7 @@ import (
 
 // view reads who asks, and what that caller may see.
 func (a *API) view(r *http.Request) (upstream.Caller, discovery.View, error) {
-	who, err := a.Callers.From(r.Context(), r.Header)
+	who, err := a.Callers.From(r)
 	if err != nil {
 		return who, discovery.View{}, err
 	}
@@ -31,7 +31,7 @@ func (a *API) discoverer(r *http.Request) (discovery.View, error) {
 	return v, err
 }
 
-// list answers GET /mcp/tools/list?cursor=C.
+// list serves GET /mcp/tools/list?cursor=C.
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	v, err := a.discoverer(r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *API) writePage(w http.ResponseWriter, r *http.Request, v discovery.View
 	a.writeJSON(w, http.StatusOK, body)
 }
 
-// describe answers GET /mcp/tools/describe?name=N.
+// describe serves GET /mcp/tools/describe?name=N.
 func (a *API) describe(w http.ResponseWriter, r *http.Request) error {
 	v, err := a.discoverer(r)
 	if err != nil {

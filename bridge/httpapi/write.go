@@ -13,7 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
-// Header values that never change, shared by all answers.
+// Header values that never change, shared by all responses.
 var (
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
@@ -49,7 +49,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 		h["Www-Authenticate"] = a.Guard.Challenge(f)
 	}
 	if f.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+		h.Set("Retry-After", f.WaitSeconds())
 	}
 	b := append(make([]byte, 0, 256), `{"error":{"code":"`...)
 	b = append(append(b, f.Code...), `","message":`...)
@@ -61,7 +61,7 @@ func (a *API) refuse(w http.ResponseWriter, err error) int {
 	return status
 }
 
-// markStale tells that the answer is older than it should be.
+// markStale says that the response is older than it should be.
 func markStale(h http.Header, v discovery.View) {
 	if v.Stale {
 		h["Warning"] = staleMarker

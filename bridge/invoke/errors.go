@@ -16,22 +16,22 @@ import (
 )
 
 // Rule says what a JSON-RPC error of the site is to the caller of a tool. The table of rules is what the documentation
-// prints; what becomes of a site that does not answer in JSON-RPC is in upstream.
+// prints; what becomes of a site that does not respond in JSON-RPC is in upstream.
 type Rule struct {
 	When string // what the error is
 	Code fault.Code
 	Says string // the message; %t is the tool, %m the site's own words
 
 	is     func(*upstream.RPCError) bool
-	doubts discovery.Subject // in what the site's description and the site disagree: it is asked for anew; 0: nothing
+	doubts discovery.Subject // in what the site's description and the site disagree: it is refetched; 0: nothing
 }
 
 // errorMap is read from the top; the last entry takes what is left.
 var errorMap = []Rule{
 	{"-32600, `Access Denied`", fault.AccessDenied, "Access denied: the site does not let this caller run %t.", (*upstream.RPCError).Denied, discovery.Rights},
 	{"-32601", fault.ToolNotFound, `There is no tool named "%t".`, hasCode(upstream.CodeMethodNotFound), discovery.Tools},
-	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is fetched anew.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
-	{"-32602, `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is fetched anew.", missesParameter, discovery.Tools},
+	{"-32602, a violation of the site's own schema", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew; the schema is refetched.", (*upstream.RPCError).SchemaViolation, discovery.Tools},
+	{"-32602, `Missing required parameter`", fault.InvalidParams, "The site refused the arguments of %t, which fit the schema that the bridge knew: %m; the schema is refetched.", missesParameter, discovery.Tools},
 	{"-32602, said by the method", fault.InvalidParams, "The site refused the arguments of %t: %m", hasCode(upstream.CodeInvalidParams), discovery.Tools},
 	{"any other code", fault.ExecutionError, "The tool %t failed: %m", func(*upstream.RPCError) bool { return true }, 0},
 }
@@ -45,7 +45,7 @@ func hasCode(code int) func(*upstream.RPCError) bool {
 	return func(e *upstream.RPCError) bool { return e.Code == code }
 }
 
-// explain turns what the site said into a fault, and has the tools asked for anew where the site disagrees with them.
+// explain turns what the site said into a fault, and has the tools refetched where the site disagrees with them.
 func (in *Invoker) explain(ctx context.Context, who upstream.Caller, tool *catalog.Tool, err error) error {
 	var rpc *upstream.RPCError
 	if !errors.As(err, &rpc) {

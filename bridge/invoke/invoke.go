@@ -6,14 +6,19 @@ package invoke
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/audit"
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
@@ -29,15 +34,17 @@ const (
 	OutputRefuse OutputCheck = "refuse"
 )
 
-// Invoker runs tools. All fields but Limits, Guard and Observe are needed.
+// Invoker runs tools. All fields but Limits, Checks, Guard and Observe are needed.
 type Invoker struct {
 	Discovery *discovery.Engine
 	Site      *upstream.Client
 	Limits    *filter.Limits // of calls; nil: none
+	Checks    *schema.Checks // of arguments and results; nil: each is bounded by itself only
 	Guard     *oauth.Guard   // of tokens; nil: the site alone says what a token may
 	Output    OutputCheck
+	Audit     *audit.Log // nil: none
 	Logger    *slog.Logger
-	Observe   func(kind string) // told of arguments and results that break their schemas: input, output; nil: nobody
+	Observe   func(kind string) // receives arguments and results that break their schemas: input, output; nil: none
 }
 
 // Invoke runs the tool of that name with arguments that are a JSON object. view is what the caller may see.
@@ -51,11 +58,11 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 		return nil, err
 	}
 	if in.Limits != nil {
-		if err := in.Limits.Allow(who.Owner(), name); err != nil {
+		if err := in.Limits.Allow(who.Account(), name); err != nil {
 			return nil, err
 		}
 	}
-	if err := in.check(tool, arguments); err != nil {
+	if err := in.check(ctx, who, tool, arguments); err != nil {
 		return nil, err
 	}
 	params, err := parameters(tool, arguments)
@@ -66,7 +73,7 @@ func (in *Invoker) Invoke(ctx context.Context, who upstream.Caller, view discove
 	if err != nil {
 		return nil, in.explain(ctx, who, tool, err)
 	}
-	return in.checkResult(tool, result)
+	return in.checkResult(ctx, who, tool, result)
 }
 
 // Permit is an AccessDenied fault where the caller's token lacks a scope that the tool asks for.
@@ -82,55 +89,51 @@ func (in *Invoker) Permit(who upstream.Caller, tool *catalog.Tool) error {
 	return nil
 }
 
-// check holds the arguments to the tool's input schema, before the site is called.
-func (in *Invoker) check(tool *catalog.Tool, arguments json.RawMessage) error {
+// check checks the arguments against the tool's input schema, before the site is called.
+func (in *Invoker) check(ctx context.Context, who upstream.Caller, tool *catalog.Tool, arguments json.RawMessage) error {
 	input, err := tool.Input()
 	if err != nil {
 		// The schema was checked when the tool was listed; if it still cannot be compiled, the site decides.
 		in.Logger.Error("input schema cannot be compiled", "tool", tool.Name, "error", err)
 		return nil
 	}
-	value, err := schema.Decode(arguments)
-	if err != nil {
-		return fault.New(fault.InvalidParams, "The arguments of %s cannot be read.", tool.Name).Because(err)
-	}
-	if members, ok := value.(map[string]any); ok {
-		dropOptionalNulls(members, tool.Required)
-	}
-	violations := input.Validate(value)
-	if len(violations) == 0 {
+	violations, err := in.Checks.ValidateArguments(ctx, who.Owner(), input, arguments, tool.Required)
+	switch {
+	case errors.Is(err, schema.ErrTooMuch):
+		violations = tooMuch
+	case err != nil:
+		return unchecked(err)
+	case len(violations) == 0:
 		return nil
 	}
 	in.observe("input")
 	return invalidArguments(tool.Name, violations)
 }
 
-// dropOptionalNulls takes null for an optional parameter as Drupal does: it is not there.
-func dropOptionalNulls(members map[string]any, required []string) {
-next:
-	for name, v := range members {
-		if v != nil {
-			continue
-		}
-		for _, r := range required {
-			if r == name {
-				continue next
-			}
-		}
-		delete(members, name)
+// tooMuch is what is wrong with a value that would take too long to check.
+var tooMuch = []schema.Violation{{
+	Expected: "a value that can be checked in bounded time", Received: "one that is too large or too deep for its schema",
+}}
+
+// unchecked says why a value was not checked.
+func unchecked(err error) error {
+	if errors.Is(err, fair.ErrFull) {
+		e := fault.New(fault.Overloaded, "Too many large values wait to be checked; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return e
 	}
+	return fault.New(fault.Overloaded, "The caller went away while the arguments were checked.").Because(err)
 }
 
-// checkResult holds a result to the tool's output schema, where that is asked for.
-func (in *Invoker) checkResult(tool *catalog.Tool, result json.RawMessage) (json.RawMessage, error) {
+// checkResult checks a result against the tool's output schema, where that is asked for.
+func (in *Invoker) checkResult(ctx context.Context, who upstream.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, error) {
 	if in.Output != OutputWarn && in.Output != OutputRefuse {
 		return result, nil
 	}
-	output, err := tool.Output()
-	if err != nil || output == nil {
-		return result, nil
+	conforming, violations, err := in.Conform(ctx, who, tool, result)
+	if err != nil {
+		return nil, err
 	}
-	conforming, violations := output.Conform(result)
 	if len(violations) == 0 {
 		return conforming, nil
 	}
@@ -144,6 +147,23 @@ func (in *Invoker) checkResult(tool *catalog.Tool, result json.RawMessage) (json
 	return nil, e
 }
 
+// Conform checks a result against the tool's output schema; one without a schema conforms. It gives the result in which
+// PHP's [] stands for no object.
+func (in *Invoker) Conform(ctx context.Context, who upstream.Caller, tool *catalog.Tool, result json.RawMessage) (json.RawMessage, []schema.Violation, error) {
+	output, err := tool.Output()
+	if err != nil || output == nil {
+		return result, nil, nil
+	}
+	conforming, violations, err := in.Checks.Conform(ctx, who.Owner(), output, result)
+	switch {
+	case errors.Is(err, schema.ErrTooMuch):
+		return result, tooMuch, nil
+	case err != nil:
+		return nil, nil, unchecked(err)
+	}
+	return conforming, violations, nil
+}
+
 func (in *Invoker) observe(kind string) {
 	if in.Observe != nil {
 		in.Observe(kind)
@@ -155,8 +175,8 @@ func parameters(tool *catalog.Tool, arguments json.RawMessage) ([]byte, error) {
 	if tool.Positional == nil {
 		return arguments, nil
 	}
-	var byName map[string]json.RawMessage
-	if err := json.Unmarshal(arguments, &byName); err != nil {
+	byName, err := jsondoc.Members(arguments, tool.Positional)
+	if err != nil {
 		return nil, fmt.Errorf("cannot read checked arguments: %w", err)
 	}
 	params, missing := []byte{'['}, ""

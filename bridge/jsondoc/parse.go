@@ -1,13 +1,14 @@
 // Package jsondoc reads and writes JSON without losing anything: numbers keep every digit, objects keep their order,
-// and a document that a careless reader would mend (a byte order mark, invalid UTF-8, a lone surrogate, a duplicate
+// and a document that a careless reader would repair (a byte order mark, invalid UTF-8, a lone surrogate, a duplicate
 // member, text after the end) is refused. It is not for decoding into Go types. A Value's Raw bytes are a slice of
-// the document that was parsed: they are spliced into answers as they came, never decoded and encoded again.
+// the document that was parsed: they are spliced into responses as they came, never decoded and encoded again.
 package jsondoc
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -52,24 +53,44 @@ const (
 	maxNumber = 1024
 	// maxExponent is the largest exponent of a number, either way.
 	maxExponent = 1000
+	// maxSplit is how many members or items Split builds: an envelope has a handful.
+	maxSplit = 1000
 )
 
 // Parse reads a whole document into a tree. The error says what is wrong and at which byte.
-func Parse(doc []byte) (Value, error) { return parse(doc, MaxDepth) }
+func Parse(doc []byte) (Value, error) { return parse(doc, MaxDepth, math.MaxInt) }
 
 // Split reads a whole document as strictly as Parse does, but builds only its outermost value: members and items hold
-// their Raw bytes and nothing else. It is the cheap way to take a request or an answer apart.
-func Split(doc []byte) (Value, error) { return parse(doc, 1) }
+// their Raw bytes and nothing else. It is the cheap way to take a request or a response apart. A document of more than
+// 1,000 members or items is no envelope and is refused.
+func Split(doc []byte) (Value, error) { return parse(doc, 1, maxSplit) }
+
+// Members gives the bytes of an object's members of these names, as far as they are there, and keeps nothing of others.
+func Members(object []byte, names []string) (map[string][]byte, error) {
+	p := parser{doc: object, most: math.MaxInt, only: names}
+	v, err := p.whole(1)
+	if err == nil && v.Kind != Object {
+		err = fmt.Errorf("it is a JSON %s, not an object", v.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]byte, len(v.Members))
+	for _, m := range v.Members {
+		found[m.Name] = m.Value.Raw
+	}
+	return found, nil
+}
 
 // SplitLoosely is Split for a document of which one part may be broken: members and items are cut out by their brackets
 // and quotes, and nobody has looked into them. Parse each by itself.
 func SplitLoosely(doc []byte) (Value, error) {
-	p := parser{doc: bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), loose: true}
+	p := parser{doc: bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), loose: true, most: math.MaxInt}
 	return p.whole(1)
 }
 
-func parse(doc []byte, build int) (Value, error) {
-	p := parser{doc: doc}
+func parse(doc []byte, build, most int) (Value, error) {
+	p := parser{doc: doc, most: most}
 	if bytes.HasPrefix(doc, []byte("\xef\xbb\xbf")) {
 		return Value{}, fmt.Errorf("it starts with a byte order mark")
 	}
@@ -80,6 +101,9 @@ type parser struct {
 	doc   []byte
 	at    int
 	loose bool // what is not built is not looked into
+	most  int  // members or items of one value that are built
+
+	only []string // names of the members that are built; nil: all
 
 	names [][]byte // of the members of all objects that are open
 	scrap Value    // takes what is not kept
@@ -179,7 +203,7 @@ func (p *parser) value(v *Value, depth, build int) (err error) {
 		v.Items, err = p.items(depth, build)
 	case c == '"':
 		v.Kind = String
-		_, err = p.str()
+		_, _, err = p.scan()
 	case c == '-' || c >= '0' && c <= '9':
 		v.Kind, err = Number, p.number()
 	case c == 't':
@@ -205,7 +229,7 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 	}
 	var kept []Member
 	if depth == 1 {
-		kept = make([]Member, 0, 3) // as many as an answer has
+		kept = make([]Member, 0, 3) // as many as a response has
 	}
 	seen := names{from: len(p.names)}
 	for {
@@ -225,7 +249,10 @@ func (p *parser) members(depth, build int) ([]Member, error) {
 		p.at++
 		p.space()
 		into := &p.scrap
-		if build > 0 {
+		if build > 0 && (p.only == nil || slices.Contains(p.only, string(name))) {
+			if len(kept) == p.most {
+				return nil, p.errorf("it has more than %d members", p.most)
+			}
 			kept = append(kept, Member{Name: string(name)})
 			into = &kept[len(kept)-1].Value
 		}
@@ -256,6 +283,9 @@ func (p *parser) items(depth, build int) ([]Value, error) {
 		p.space()
 		into := &p.scrap
 		if build > 0 {
+			if len(kept) == p.most {
+				return nil, p.errorf("it has more than %d items", p.most)
+			}
 			kept = append(kept, Value{})
 			into = &kept[len(kept)-1]
 		}
@@ -276,32 +306,38 @@ func (p *parser) items(depth, build int) ([]Value, error) {
 
 // str reads a string and gives its decoded text, which aliases the document where nothing was escaped.
 func (p *parser) str() ([]byte, error) {
+	text, escaped, err := p.scan()
+	if escaped && err == nil {
+		text = Unescape(text)
+	}
+	return text, err
+}
+
+// scan reads a string and gives what stands between its quotes.
+func (p *parser) scan() (text []byte, escaped bool, err error) {
 	p.at++ // the opening quote
-	start, escaped := p.at, false
+	start := p.at
 	for {
 		p.at += leadingPlain(p.doc[p.at:])
 		if p.at == len(p.doc) {
-			return nil, p.errorf("a string is not closed")
+			return nil, false, p.errorf("a string is not closed")
 		}
 		switch c := p.doc[p.at]; {
 		case c == '"':
 			text := p.doc[start:p.at]
 			p.at++
-			if escaped {
-				return unescape(text), nil
-			}
-			return text, nil
+			return text, escaped, nil
 		case c == '\\':
 			escaped = true
 			if err := p.escape(); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		case c < ' ':
-			return nil, p.errorf("a control character stands in a string")
+			return nil, false, p.errorf("a control character stands in a string")
 		default:
 			r, size := utf8.DecodeRune(p.doc[p.at:])
 			if r == utf8.RuneError && size == 1 {
-				return nil, p.errorf("a string is not valid UTF-8")
+				return nil, false, p.errorf("a string is not valid UTF-8")
 			}
 			p.at += size
 		}
@@ -351,38 +387,6 @@ func (p *parser) escape() error {
 		return nil
 	}
 	return p.errorf("\\%c is no escape", p.doc[p.at+1])
-}
-
-// hex4 reads \uXXXX at the start of s.
-func hex4(s []byte) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	var r rune
-	for _, c := range s[2:6] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// unescape decodes the inside of a checked string.
-func unescape(text []byte) []byte {
-	var s string
-	quoted := append(append([]byte{'"'}, text...), '"')
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return text // cannot be: str checked it
-	}
-	return []byte(s)
 }
 
 func (p *parser) number() error {
@@ -452,40 +456,6 @@ func (p *parser) word(w string) error {
 	}
 	p.at += len(w)
 	return nil
-}
-
-// names is the set of an object's members: the parser's list from a place on, for most objects are small.
-type names struct {
-	from int
-	many map[string]struct{} // of a large one
-}
-
-// add takes a name into an open object's set, the innermost; false where it is there already.
-func (p *parser) add(set *names, name []byte) bool {
-	const few = 12
-	if set.many != nil {
-		if _, have := set.many[string(name)]; have {
-			return false
-		}
-		set.many[string(name)] = struct{}{}
-		return true
-	}
-	for _, have := range p.names[set.from:] {
-		if bytes.Equal(have, name) {
-			return false
-		}
-	}
-	if p.names == nil {
-		p.names = make([][]byte, 0, few/2)
-	}
-	if p.names = append(p.names, name); len(p.names)-set.from <= few {
-		return true
-	}
-	set.many = make(map[string]struct{}, 4*few)
-	for _, have := range p.names[set.from:] {
-		set.many[string(have)] = struct{}{}
-	}
-	return true
 }
 
 // quoted shortens a name for a message.

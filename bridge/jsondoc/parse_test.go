@@ -3,6 +3,8 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,7 +174,7 @@ func TestAppendGivesBackWhatParseRead(t *testing.T) {
 	})
 }
 
-// forgotten drops what the document looked like, so that Append has to build it anew.
+// forgotten drops what the document looked like, so that Append has to build it again.
 func forgotten(v Value) Value {
 	if v.Kind == Object || v.Kind == Array {
 		v.Raw = nil
@@ -201,6 +203,50 @@ func FuzzParse(f *testing.F) {
 		}
 		if !bytes.Equal(bytes.TrimSpace(v.Raw), bytes.TrimSpace(doc)) {
 			t.Errorf("Raw = %q, want %q", v.Raw, doc)
+		}
+	})
+}
+
+// What a caller sends must not cost many times its size: neither many members nor many escaped strings.
+func TestSplitCostsLittle(t *testing.T) {
+	var members strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&members, `,"%x":0`, i)
+	}
+	for name, doc := range map[string]string{
+		"members":           `{"a":{` + members.String()[1:] + `}}`,
+		"escaped strings":   `{"a":[` + strings.Repeat(`"\n",`, 100_000) + `0]}`,
+		"outer members":     `{` + members.String()[1:] + `}`,
+		"outer items":       `[` + strings.Repeat(`0,`, 300_000) + `0]`,
+		"strings of commas": `{"a":"` + strings.Repeat(`,`, 300_000) + `"}`,
+	} {
+		raw := []byte(doc)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		Split(raw) //nolint:errcheck // what it costs is asked, whatever it says
+		runtime.ReadMemStats(&after)
+		per := int64(after.TotalAlloc - before.TotalAlloc)
+		if most := 8 * int64(len(raw)); per > most {
+			t.Errorf("%s: %d bytes for a document of %d", name, per, len(raw))
+		}
+	}
+	if _, err := Split([]byte(`{` + members.String()[1:] + `}`)); err == nil {
+		t.Error("an envelope of 100,000 members is split")
+	}
+}
+
+func FuzzUnescape(f *testing.F) {
+	for _, s := range []string{`a\nb`, `\ud83d\ude00`, `\"\\\/\b\f\r\t`, `\u0000`, `é`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		doc := []byte(`"` + s + `"`)
+		var want string
+		if _, err := Parse(doc); err != nil || json.Unmarshal(doc, &want) != nil {
+			return
+		}
+		if got := string(Unescape([]byte(s))); got != want {
+			t.Errorf("Unescape(%q) = %q, want %q", s, got, want)
 		}
 	})
 }

@@ -44,8 +44,8 @@ func (f *form) result(raw, structured json.RawMessage) []byte {
 		return append(append([]byte(`{"content":`), blocks...), '}')
 	}
 	text := string(raw)
-	if v, err := jsondoc.Split(raw); err == nil && v.Kind == jsondoc.String {
-		text, _ = v.Text()
+	if raw[0] == '"' {
+		text, _ = jsondoc.Value{Kind: jsondoc.String, Raw: raw}.Text()
 	}
 	return append(textBlocks([]byte(`{"content":`), text), '}')
 }
@@ -75,6 +75,11 @@ var blockMembers = map[string][]string{
 
 // blocks makes the list of content blocks; nil where the result does not have the shape.
 func (c content) blocks(raw json.RawMessage) []byte {
+	switch c {
+	case imageContent, audioContent, resourceContent, blocksContent:
+	default:
+		return nil // most results: a tree of them would cost many times their size
+	}
 	v, err := jsondoc.Parse(raw)
 	if err != nil {
 		return nil
@@ -94,8 +99,6 @@ func (c content) blocks(raw json.RawMessage) []byte {
 			}
 		}
 		return raw
-	default:
-		return nil
 	}
 	if !isBlock(v) {
 		return nil
@@ -131,7 +134,7 @@ func oneLine(raw json.RawMessage) json.RawMessage {
 	}
 	var line bytes.Buffer
 	if json.Compact(&line, raw) != nil {
-		return raw // cannot be: the site's answer was parsed
+		return raw // cannot be: the site's response was parsed
 	}
 	return line.Bytes()
 }

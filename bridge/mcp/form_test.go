@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 )
 
 func formOf(t *testing.T, d catalog.Definition) (*form, map[string]any) {
@@ -110,8 +111,10 @@ func TestResults(t *testing.T) {
 				d.Annotations = json.RawMessage(c.annotations)
 			}
 			tool := catalog.NewTool(d, catalog.Compile)
-			if got := string(newForm(tool).finished(tool, json.RawMessage(c.result))); got != c.want {
-				t.Errorf("\n got %s\nwant %s", got, c.want)
+			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
+			got, wrong := server.finished(t.Context(), request{}, newForm(tool), tool, json.RawMessage(c.result))
+			if wrong != nil || string(got) != c.want {
+				t.Errorf("%v\n got %s\nwant %s", wrong, got, c.want)
 			}
 		})
 	}
@@ -159,8 +162,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, wrong := read(body)
 		if wrong != nil {
-			if answer := failure(m.id, wrong); !json.Valid(answer) {
-				t.Errorf("the answer to %q is no JSON: %s", body, answer)
+			if response := failure(m.id, wrong); !json.Valid(response) {
+				t.Errorf("the response to %q is no JSON: %s", body, response)
 			}
 			return
 		}

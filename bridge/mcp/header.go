@@ -67,7 +67,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// agree holds the headers of a request of the stateless revision to its body. All that travels with the request may
+// agree checks the headers of a request of the stateless revision against its body. All that travels with the request may
 // have been read on the way by what sees headers only: it must not have been told otherwise.
 func agree(h http.Header, m message) *protocolError {
 	if given := h.Get("Mcp-Method"); given != m.method {
@@ -83,7 +83,7 @@ func agree(h http.Header, m message) *protocolError {
 	return nil
 }
 
-// agreeOn holds the Mcp-Param headers to a tool's arguments.
+// agreeOn checks the Mcp-Param headers against a tool's arguments.
 func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	for _, expected := range f.headers {
 		value, there := at(arguments, expected.path)
@@ -103,22 +103,17 @@ func (f *form) agreeOn(h http.Header, arguments []byte) *protocolError {
 	return nil
 }
 
-// at follows a path of properties; null is as good as nothing.
+// at follows a path of properties; null is as good as nothing. Only a string, a number or a boolean is found at its end.
 func at(doc []byte, path []string) (jsondoc.Value, bool) {
-	v, err := jsondoc.Split(doc)
-	for i, name := range path {
-		if err != nil || v.Kind != jsondoc.Object {
-			return v, false
+	for _, name := range path {
+		members, err := jsondoc.Members(doc, []string{name})
+		if err != nil || members[name] == nil {
+			return jsondoc.Value{}, false
 		}
-		var ok bool
-		if v, ok = v.Get(name); !ok || v.Kind == jsondoc.Null {
-			return v, false
-		}
-		if i < len(path)-1 {
-			v, err = jsondoc.Split(v.Raw)
-		}
+		doc = members[name]
 	}
-	return v, err == nil
+	v, err := jsondoc.Split(doc)
+	return v, err == nil && v.Kind != jsondoc.Null
 }
 
 // sameText tells whether a header says what an argument holds; whole numbers are compared as numbers.

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/observe"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -35,26 +35,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	status := s.serve(&exchange{s: s, w: w, r: r})
+	observe.Identify(h, r.Header)
+	x := &exchange{s: s, w: w, r: r}
+	status := s.serve(x)
+	if x.failed != nil { // JSON-RPC's errors and results go out with 200
+		status = x.failed.Status()
+	}
+	took := time.Since(start)
+	var err error
+	if x.failed != nil {
+		err = x.failed
+	}
+	observe.Log(s.o.Logger, r, status, took, err)
 	if s.o.Observe != nil {
-		s.o.Observe("/mcp", status, time.Since(start))
+		s.o.Observe("/mcp", status, took)
 	}
 }
 
-// exchange is one HTTP request and the way to answer it. Its methods that answer give the status that went out.
+// exchange is one HTTP request and the way to respond to it. Its methods that respond give the status that was sent.
 type exchange struct {
 	s   *Server
 	w   http.ResponseWriter
 	r   *http.Request
 	who upstream.Caller
+
+	lease    *fair.Lease  // of the memory for this exchange
+	accepted bool         // the site lets the caller in
+	failed   *fault.Error // why it failed, as far as that is the bridge's or the site's to say
 }
 
+func (x *exchange) fail(f *fault.Error) { x.failed = f }
+
 func (s *Server) serve(x *exchange) int {
-	if !trusted(x.r) {
-		return x.refuse(http.StatusForbidden, nil, refuse(codeRefused, "Requests from other web sites are not answered."))
+	err := s.o.Origin.Check(x.r)
+	if err != nil {
+		f := fault.From(err)
+		x.w.Header().Set("Connection", "close") // rather than read the body
+		return x.refuse(f.Status(), nil, protocol(f))
 	}
-	var err error
-	if x.who, err = s.o.Callers.From(x.r.Context(), x.r.Header); err != nil {
+	if x.who, err = s.o.Callers.From(x.r); err != nil {
 		f := fault.From(err)
 		return x.refuse(f.Status(), nil, protocol(f))
 	}
@@ -73,32 +92,7 @@ func (s *Server) serve(x *exchange) int {
 	return x.refuse(http.StatusMethodNotAllowed, nil, refuse(codeInvalidRequest, "%s is not allowed here.", clip(x.r.Method)))
 }
 
-// trusted tells whether the request may be answered: not one from a page of another host, and not one from a page whose
-// host's name was made to point at this machine.
-func trusted(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-		return false
-	}
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return !isLoopback(local) || isLoopbackName(u.Hostname())
-}
-
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-func isLoopbackName(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
-// post answers a message.
+// post handles a message.
 func (s *Server) post(x *exchange) int {
 	if kind, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return x.refuse(http.StatusUnsupportedMediaType, nil, refuse(codeInvalidRequest, "The body must be sent as application/json."))
@@ -106,9 +100,12 @@ func (s *Server) post(x *exchange) int {
 	if !x.accepts("application/json") && !x.accepts("text/event-stream") {
 		return x.refuse(http.StatusNotAcceptable, nil, refuse(codeInvalidRequest, "The client must accept application/json and text/event-stream."))
 	}
-	sent, status := x.body()
-	if status != 0 {
-		return x.refuse(status, nil, refuse(codeInvalidRequest, "The body is too long, or did not arrive in time."))
+	ctx, lease := s.o.Memory.Lease(x.r.Context(), x.who.Holder())
+	x.r, x.lease = x.r.WithContext(ctx), lease
+	defer x.lease.Release()
+	sent, status, wrong := x.body()
+	if wrong != nil {
+		return x.refuse(status, nil, wrong)
 	}
 	m, wrong := read(sent)
 	if wrong != nil {
@@ -125,7 +122,7 @@ func (s *Server) post(x *exchange) int {
 	return s.withSession(x, m, func(sess *session) int { return s.inSession(x, sess, m) })
 }
 
-// stateless answers a message of the revision without sessions.
+// stateless handles a message of the revision without sessions.
 func (s *Server) stateless(x *exchange, m message, version Revision) int {
 	if m.id == nil {
 		method := x.r.Header.Get("Mcp-Method")
@@ -159,6 +156,7 @@ func (s *Server) stateless(x *exchange, m message, version Revision) int {
 		if wrong != nil {
 			return x.stateless(m.id, wrong)
 		}
+		x.lease.Release() // the stream may last, and keeps nothing of the message
 		st := x.stream()
 		s.subscribe(x.r.Context(), st.send, st.ping, x.who, sub)
 		return http.StatusOK
@@ -173,9 +171,9 @@ func unsupported(version Revision) *protocolError {
 	return e
 }
 
-// refuses are the faults by which the site says that a caller has nothing to look for there. Drupal denies access to
-// whom it does not know, too.
-var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true}
+// refuses are the faults that open no session: the site does not accept the caller (Drupal denies access to an account that it
+// does not know), or it is not asked about credentials for now.
+var refuses = map[fault.Code]bool{fault.AuthRequired: true, fault.AccessDenied: true, fault.RateLimited: true}
 
 // initialize opens a session. Credentials that the site refuses open none.
 func (s *Server) initialize(x *exchange, m message) int {
@@ -186,7 +184,12 @@ func (s *Server) initialize(x *exchange, m message) int {
 	if _, refused := s.view(x.r.Context(), x.who); refused != nil && refuses[refused.cause.Code] {
 		return x.protocol(m.id, refused)
 	}
-	x.w.Header().Set(sessionHeader, s.open(revision, x.who.Owner()).id)
+	opened, err := s.o.Sessions.open(revision, x.who, s.o.Now())
+	if err != nil {
+		f := fault.From(err)
+		return x.refuse(f.Status(), m.id, protocol(f))
+	}
+	x.w.Header().Set(sessionHeader, opened.id)
 	return x.result(nil, response(m.id, result))
 }
 
@@ -196,17 +199,17 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 	if id == "" {
 		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
 	}
-	sess, ok := s.find(id, x.who.Owner())
+	sess, ok := s.o.Sessions.find(id, x.who.Owner(), s.o.Now(), s.o.SessionIdle)
 	if !ok {
 		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
 	}
 	return next(sess)
 }
 
-// manage answers GET, which listens for notifications, and DELETE, which ends the session.
+// manage handles GET, which listens for notifications, and DELETE, which ends the session.
 func (s *Server) manage(x *exchange, sess *session) int {
 	if x.r.Method == http.MethodDelete {
-		s.close(sess)
+		s.o.Sessions.close(sess)
 		x.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
 	}
@@ -217,7 +220,7 @@ func (s *Server) manage(x *exchange, sess *session) int {
 	return http.StatusOK
 }
 
-// inSession answers a message of a session.
+// inSession handles a message of a session.
 func (s *Server) inSession(x *exchange, sess *session, m message) int {
 	if m.id == nil {
 		if m.method == "notifications/cancelled" {
@@ -234,12 +237,16 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 // before.
 func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	st := x.stream()
+	r.failed = x.fail
 	if x.accepts("text/event-stream") {
 		r.notify = st.send
 	}
-	result, wrong := s.answer(ctx, r)
+	result, wrong := s.handle(ctx, r)
 	switch {
 	case wrong != nil && st.open:
+		if wrong.cause != nil {
+			x.fail(wrong.cause)
+		}
 		st.send(failure(r.id, wrong))
 		return http.StatusOK
 	case wrong != nil && r.revision == July2026:
@@ -247,7 +254,7 @@ func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	case wrong != nil:
 		return x.protocol(r.id, wrong)
 	case ctx.Err() != nil && x.r.Context().Err() == nil:
-		return x.accept() // cancelled by its client, who wants no answer
+		return x.accept() // cancelled by its client, who wants no response
 	}
 	return x.result(st, response(r.id, result))
 }
@@ -268,7 +275,7 @@ func (x *exchange) result(st *stream, response []byte) int {
 // protocol sends an error as the revisions with sessions want it: with 200, but where HTTP itself has something to say.
 func (x *exchange) protocol(id []byte, e *protocolError) int {
 	status := http.StatusOK
-	if e.cause != nil && (e.cause.Code == fault.AuthRequired || e.cause.Code == fault.AccessDenied) {
+	if e.cause != nil && refuses[e.cause.Code] {
 		status = e.cause.Status()
 	}
 	return x.refuse(status, id, e)
@@ -294,9 +301,10 @@ func (x *exchange) refuse(status int, id []byte, e *protocolError) int {
 		if e.cause.Code == fault.AuthRequired || len(e.cause.Challenge) > 0 {
 			x.w.Header()["Www-Authenticate"] = x.s.o.Guard.Challenge(e.cause)
 		}
-		if e.cause.Cause != nil {
-			x.s.o.Logger.DebugContext(x.r.Context(), "mcp request refused", "error", e.cause)
+		if e.cause.RetryAfter > 0 {
+			x.w.Header().Set("Retry-After", e.cause.WaitSeconds())
 		}
+		x.fail(e.cause)
 	}
 	x.json(status, failure(id, e))
 	return status
@@ -310,7 +318,7 @@ func (x *exchange) json(status int, message []byte) {
 	body.Write(x.w, x.s.o.WriteTime, message) //nolint:errcheck // the client went away, and nobody is left to tell
 }
 
-// stream is the answer as server-sent events; nothing is sent yet.
+// stream is the response as server-sent events; nothing is sent yet.
 func (x *exchange) stream() *stream { return &stream{w: x.w, within: x.s.o.WriteTime} }
 
 func (x *exchange) accept() int {
@@ -335,15 +343,42 @@ func (x *exchange) accepts(kind string) bool {
 	return false
 }
 
-// body reads the message, in bounded size and time; the status says why not.
-func (x *exchange) body() ([]byte, int) {
-	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime)
+// body reads the message, in bounded size, memory and time. What is wrong comes with its status.
+func (x *exchange) body() ([]byte, int, *protocolError) {
+	read, err := body.Read(x.w, x.r, x.s.o.MaxBody, x.s.o.BodyTime, x)
 	var over *http.MaxBytesError
+	var refused *fault.Error
 	switch {
+	case err == nil:
+		return read, 0, nil
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest
+		return nil, http.StatusRequestEntityTooLarge, refuse(codeInvalidRequest, "The body is longer than %d bytes.", x.s.o.MaxBody)
+	case errors.As(err, &refused):
+		return nil, refused.Status(), protocol(refused)
+	case errors.Is(err, fair.ErrNoMemory):
+		e := fault.New(fault.Overloaded, "Too many long messages are on their way; come again soon.").Because(err)
+		e.RetryAfter = time.Second
+		return nil, e.Status(), protocol(e)
 	}
-	return read, 0
+	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+}
+
+// Grow takes memory for a long message, which is read only from callers that the site lets in.
+func (x *exchange) Grow(bytes int64) error {
+	if !x.accepted {
+		if err := x.acceptable(); err != nil {
+			return err
+		}
+		x.accepted = true
+	}
+	return x.lease.Grow(bytes)
+}
+
+// acceptable is a fault where the site refuses the caller. A site that fails refuses nobody.
+func (x *exchange) acceptable() error {
+	_, err := x.s.o.Discovery.View(x.r.Context(), x.who)
+	if err != nil && refuses[fault.From(err).Code] {
+		return fault.From(err)
+	}
+	return nil
 }

@@ -1,16 +1,16 @@
 // Package mcp is the bridge's second front: the Model Context Protocol, over Streamable HTTP and stdio, in the revisions
 // 2025-06-18 and 2025-11-25, which have sessions, and 2026-07-28, which has none. It shows the same tools as the plain
-// HTTP front, from the same catalog, and runs them by the same invoke. Its invariant: whatever is answered is decided by
+// HTTP front, from the same catalog, and runs them by the same invoke. Its invariant: every response is decided by
 // the credentials of the request that asks; a session lends nobody's.
 //
 // The protocol is written out here rather than taken from the official SDK, which the bridge was first meant to stand on.
 // Its server holds the tools itself: either one server for each set of tools that some caller sees (built again at each
-// change, 150 ms for 1,000 tools), or a shared one whose answers to tools/list, tools/call and server/discover are all
+// change, 150 ms for 1,000 tools), or a shared one whose responses to tools/list, tools/call and server/discover are all
 // replaced by middleware. In the second way what is left of it is the transport; and there it breaks clauses that the
-// bridge is held to, which cannot be mended from outside without reading each message twice: sdk_test.go lists them, and
-// fails for each that the SDK mends. What is left of MCP for a server that has only tools is small, and faster without
+// bridge must keep, which cannot be fixed from outside without reading each message twice: sdk_test.go lists them, and
+// fails for each that the SDK fixes. What is left of MCP for a server that has only tools is small, and faster without
 // (BenchmarkToolsCallBesideSDK). The price is that a new revision has to be written here by hand; the official conformance
-// suite, the SDKs' clients and the Inspector hold it to the specification (test/clients). The SDK's client is what the
+// suite, the SDKs' clients and the Inspector check it against the specification (test/clients). The SDK's client is what the
 // tests talk with.
 package mcp
 
@@ -23,12 +23,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/bridgecheck/bridgecheck/bridge/discovery"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/oauth"
+	"github.com/bridgecheck/bridgecheck/bridge/origin"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -37,41 +37,34 @@ type Options struct {
 	Callers     upstream.Callers
 	Discovery   *discovery.Engine
 	Invoker     *invoke.Invoker
+	Sessions    *Sessions
+	Origin      origin.Policy
 	Guard       *oauth.Guard  // of tokens; nil: the site alone checks them
+	Memory      *fair.Memory  // for what is long
 	MaxBody     int64         // longest message, in bytes
 	BodyTime    time.Duration // how long a message may take to arrive
-	WriteTime   time.Duration // how long a client may take to accept each part of an answer, see body.Write
+	WriteTime   time.Duration // how long a client may take to accept each part of a response, see body.Write
 	SessionIdle time.Duration // how long a session may go unused
 	Fresh       time.Duration // how long a client may take a list to be the same
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Observe     func(endpoint string, status int, took time.Duration) // told of every request; nil: nobody
+	Observe     func(endpoint string, status int, took time.Duration) // receives every request, with the status that the tools API gives for the same failure; nil: none
 }
 
 // Server speaks MCP. It is an http.Handler for one endpoint.
 type Server struct {
-	o        Options
-	forms    forms
-	sessions *otter.Cache[string, *session]
-	info     []byte // Implementation, as JSON
+	o     Options
+	forms forms
+	info  []byte // Implementation, as JSON
 
 	drained context.Context // ends when streams are to end
 	drain   context.CancelFunc
 }
 
-// maxSessions bounds what open sessions cost; those that were used least are ended for new ones.
-const maxSessions = 10_000
-
 // New makes a server.
 func New(o Options) (*Server, error) {
-	sessions, err := otter.New(&otter.Options[string, *session]{
-		MaximumSize: maxSessions,
-		OnDeletion:  func(e otter.DeletionEvent[string, *session]) { e.Value.end() },
-	})
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{o: o, sessions: sessions}
+	s := &Server{o: o}
+	var err error
 	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck", "title": "Drupal tools", "version": version()})
 	s.drained, s.drain = context.WithCancel(context.Background())
 	return s, err
@@ -92,12 +85,13 @@ type request struct {
 	message
 	revision Revision
 	who      upstream.Caller
-	header   http.Header  // of the stateless revision over HTTP; nil otherwise
-	session  *session     // nil in the stateless revision
-	notify   func([]byte) // sends a notification ahead of the response; nil where there is no way
+	header   http.Header        // of the stateless revision over HTTP; nil otherwise
+	session  *session           // nil in the stateless revision
+	notify   func([]byte)       // sends a notification ahead of the response; nil where there is no way
+	failed   func(*fault.Error) // receives why a tool's call failed, which its result only words; nil: nobody
 }
 
-// method answers a request with the JSON of its result.
+// method handles a request and gives the JSON of its result.
 type method func(s *Server, ctx context.Context, r request) ([]byte, *protocolError)
 
 // methods are what each era of the protocol has. initialize belongs to the transports, for it makes a session;
@@ -115,8 +109,8 @@ var (
 	}
 )
 
-// answer runs the method of a request. One that panics fails for this caller only.
-func (s *Server) answer(ctx context.Context, r request) (result []byte, err *protocolError) {
+// handle runs the method of a request. One that panics fails for this caller only.
+func (s *Server) handle(ctx context.Context, r request) (result []byte, err *protocolError) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.o.Logger.ErrorContext(ctx, "mcp request panicked", "method", clip(r.method), "panic", p, "stack", string(debug.Stack()))
@@ -148,7 +142,7 @@ func complete(result, info []byte) []byte {
 	return append(head, result[1:]...)
 }
 
-// capabilities are what every client is told.
+// capabilities are what every client receives.
 const capabilities = `{"tools":{"listChanged":true}}`
 
 // initialized is the result of initialize. A client that asks for a revision that is not spoken gets the newest one
@@ -174,7 +168,7 @@ func (s *Server) discover(context.Context, request) ([]byte, *protocolError) {
 	return append(s.cacheable(b), '}'), nil
 }
 
-// cacheable says how long a client may keep a result, and for whom.
+// cacheable says how long a client may keep a result, and for which callers.
 func (s *Server) cacheable(b []byte) []byte {
 	b = append(b, `"ttlMs":`...)
 	b = appendInt(b, s.o.Fresh.Milliseconds())

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -58,12 +59,13 @@ func (m message) param(name string) string {
 // read takes a message apart. What is wrong with it is a protocol error; the id is there as far as it could be read.
 func read(body []byte) (message, *protocolError) {
 	var m message
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) { // before any of it is taken apart
+		return m, refuse(codeInvalidRequest, "Send one message at a time: batches are not part of MCP any more.")
+	}
 	doc, err := jsondoc.Split(body)
 	switch {
 	case err != nil:
 		return m, refuse(codeParse, "The message is not valid JSON: %s.", err)
-	case doc.Kind == jsondoc.Array:
-		return m, refuse(codeInvalidRequest, "Send one message at a time: batches are not part of MCP any more.")
 	case doc.Kind != jsondoc.Object:
 		return m, refuse(codeInvalidRequest, "The message is a JSON %s; it must be a JSON-RPC object.", doc.Kind)
 	}

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,10 @@ import (
 type session struct {
 	id       string // Mcp-Session-Id; "" on stdio
 	revision Revision
-	owner    upstream.Identity               // see upstream.Caller.Owner
+	owner    upstream.Identity // see upstream.Caller.Owner
+	holder   holder
 	used     atomic.Int64                    // by the clock, Unix nanoseconds
+	served   atomic.Bool                     // a request came after initialize
 	listed   atomic.Pointer[catalog.Version] // what the client was last shown; nil: nothing yet
 	flights  flights
 
@@ -34,38 +35,11 @@ func newSession(id string, revision Revision, owner upstream.Identity) *session 
 	return s
 }
 
-// open makes a session for the caller.
-func (s *Server) open(revision Revision, owner upstream.Identity) *session {
-	opened := newSession(rand.Text(), revision, owner)
-	opened.used.Store(s.o.Now().UnixNano())
-	s.sessions.Set(opened.id, opened)
-	return opened
-}
-
-// find gives the session of an id to whoever opened it, as long as it is in use. To all others it does not exist.
-func (s *Server) find(id string, who upstream.Identity) (*session, bool) {
-	found, ok := s.sessions.GetIfPresent(id)
-	if !ok || found.owner != who || found.ctx.Err() != nil {
-		return nil, false
-	}
-	now := s.o.Now().UnixNano()
-	if now-found.used.Load() > int64(s.o.SessionIdle) && !found.listening() {
-		s.close(found)
-		return nil, false
-	}
-	found.used.Store(now)
-	return found, true
-}
-
-func (s *Server) close(ended *session) {
-	s.sessions.Invalidate(ended.id)
-	ended.end()
-}
-
-func (s *session) listening() bool {
+// busy tells whether a stream is open in the session, or a request under way.
+func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.streams) > 0
+	return len(s.streams) > 0 || s.flights.any()
 }
 
 // enter adds a stream to the session, until leave is called. A notification goes out on one stream only: the newest,
@@ -90,7 +64,7 @@ func (s *session) newest(st *stream) bool {
 // flights are requests under way, by id, so that a client can cancel them. The zero value is ready.
 type flights struct{ m sync.Map } // context.CancelFunc by the id as it was written
 
-// start makes a context that cancel ends; done must be called when the request is answered.
+// start makes a context that cancel ends; done must be called when the request is done.
 func (f *flights) start(ctx context.Context, id []byte) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.m.Store(string(id), cancel)
@@ -98,6 +72,11 @@ func (f *flights) start(ctx context.Context, id []byte) (_ context.Context, done
 		f.m.Delete(string(id))
 		cancel()
 	}
+}
+
+func (f *flights) any() (under bool) {
+	f.m.Range(func(any, any) bool { under = true; return false })
+	return under
 }
 
 // cancel ends the request that a notifications/cancelled names.

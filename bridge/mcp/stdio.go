@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,8 +19,11 @@ import (
 // maxAtOnce is how many requests of a stdio client are worked on at one time.
 const maxAtOnce = 16
 
+// maxSubscriptions is how many subscriptions a stdio client may have open.
+const maxSubscriptions = 16
+
 // ServeStdio speaks MCP over in and out, a message a line, as one caller, until in ends or ctx does. Requests under way
-// are then answered. A caller whom the site refuses is an error at once, before anything is read.
+// are then completed. A caller that the site refuses is an error at once, before anything is read.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who upstream.Caller) error {
 	if _, err := s.o.Discovery.View(ctx, who); err != nil && refuses[fault.From(err).Code] {
 		return fmt.Errorf("the site refuses the account: %s", fault.From(err).Message)
@@ -62,7 +66,10 @@ type pipe struct {
 	lasting sync.WaitGroup
 
 	session *session // nil before initialize
-	flights flights  // of the stateless revision
+	listens bool     // the client receives what changes in its session
+
+	subscriptions atomic.Int64 // of the stateless revision, open ones
+	flights       flights      // of the stateless revision
 }
 
 // lines reads messages; empty lines are none. One that is too long is refused, and the next is read.
@@ -105,7 +112,7 @@ func readLine(r *bufio.Reader, longest int) (line []byte, tooLong bool, err erro
 	}
 }
 
-// finish waits until all is answered, and ends what would last.
+// finish waits until all requests are done, and ends what would last.
 func (p *pipe) finish() {
 	p.work.Wait() //nolint:errcheck // nobody gives an error
 	p.stop()
@@ -156,7 +163,8 @@ func (p *pipe) notice(m message) {
 			p.session.flights.cancel(m)
 		}
 	case "notifications/initialized":
-		if sess := p.session; sess != nil {
+		if sess := p.session; sess != nil && !p.listens {
+			p.listens = true // however often it says so
 			p.lasting.Go(func() {
 				p.s.hold(p.ctx, p.who, sess.listed.Load(), func() { p.send(notification(listChanged, nil)) }, func() {})
 			})
@@ -183,20 +191,26 @@ func (p *pipe) stateless(m message) {
 		p.send(failure(m.id, wrong))
 		return
 	}
+	if p.subscriptions.Add(1) > maxSubscriptions {
+		p.subscriptions.Add(-1)
+		p.send(failure(m.id, refuse(codeRefused, "There are %d open subscriptions already; one is enough.", maxSubscriptions)))
+		return
+	}
 	ctx, done := p.flights.start(p.ctx, m.id)
 	p.lasting.Go(func() {
+		defer p.subscriptions.Add(-1)
 		defer done()
 		p.s.subscribe(ctx, p.send, func() {}, p.who, sub)
 	})
 }
 
-// run answers a request, unless its client cancels it.
+// run serves a request, unless its client cancels it.
 func (p *pipe) run(flights *flights, r request) {
 	r.who, r.notify = p.who, p.send
 	ctx, done := flights.start(context.WithoutCancel(p.ctx), r.id)
 	p.work.Go(func() error {
 		defer done()
-		result, wrong := p.s.answer(ctx, r)
+		result, wrong := p.s.handle(ctx, r)
 		switch {
 		case ctx.Err() != nil: // cancelled
 		case wrong != nil:

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"sync"
@@ -103,7 +104,7 @@ func (s *Server) listen(x *exchange, sess *session) {
 
 // subscription is a subscriptions/listen of the stateless revision.
 type subscription struct {
-	id    []byte // of the request, as it was written
+	id    []byte // of the request, as it was written; a copy, for the message is gone before the subscription ends
 	tools bool   // the client wants to know of changed tools
 }
 
@@ -113,7 +114,7 @@ func subscriptionOf(m message) (subscription, *protocolError) {
 		return subscription{}, refuse(codeInvalidParams, "The parameter notifications is missing; it must be an object such as {\"toolsListChanged\": true}.")
 	}
 	tools, _ := wanted.Get("toolsListChanged")
-	return subscription{id: m.id, tools: tools.IsTrue()}, nil
+	return subscription{id: bytes.Clone(m.id), tools: tools.IsTrue()}, nil
 }
 
 // meta is the _meta of every message of the subscription.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -87,10 +88,10 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	called, _ := name.Text()
 	tool, err := v.Tool(ctx, called)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
 	if err := s.o.Invoker.Permit(r.who, tool); err != nil {
-		return toolFault(err) // ahead of the progress, with which the status would be out
+		return r.fault(err) // ahead of the progress, with which the status would be out
 	}
 	f := s.forms.of(tool)
 	if r.header != nil {
@@ -101,28 +102,30 @@ func (s *Server) callTool(ctx context.Context, r request) ([]byte, *protocolErro
 	progress := r.progress()
 	progress("The call is accepted.")
 	progress("The site is asked.")
-	result, err := s.o.Invoker.Invoke(ctx, r.who, v, called, arguments)
+	result, err := s.o.Invoker.Run(ctx, r.who, v, called, arguments)
 	if err != nil {
-		return toolFault(err)
+		return r.fault(err)
 	}
-	progress("The site has answered.")
-	return f.finished(tool, oneLine(result)), nil
+	progress("The site has responded.")
+	return s.finished(ctx, r, f, tool, oneLine(result))
 }
 
 // finished makes the result of a call that went well at the site.
-func (f *form) finished(tool *catalog.Tool, raw json.RawMessage) []byte {
-	output, err := tool.Output()
-	if err != nil || output == nil {
-		return f.result(raw, nil)
+func (s *Server) finished(ctx context.Context, r request, f *form, tool *catalog.Tool, raw json.RawMessage) ([]byte, *protocolError) {
+	if output, err := tool.Output(); err != nil || output == nil {
+		return f.result(raw, nil), nil
 	}
-	conforming, violations := output.Conform(raw)
+	conforming, violations, err := s.o.Invoker.Conform(ctx, r.who, tool, raw)
+	if err != nil {
+		return r.fault(err)
+	}
 	if len(violations) > 0 {
 		// A client would refuse such a result as a whole. The model may still make something of it.
 		v := violations[0]
 		return failed(fmt.Sprintf("The result of %s does not conform to its output schema: %s: expected %s, received %s.",
-			tool.Name, cmp.Or(v.Parameter, "the whole"), v.Expected, v.Received), string(raw))
+			tool.Name, cmp.Or(v.Parameter, "the whole"), v.Expected, v.Received), string(raw)), nil
 	}
-	return f.result(raw, oneLine(conforming))
+	return f.result(raw, oneLine(conforming)), nil
 }
 
 // asResult lists the faults that are results with isError: the tool is there, and a model can do something about it.
@@ -131,9 +134,12 @@ var asResult = map[fault.Code]bool{
 	fault.UpstreamError: true, fault.UpstreamUnavailable: true, fault.UpstreamTimeout: true, fault.Overloaded: true,
 }
 
-// toolFault words a call that failed.
-func toolFault(err error) ([]byte, *protocolError) {
+// fault words a call that failed.
+func (r request) fault(err error) ([]byte, *protocolError) {
 	f := fault.From(err)
+	if r.failed != nil {
+		r.failed(f)
+	}
 	switch {
 	case f.Code == fault.AccessDenied && len(f.Challenge) > 0: // by what the token may
 		return nil, protocol(f)
@@ -149,10 +155,10 @@ func toolFault(err error) ([]byte, *protocolError) {
 	return nil, protocol(f)
 }
 
-// steps of a call that a client can be told of.
+// steps of a call whose progress a client can receive.
 const steps = 3
 
-// progress gives a function that tells the client how far its call is, if it asked to be told.
+// progress gives a function that reports to the client how far its call is, if the client asked for it.
 func (r request) progress() func(what string) {
 	token, asked := r.meta.Get("progressToken")
 	if !asked || r.notify == nil || token.Kind != jsondoc.String && token.Kind != jsondoc.Number {
@@ -168,8 +174,7 @@ func (r request) progress() func(what string) {
 }
 
 func isEmpty(array []byte) bool {
-	v, err := jsondoc.Split(array)
-	return err == nil && len(v.Items) == 0
+	return len(bytes.TrimSpace(array[1:len(array)-1])) == 0
 }
 
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }

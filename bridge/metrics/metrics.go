@@ -18,6 +18,7 @@ type Metrics struct {
 	upstream   *prometheus.HistogramVec
 	lookups    *prometheus.CounterVec
 	violations *prometheus.CounterVec
+	steps      prometheus.Counter
 }
 
 // State is what is asked of the bridge when the figures are read.
@@ -34,7 +35,7 @@ func New(s State) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bridge_request_seconds", Help: "Requests answered, by endpoint and HTTP status.", Buckets: buckets,
+			Name: "bridge_request_seconds", Help: "Requests served, by endpoint and HTTP status.", Buckets: buckets,
 		}, []string{"endpoint", "status"}),
 		upstream: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bridge_upstream_seconds", Help: "Requests to the site, by purpose and outcome (HTTP status or error code).", Buckets: buckets,
@@ -46,7 +47,10 @@ func New(s State) *Metrics {
 			Name: "bridge_violations_total", Help: "Arguments (input) and results (output) that broke their schema.",
 		}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations,
+	m.steps = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results that were not small.",
+	})
+	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations, m.steps,
 		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", func() float64 {
 			if s.SiteUp() {
 				return 1
@@ -67,7 +71,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Request counts an answered request.
+// Request counts a served request.
 func (m *Metrics) Request(endpoint string, status int, took time.Duration) {
 	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Observe(took.Seconds())
 }
@@ -82,3 +86,6 @@ func (m *Metrics) Lookup(outcome string) { m.lookups.WithLabelValues(outcome).In
 
 // Violation counts arguments or a result that broke a schema.
 func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).Inc() }
+
+// Steps counts the work of checking a value.
+func (m *Metrics) Steps(n int) { m.steps.Add(float64(n)) }

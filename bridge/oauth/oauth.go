@@ -104,7 +104,7 @@ type claims struct {
 // UpstreamUnavailable says that the keys to check it by cannot be had.
 func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error) {
 	if token == "" {
-		return upstream.Grant{}, g.unauthorized("", "Sign in with an access token.")
+		return upstream.Grant{}, g.unauthorized("", "An access token is required.")
 	}
 	if len(token) > maxToken {
 		return upstream.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
@@ -123,7 +123,7 @@ func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error
 		client = c.Party
 	}
 	return upstream.Grant{
-		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
+		Holder: strings.Join([]string{c.Issuer, c.Subject, client}, "\x00"), Subject: c.Subject, Scopes: c.Scope, Expires: c.ExpiresAt.Add(leeway),
 	}, nil
 }
 
@@ -159,6 +159,9 @@ func (g *Guard) keyOf(ctx context.Context, t *jwt.Token) (any, error) {
 	}
 	if _, critical := t.Header["crit"]; critical {
 		return nil, errors.New("the token has critical headers, of which none is known here")
+	}
+	if c, ok := t.Claims.(*claims); !ok || c.Issuer != g.o.Issuer {
+		return nil, jwt.ErrTokenInvalidIssuer // the issuer is not asked for keys of tokens that are not its own
 	}
 	id, _ := t.Header["kid"].(string)
 	found, err := g.keys.find(ctx, id)

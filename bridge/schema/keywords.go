@@ -91,37 +91,37 @@ func children(v jsondoc.Value) []child {
 	return found
 }
 
-// Rewrite gives a copy of a schema in which mend was applied to whatever stands where a schema should stand within it,
+// Rewrite gives a copy of a schema in which edit was applied to whatever stands where a schema should stand within it,
 // innermost first, and then to itself. Values of const, enum, default and examples are data, and stay.
-func Rewrite(v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
+func Rewrite(v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
 	if v.Kind != jsondoc.Object {
-		return mend(v)
+		return edit(v)
 	}
 	members := make([]jsondoc.Member, len(v.Members))
 	for i, m := range v.Members {
 		if k, ok := keywords[m.Name]; ok {
-			m.Value = rewriteIn(k.place, m.Value, mend)
+			m.Value = rewriteIn(k.place, m.Value, edit)
 		}
 		members[i] = m
 	}
-	return mend(jsondoc.NewObject(members...))
+	return edit(jsondoc.NewObject(members...))
 }
 
-func rewriteIn(p place, v jsondoc.Value, mend func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
+func rewriteIn(p place, v jsondoc.Value, edit func(jsondoc.Value) jsondoc.Value) jsondoc.Value {
 	switch {
 	case p == one, p == oneOrList && (v.Kind != jsondoc.Array || len(v.Items) == 0):
-		return Rewrite(v, mend)
+		return Rewrite(v, edit)
 	case p == list && v.Kind == jsondoc.Array, p == oneOrList:
 		items := make([]jsondoc.Value, len(v.Items))
 		for i, item := range v.Items {
-			items[i] = Rewrite(item, mend)
+			items[i] = Rewrite(item, edit)
 		}
 		return jsondoc.NewArray(items...)
 	case p == named || p == namedOrNames:
 		members := namedMembers(v)
 		for i, m := range members {
 			if p == named || m.Value.Kind != jsondoc.Array || len(m.Value.Items) == 0 {
-				members[i].Value = Rewrite(m.Value, mend)
+				members[i].Value = Rewrite(m.Value, edit)
 			}
 		}
 		if v.Kind == jsondoc.Object || v.Kind == jsondoc.Array {

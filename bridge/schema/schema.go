@@ -1,6 +1,8 @@
 // Package schema checks values against JSON Schemas and says what is wrong with them parameter by parameter. Draft 4 to
 // 7, and schemas that declare nothing (Drupal means Draft 7), go to gojsonschema; 2019-09 and 2020-12 to
-// santhosh-tekuri/jsonschema. It never fetches anything: Compile refuses what Check refuses.
+// santhosh-tekuri/jsonschema. It never fetches anything: Compile refuses what Check refuses. Its invariant: no document
+// makes it work or hold more than a budget says. Neither library can be stopped, so evaluate, which counts its steps,
+// goes first wherever a document is not small, and is believed where a library would take too long.
 package schema
 
 import (
@@ -8,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,8 +25,11 @@ import (
 type Schema struct {
 	source jsondoc.Value
 	heavy  bool                 // a value can make it expensive
+	long   bool                 // the schema's text, which goes into messages
 	draft7 *gojsonschema.Schema // Draft 4 to 7
 	recent *santhosh.Schema     // 2019-09 and 2020-12
+	seed   maphash.Seed
+	plan   func() (*plan, error) // made when it is first needed
 }
 
 // Compile checks and compiles a schema document.
@@ -42,15 +48,20 @@ func Compile(doc []byte) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
-	tree, err := Decode(withoutForeignPatterns(source).Bytes())
+	dialect, known := dialectOf(source)
+	if !known {
+		return nil, errors.New("the schema declares a dialect that is not known here")
+	}
+	tree, err := Decode(readable(source, dialect).Bytes())
 	if err != nil {
 		return nil, err
 	}
-	s = &Schema{source: source, heavy: heavy}
-	if Recent(source) {
+	s = &Schema{source: source, heavy: heavy, long: len(doc) > longSchema, seed: maphash.MakeSeed()}
+	s.plan = sync.OnceValues(s.makePlan)
+	if dialect.recent {
 		s.recent, err = compileRecent(tree)
 	} else {
-		s.draft7, err = compileDraft7(tree)
+		s.draft7, err = compileOlder(tree, dialect)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not valid: %s", oneLine(err.Error()))
@@ -58,56 +69,25 @@ func Compile(doc []byte) (s *Schema, err error) {
 	return s, nil
 }
 
-// Recent tells whether a schema declares a dialect from 2019-09 on.
-func Recent(v jsondoc.Value) bool {
-	declared, ok := v.Get("$schema")
-	if !ok {
-		return false
-	}
-	text, _ := declared.Text()
-	return strings.Contains(text, "json-schema.org/draft/20")
-}
-
-func compileDraft7(tree any) (*gojsonschema.Schema, error) {
-	loader := draft7Loader()
-	if object, ok := tree.(map[string]any); ok && object["$schema"] == nil {
-		if err := isDraft7(tree); err != nil {
+// makePlan makes the plan for evaluate.
+func (s *Schema) makePlan() (made *plan, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			made, err = nil, fmt.Errorf("the schema has no plan: %v", p)
+		}
+	}()
+	compiled := s.recent
+	if compiled == nil {
+		dialect, _ := dialectOf(s.source) // Compile refuses the others
+		tree, err := Decode(readable(s.source, dialect).Bytes())
+		if err != nil {
 			return nil, err
 		}
-	} else {
-		loader.Validate = true // against the draft that it declares
+		if compiled, err = compileEarlier(tree); err != nil {
+			return nil, err
+		}
 	}
-	return loader.Compile(gojsonschema.NewRawLoader(tree))
-}
-
-func draft7Loader() *gojsonschema.SchemaLoader {
-	loader := gojsonschema.NewSchemaLoader()
-	loader.Draft = gojsonschema.Draft7
-	return loader
-}
-
-// draft7 is the schema of schemas, which the library would compile anew for every schema.
-var draft7 = sync.OnceValues(func() (*gojsonschema.Schema, error) {
-	return draft7Loader().Compile(gojsonschema.NewReferenceLoader("http://json-schema.org/draft-07/schema#"))
-})
-
-func isDraft7(tree any) error {
-	meta, err := draft7()
-	if err != nil {
-		return err
-	}
-	result, err := meta.Validate(gojsonschema.NewRawLoader(tree))
-	if err != nil {
-		return err
-	}
-	var faults []string
-	for _, fault := range result.Errors() {
-		faults = append(faults, fault.String())
-	}
-	if len(faults) > 0 {
-		return errors.New(strings.Join(faults, "\n"))
-	}
-	return nil
+	return newPlan(compiled, s.seed)
 }
 
 const address = "schema:///root.json"
@@ -129,7 +109,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, errors.New("the schema needs another document: " + url)
 }
 
-// Decode reads JSON for Validate: numbers keep their digits.
+// Decode reads JSON for a library: numbers keep their digits.
 func Decode(doc []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
@@ -140,41 +120,12 @@ func Decode(doc []byte) (any, error) {
 	return v, nil
 }
 
-// Validate checks a decoded value; no violations means that it is valid.
-func (s *Schema) Validate(value any) []Violation {
-	if s.tooMuch(value) {
-		return []Violation{{Expected: "a value that the schema does not apply to in so many ways", Received: "one that is too large or too deep for it"}}
-	}
+// byLibrary checks a decoded value with the library for the schema's dialect.
+func (s *Schema) byLibrary(value any) []Violation {
 	if s.recent != nil {
 		return s.checkRecent(value)
 	}
 	return s.checkDraft7(value)
-}
-
-// Conform checks a document and, where it fails, once more with {} for each [] that stands where the schema wants an
-// object: PHP writes both the same way. It gives the document that conforms, which is doc itself where that does.
-func (s *Schema) Conform(doc json.RawMessage) (json.RawMessage, []Violation) {
-	value, err := Decode(doc)
-	if err != nil {
-		return doc, []Violation{{Expected: "JSON", Received: err.Error()}}
-	}
-	violations := s.Validate(value)
-	if len(violations) == 0 {
-		return doc, nil
-	}
-	tree, err := jsondoc.Parse(doc)
-	if err != nil {
-		return doc, violations
-	}
-	wanted := map[string]bool{}
-	for _, v := range violations {
-		wanted[v.at] = true
-	}
-	mended := emptyObjects(tree, "", wanted).Bytes()
-	if value, err = Decode(mended); err != nil || len(s.Validate(value)) > 0 {
-		return doc, violations
-	}
-	return mended, nil
 }
 
 // emptyObjects puts {} for [] at the wanted places.

@@ -26,7 +26,7 @@ type Violation struct {
 	at string // the value's JSON pointer
 }
 
-// maxViolations bounds an answer to a value that is wrong everywhere.
+// maxViolations bounds a response to a value that is wrong everywhere.
 const maxViolations = 50
 
 // rule says how one kind of gojsonschema's errors reads: the keyword, and what was expected (%v is the detail).
@@ -182,27 +182,25 @@ func tidy(found []Violation) []Violation {
 // received says what came: its type, and the value itself where that is short.
 func received(v any) string {
 	const longest = 80
-	text, err := json.Marshal(v)
-	short := err == nil && len(text) <= longest
-	name := ""
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "null"
 	case bool:
-		name = "boolean"
-	case string:
-		name = "string"
+		return fmt.Sprintf("boolean %t", v)
 	case json.Number:
-		name = "number"
+		if len(v) <= longest {
+			return "number " + v.String()
+		}
+		return "number"
+	case string:
+		if text, err := json.Marshal(v[:min(len(v), longest)]); err == nil && len(v) <= longest && len(text) <= longest {
+			return "string " + string(text)
+		}
+		return "string"
 	case []any:
-		name, short = "array", false
-	case map[string]any:
-		name, short = "object", false
+		return "array"
 	}
-	if short {
-		return name + " " + string(text)
-	}
-	return name
+	return "object"
 }
 
 // part gives the value at an instance location.

@@ -2,9 +2,9 @@ package schema
 
 import "github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 
-// maxSteps is how many times a schema may be applied to a part of one value. References that meet again in the same
-// place multiply with each level of the value, and neither library can be stopped once it has begun.
-const maxSteps = 500_000
+// maxApplied is how many times a schema may be applied to a part of a value that a library gets. References that meet
+// again in the same place multiply with each level of the value, and neither library can be stopped once it has begun.
+const maxApplied = 20_000
 
 // steps counts how often schemas would be applied, up to its limit.
 type steps struct {
@@ -12,12 +12,12 @@ type steps struct {
 	left int
 }
 
-// tooMuch tells whether checking a value would take longer than any check should.
+// tooMuch tells whether a library would take longer over a value than any check should.
 func (s *Schema) tooMuch(value any) bool {
 	if !s.heavy {
 		return false
 	}
-	count := steps{guard{root: s.source}, maxSteps}
+	count := steps{guard{root: s.source}, maxApplied}
 	count.apply(s.source, value, MaxDepth)
 	return count.left < 0
 }

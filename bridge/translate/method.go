@@ -1,5 +1,5 @@
-// Package translate turns what a site says about a JSON-RPC method into a tool: it reads the site's description, mends
-// what PHP and old JSON Schema dialects get wrong, puts Drupal field types into JSON Schema, and says what it mended.
+// Package translate turns what a site says about a JSON-RPC method into a tool: it reads the site's description, repairs
+// what PHP and old JSON Schema dialects get wrong, puts Drupal field types into JSON Schema, and says what it repaired.
 // It is pure: it asks nobody and remembers nothing. A tool that it gives has schemas that compile and that real
 // clients take; a method that cannot be brought there is an error, which costs that method only.
 package translate

@@ -58,11 +58,11 @@ var mayBeNull = map[string]bool{"const": true, "default": true}
 // className is a PHP class name, which is none of a client's business.
 var className = regexp.MustCompile(`^\\*[A-Z]\w*(\\+\w+)+$`)
 
-// mend gives a schema that validators and clients take, with the same meaning as far as it had one.
-func (t Translator) mend(v jsondoc.Value, notes *notes) jsondoc.Value {
+// repair gives a schema that validators and clients take, with the same meaning as far as it had one.
+func (t Translator) repair(v jsondoc.Value, notes *notes) jsondoc.Value {
 	v = schema.Rewrite(v, liftRequired)
 	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return t.fieldType(v, notes) })
-	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return mendOne(v, notes) })
+	v = schema.Rewrite(v, func(v jsondoc.Value) jsondoc.Value { return repairOne(v, notes) })
 	if v.Kind == jsondoc.Boolean {
 		return permissive(v) // some clients refuse true and false for a schema
 	}
@@ -96,8 +96,8 @@ func liftRequired(v jsondoc.Value) jsondoc.Value {
 	return v.With("required", jsondoc.NewArray(distinct(names)...))
 }
 
-// mendOne mends one schema, whose inner schemas are mended already.
-func mendOne(v jsondoc.Value, notes *notes) jsondoc.Value {
+// repairOne repairs one schema, whose inner schemas are repaired already.
+func repairOne(v jsondoc.Value, notes *notes) jsondoc.Value {
 	switch {
 	case v.Kind == jsondoc.Boolean:
 		return v
@@ -109,22 +109,22 @@ func mendOne(v jsondoc.Value, notes *notes) jsondoc.Value {
 	}
 	var kept []jsondoc.Member
 	for _, m := range v.Members {
-		if mended, keep := mendMember(m, notes); keep {
-			kept = append(kept, mended)
+		if repaired, keep := repairMember(m, notes); keep {
+			kept = append(kept, repaired)
 		}
 	}
 	return mendBounds(draft04(jsondoc.NewObject(kept...), v), notes)
 }
 
-// mendMember mends one keyword; false drops it.
-func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
+// repairMember repairs one keyword; false drops it.
+func repairMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 	v := m.Value
 	if v.Kind == jsondoc.Null && !mayBeNull[m.Name] {
 		return m, false
 	}
 	switch m.Name {
 	case "type":
-		m.Value = mendType(v, notes)
+		m.Value = repairType(v, notes)
 		return m, m.Value.Kind != ""
 	case "$id", "id":
 		// Where a schema becomes part of a larger one its own base would lead its references astray.
@@ -132,7 +132,11 @@ func mendMember(m jsondoc.Member, notes *notes) (jsondoc.Member, bool) {
 		return m, len(s) > 0 && s[0] == '#'
 	case "$schema":
 		s, _ := v.Text()
-		if !dialects[strings.TrimSuffix(s, "#")] {
+		if dialects[strings.TrimSuffix(s, "#")] {
+			break
+		}
+		address, _ := schema.Dialect(s)
+		if m.Value = jsondoc.NewString(address); !dialects[strings.TrimSuffix(address, "#")] {
 			notes.add("$schema is %.80s; the schema is read as Draft 7", v.Bytes())
 			return m, false
 		}
@@ -204,8 +208,8 @@ func reshape(v jsondoc.Value, want jsondoc.Kind) jsondoc.Value {
 	return jsondoc.Value{}
 }
 
-// mendType mends the type keyword, a name or a list of names; the zero value takes anything.
-func mendType(v jsondoc.Value, notes *notes) jsondoc.Value {
+// repairType repairs the type keyword, a name or a list of names; the zero value takes anything.
+func repairType(v jsondoc.Value, notes *notes) jsondoc.Value {
 	items := v.Items
 	if v.Kind != jsondoc.Array {
 		items = []jsondoc.Value{v}

@@ -9,7 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 )
 
-// Diagnostic says what was mended in a method, or why it was left out.
+// Diagnostic says what was repaired in a method, or why it was left out.
 type Diagnostic struct {
 	Method      string `json:"method"`
 	Problem     string `json:"problem"`
@@ -22,7 +22,7 @@ type Translator struct {
 	Targets map[string][]string  // the values that references to an entity type may take, as the site has them
 }
 
-// Tool makes a definition of a method, named by its id. The diagnostics tell what was mended; an error tells why the
+// Tool makes a definition of a method, named by its id. The diagnostics tell what was repaired; an error tells why the
 // method cannot be a tool.
 func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 	notes := &notes{method: m.ID}
@@ -52,11 +52,20 @@ func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 			d.Positional = append(d.Positional, p.Name)
 		}
 	}
-	if err := verify(input, d.InputSchema, notes); err != nil {
+	err := verify(input, d.InputSchema, notes)
+	if err != nil && schema.Recent(input) {
+		// One parameter declares the dialect, and others may be of an older one, in which more is allowed.
+		older := input.Without("$schema")
+		if verify(older, older.Bytes(), notes) == nil {
+			notes.add("it is no schema of the dialect that it declares (%v); it is read as Draft 7", err)
+			d.InputSchema, err = older.Bytes(), nil
+		}
+	}
+	if err != nil {
 		return d, notes.found, fmt.Errorf("input: %w", err)
 	}
 	if m.Output.Kind != "" {
-		output := t.mend(m.Output, notes)
+		output := t.repair(m.Output, notes)
 		d.OutputSchema = output.Bytes()
 		if err := verify(output, d.OutputSchema, notes); err != nil {
 			// The method works without it.
@@ -68,7 +77,7 @@ func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 }
 
 // verify makes sure that a schema compiles. Compiling costs more than all the rest, so that it is left to whoever
-// needs it first where nothing had to be mended: mend knows every keyword that could be wrong.
+// needs it first where nothing had to be repaired: repair knows every keyword that could be wrong.
 func verify(v jsondoc.Value, doc []byte, notes *notes) error {
 	if len(notes.found) == 0 && !schema.Recent(v) {
 		return schema.Check(v, len(doc))
@@ -80,7 +89,7 @@ func verify(v jsondoc.Value, doc []byte, notes *notes) error {
 // input builds the object schema of a method's parameters. Parameters by position become properties named 0, 1, …
 func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 	if m.Whole.Kind != "" {
-		return t.mend(m.Whole, notes).With("type", jsondoc.NewString("object"))
+		return t.repair(m.Whole, notes).With("type", jsondoc.NewString("object"))
 	}
 	var properties []jsondoc.Member
 	var required []jsondoc.Value
@@ -92,13 +101,16 @@ func (t Translator) input(m Method, notes *notes) jsondoc.Value {
 			notes.add("the parameter %s has no schema; it takes anything", p.Name)
 			s = jsondoc.NewObject()
 		}
-		if own := text(s, "$schema"); schema.Recent(s) {
-			dialect = own
+		if schema.Recent(s) {
+			dialect, _ = schema.Dialect(text(s, "$schema"))
 		}
 		if r, ok := s.Get("required"); ok && r.IsTrue() {
 			p.Required = true // Draft 3, and Drupal: it belongs to the one above
 		}
-		s = schema.Rebase(t.mend(s, notes), "#/properties/"+pointerToken(p.Name))
+		s = schema.Rebase(t.repair(s, notes), "#/properties/"+pointerToken(p.Name))
+		if _, declares := s.Get("$schema"); declares {
+			s = s.Without("$schema") // it is the whole's to declare
+		}
 		if p.Description != "" {
 			s = s.With("description", jsondoc.NewString(p.Description))
 		}

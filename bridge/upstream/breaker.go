@@ -16,13 +16,13 @@ const (
 	probeEvery = time.Second
 )
 
-// breaker counts failures of the site as a whole. A method that is slow while others answer is no such failure.
+// breaker counts failures of the site as a whole. A method that is slow while others respond is no such failure.
 type breaker struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	failures  int
-	answered  time.Time // when the site last answered anything
+	responded time.Time // when the site last responded
 	opened    time.Time // by the given clock; zero while closed
 	openedAge time.Time // by the machine's clock: a given clock that stands still must not keep the site away
 }
@@ -61,10 +61,12 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case exhausted(err):
+		// The site was not asked.
 	case err == nil || !siteIsSilent(err):
-		b.failures, b.answered = 0, time.Now()
-	case callerLeft || b.answered.After(start):
-		// Nobody waited for the end, or the site answered others meanwhile.
+		b.failures, b.responded = 0, time.Now()
+	case callerLeft || b.responded.After(start):
+		// Nobody waited for the end, or the site responded to others meanwhile.
 	default:
 		if b.failures++; b.failures == breakAfter {
 			b.opened, b.openedAge = b.now(), time.Now()
@@ -72,56 +74,10 @@ func (b *breaker) report(start time.Time, err error, callerLeft bool) {
 	}
 }
 
-// siteIsSilent tells a site that cannot be reached or says nothing from one that answers badly.
+// siteIsSilent tells a site that cannot be reached or says nothing from one that responds badly.
 func siteIsSilent(err error) bool {
 	if errors.Is(err, errTooLong) {
 		return false
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || notConnected(err) || timedOut(err)
-}
-
-// gate bounds how many requests are at the site and how many wait for a place.
-type gate struct {
-	places  chan struct{} // nil: no limit
-	waiting chan struct{}
-}
-
-func newGate(places, waiting int) *gate {
-	g := &gate{waiting: make(chan struct{}, max(waiting, 0))}
-	if places > 0 {
-		g.places = make(chan struct{}, places)
-	}
-	return g
-}
-
-// enter takes a place, waiting for one if the queue has room; leave gives it back.
-func (g *gate) enter(ctx context.Context) error {
-	if g.places == nil {
-		return nil
-	}
-	select {
-	case g.places <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case g.waiting <- struct{}{}:
-		defer func() { <-g.waiting }()
-	default:
-		e := fault.New(fault.Overloaded, crowded)
-		e.RetryAfter = time.Second
-		return e
-	}
-	select {
-	case g.places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fault.New(fault.Overloaded, "The caller went away while the call waited for the site.").Because(ctx.Err())
-	}
-}
-
-func (g *gate) leave() {
-	if g.places != nil {
-		<-g.places
-	}
 }

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
 
 // Identity tells callers apart: two requests with the same identity carry the same credential in the same language.
@@ -19,35 +21,79 @@ type Identity [sha256.Size]byte
 // String is a short form for logs.
 func (i Identity) String() string { return hex.EncodeToString(i[:6]) }
 
-// Caller is who asks: the credential that goes on to the site, and the language of the answers.
+// Caller is who asks: the credential that goes on to the site, and the language of the responses.
 // The zero value is the anonymous caller.
 type Caller struct {
 	Identity    Identity
 	Trace       Trace
-	Grant       Grant // of a token that was checked
+	Grant       Grant      // of a token that was checked
+	Address     netip.Addr // of the client; the zero value where there is none, as on stdio
 	language    string
+	account     string // the name that Basic credentials are for, as accountKey folds it
+	user        string // the name that the caller goes by, for the audit log
 	as          string // the front-end token by which the caller uses the service account; never logged
+	forward     bool   // the site is sent the client's address
 	credentials []credential
 }
-
-// credential is a header that signs the caller in at the site. Its value never leaves this package but in a request
-// to the site.
-type credential struct{ name, value string }
 
 // Grant is what a token says that was checked before it went on. The zero value says nothing.
 type Grant struct {
 	Holder  string // whose it is, the same over all tokens that replace each other
+	Subject string // the account that it stands for
 	Scopes  []string
 	Expires time.Time // zero: never
 }
 
-// Owner tells callers apart over several requests, to whom something belongs or is counted: a caller may come with a
+// Owner identifies a caller over several requests, for what belongs to the caller or is counted: a caller may come with a
 // newer token, and in another language.
 func (c Caller) Owner() Identity {
 	if c.Grant.Holder != "" {
 		return sha256.Sum256([]byte(c.Grant.Holder))
 	}
+	if c.language == "" && c.Identity != (Identity{}) {
+		return c.Identity // the same digest
+	}
 	return c.digest("")
+}
+
+// Account is what calls are counted by: the account where the credential names one, however it is spelt, else the owner.
+func (c Caller) Account() Identity {
+	if c.account == "" {
+		return c.Owner()
+	}
+	return sha256.Sum256([]byte("account\x00" + c.account))
+}
+
+// User is the name that the caller goes by, where its credential has one; "" for others and for anonymous callers.
+func (c Caller) User() string { return c.user }
+
+// Language is the one that the caller asks in; "" is the site's own.
+func (c Caller) Language() string { return c.language }
+
+// WithoutLanguage is the same caller who asks in the site's own language.
+func (c Caller) WithoutLanguage() Caller {
+	c.language = ""
+	c.Identity = c.digest("")
+	return c
+}
+
+// Network is where the caller is, as far as one client has it for itself: an IPv4 address, or 64 bits of IPv6.
+func (c Caller) Network() string { return throttle.Network(c.Address) }
+
+// Shared tells whether the caller acts as an account of the bridge's own.
+func (c Caller) Shared() bool { return c.as != "" }
+
+// Attempt is what counts where the site refuses the caller. The bridge's own account is nobody's guess: no client's
+// address is charged with it.
+func (c Caller) Attempt() throttle.Attempt {
+	a := throttle.Attempt{Credential: c.Owner(), Account: c.account, Address: c.Address}
+	if c.Grant.Holder != "" {
+		a.Credential = c.digest("")
+	}
+	if c.Shared() {
+		a.Address = netip.Addr{}
+	}
+	return a
 }
 
 // Trace is what a request carries from front to site so that both logs can be joined.
@@ -71,6 +117,9 @@ func (c Caller) sign(h http.Header) {
 	for _, cred := range c.credentials {
 		h.Set(cred.name, cred.value)
 	}
+	if c.forward && c.Address.IsValid() {
+		h["X-Forwarded-For"] = []string{c.Address.String()}
+	}
 	for _, extra := range [...]struct{ name, value string }{
 		{"Accept-Language", c.language}, {"X-Request-Id", c.Trace.RequestID},
 		{"Traceparent", c.Trace.Parent}, {"Tracestate", c.Trace.State},
@@ -81,7 +130,7 @@ func (c Caller) sign(h http.Header) {
 	}
 }
 
-// Scheme is a way to sign in that the bridge passes on.
+// Scheme is a way to authenticate that the bridge passes on.
 type Scheme string
 
 // The schemes. A real site's /jsonrpc takes Basic and Bearer and refuses session cookies.
@@ -91,40 +140,40 @@ const (
 	Cookie Scheme = "cookie"
 )
 
-// Callers reads callers off requests. Only schemes on its list go on to the site; all else that could sign anyone in
+// Callers reads callers off requests. Only schemes on its list go on to the site; all else that could authenticate anyone
 // stays here.
 type Callers struct {
-	Schemes []Scheme
-	Service *ServiceAccount // nil: the caller's own credentials go on
-	Verify  Verify          // nil: the site alone checks tokens
+	Schemes   []Scheme
+	Service   *ServiceAccount // nil: the caller's own credentials go on
+	Verify    Verify          // nil: the site alone checks tokens
+	Languages Languages       // of the site; nil: all that there are
+	Proxies   Proxies         // whose X-Forwarded-For is believed
+	Forward   bool            // the site is sent the client's address in X-Forwarded-For
 }
 
 // Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
 type Verify func(ctx context.Context, token string) (Grant, error)
 
-// maxLanguage is the longest Accept-Language that is passed on: the value is part of the cache key.
-const maxLanguage = 256
-
-// From reads the caller of a request with these headers. A credential of another scheme, or more than one, is an
+// From reads the caller of a request. A credential that is malformed, of another scheme, or one of several, is an
 // AuthRequired fault: it must not pass for an anonymous call, and never for another user's. Where tokens are checked
 // they are the only way in.
-func (cs Callers) From(ctx context.Context, h http.Header) (Caller, error) {
-	c := Caller{Trace: traceOf(h)}
-	if l := h.Get("Accept-Language"); len(l) <= maxLanguage {
-		c.language = l
+func (cs Callers) From(r *http.Request) (Caller, error) {
+	c := Caller{
+		Trace: traceOf(r.Header), Address: cs.Proxies.client(r), forward: cs.Forward,
+		language: cs.Languages.Choose(r.Header.Get("Accept-Language")),
 	}
-	if cs.Verify != nil {
-		if err := cs.verified(ctx, h, &c); err != nil {
-			return Caller{}, err
-		}
-	} else if cs.Service != nil {
+	var err error
+	switch {
+	case cs.Verify != nil:
+		err = cs.verified(r, &c)
+	case cs.Service != nil:
 		var cred credential
-		var err error
-		if cred, c.as, err = cs.Service.exchange(h); err != nil {
-			return Caller{}, err
-		}
-		c.credentials = []credential{cred}
-	} else if err := cs.passThrough(h, &c); err != nil {
+		cred, c.as, err = cs.Service.exchange(r.Header)
+		c.credentials, c.account = []credential{cred}, accountKey(cs.Service.User)
+	default:
+		err = cs.passThrough(r.Header, &c)
+	}
+	if err != nil {
 		return Caller{}, err
 	}
 	c.Identity = c.digest(c.language)
@@ -132,26 +181,25 @@ func (cs Callers) From(ctx context.Context, h http.Header) (Caller, error) {
 }
 
 // verified takes a token that is meant for the bridge, and nothing else.
-func (cs Callers) verified(ctx context.Context, h http.Header, c *Caller) error {
-	values := h.Values("Authorization")
-	if len(values) > 1 {
-		values = nil // which of them would be meant?
-	}
+func (cs Callers) verified(r *http.Request, c *Caller) error {
 	var token string
-	if len(values) == 1 {
+	if values := r.Header.Values("Authorization"); len(values) == 1 { // of several, which would be meant?
 		scheme, rest, _ := strings.Cut(values[0], " ")
 		if strings.EqualFold(scheme, string(Bearer)) {
-			token = strings.TrimSpace(rest)
+			token = strings.Trim(rest, " \t")
 		}
 	}
 	var err error
-	if c.Grant, err = cs.Verify(ctx, token); err != nil {
+	if c.Grant, err = cs.Verify(r.Context(), token); err != nil {
 		return err
 	}
-	c.credentials = []credential{{"Authorization", "Bearer " + token}}
+	c.user = c.Grant.Subject
+	c.credentials = []credential{{"Authorization", "Bearer " + token, "bearer\x00" + token}}
 	return nil
 }
 
+// passThrough takes the caller's own credential. One in Authorization decides, as at the site: a cookie beside it would
+// change nothing there.
 func (cs Callers) passThrough(h http.Header, c *Caller) error {
 	switch values := h.Values("Authorization"); len(values) {
 	case 0:
@@ -160,21 +208,39 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 		if !cs.takes(Scheme(scheme)) {
 			return cs.unauthorized("This bridge takes no credentials of that kind.")
 		}
-		c.credentials = append(c.credentials, credential{"Authorization", values[0]})
+		cred, account, ok := authorization(values[0])
+		if !ok {
+			return cs.unauthorized("The credentials are malformed.")
+		}
+		c.credentials, c.account, c.user = []credential{cred}, account, account
+		return nil
 	default:
 		return cs.unauthorized("A request may carry one Authorization header, not several.")
 	}
-	if session := sessionCookies(h); session != "" && cs.takes(Cookie) {
-		c.credentials = append(c.credentials, credential{"Cookie", session})
+	if !cs.takes(Cookie) {
+		return nil
+	}
+	session, ok := sessionCookie(h)
+	switch {
+	case !ok:
+		return cs.unauthorized("A request may carry one session cookie, and that as the site wrote it.")
+	case session != "":
+		c.credentials = append(c.credentials, credential{"Cookie", session, "cookie\x00" + session})
 		if token := h.Get("X-CSRF-Token"); token != "" {
-			c.credentials = append(c.credentials, credential{"X-CSRF-Token", token})
+			c.credentials = append(c.credentials, credential{"X-CSRF-Token", token, ""})
 		}
 	}
 	return nil
 }
 
-// BySession tells whether the request would be signed in by a cookie that a browser sends unasked.
-func (cs Callers) BySession(h http.Header) bool { return cs.takes(Cookie) && sessionCookies(h) != "" }
+// BySession tells whether the request would be authenticated by a cookie that a browser sends unasked.
+func (cs Callers) BySession(h http.Header) bool {
+	if !cs.takes(Cookie) {
+		return false
+	}
+	session, ok := sessionCookie(h)
+	return session != "" || !ok
+}
 
 // takes tells whether a scheme goes on to the site; headers may spell it in any case.
 func (cs Callers) takes(s Scheme) bool {
@@ -199,20 +265,6 @@ func (cs Callers) unauthorized(message string) *fault.Error {
 	return e
 }
 
-// sessionCookies picks Drupal's session cookies (SESS…, SSESS…) out of a request's cookies.
-func sessionCookies(h http.Header) string {
-	var kept []string
-	for _, line := range h.Values("Cookie") {
-		for _, pair := range strings.Split(line, ";") {
-			pair = strings.TrimSpace(pair)
-			if strings.HasPrefix(pair, "SESS") || strings.HasPrefix(pair, "SSESS") {
-				kept = append(kept, pair)
-			}
-		}
-	}
-	return strings.Join(kept, "; ")
-}
-
 func traceOf(h http.Header) Trace {
 	const longest = 512
 	read := func(name string) string {
@@ -230,10 +282,10 @@ func (c Caller) digest(language string) Identity {
 	b := make([]byte, 0, 256)
 	b = append(append(append(append(b, c.as...), 0), language...), 0)
 	for _, cred := range c.credentials {
-		if cred.name == "X-CSRF-Token" {
-			continue // belongs to the session, and changes nothing about who asks
+		if cred.key == "" {
+			continue // a CSRF token belongs to the session, and changes nothing about who asks
 		}
-		b = append(append(append(append(b, cred.name...), 0), cred.value...), 0)
+		b = append(append(b, cred.key...), 0)
 	}
 	return sha256.Sum256(b)
 }

@@ -7,12 +7,14 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// Failure says what becomes of a request to the site that brought no answer of JSON-RPC's. The tables of failures are
+// Failure says what becomes of a request to the site that brought no JSON-RPC response. The tables of failures are
 // what the documentation prints; those of JSON-RPC itself are in invoke.
 type Failure struct {
 	When string // what the site did
@@ -20,8 +22,8 @@ type Failure struct {
 	Says string // the message for the caller
 }
 
-// refusals are the HTTP statuses that say something by themselves, without a JSON-RPC answer. The page that came with
-// one stays here. All others are a badAnswer.
+// refusals are the HTTP statuses that say something by themselves, without a JSON-RPC response. The page that came with
+// one stays here. All others are a badResponse.
 var refusals = map[int]Failure{
 	http.StatusUnauthorized:       {"HTTP 401; its challenge goes on to the caller", fault.AuthRequired, "The site asks for credentials, or does not take these."},
 	http.StatusForbidden:          {"HTTP 403", fault.AccessDenied, "The site denies this caller access."},
@@ -29,24 +31,26 @@ var refusals = map[int]Failure{
 	http.StatusServiceUnavailable: {"HTTP 503; with its Retry-After", fault.UpstreamUnavailable, "The site is not available at present."},
 }
 
-// silence is how a request ended that was not answered.
+// silence is how a request ended without a response.
 type silence struct {
 	err             error
 	caller, limited context.Context // of the request that came in, and of that time-limited
 }
 
-// silences are read from the top; what none of them takes is a badAnswer.
+// silences are read from the top; what none of them takes is a badResponse.
 var silences = []struct {
 	Failure
 	is func(silence) bool
 }{
-	{Failure{"an answer longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
-	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had answered."}, func(s silence) bool { return s.caller.Err() != nil }},
-	{Failure{"no answer within upstream_timeout", fault.UpstreamTimeout, "The site did not answer in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
+	{Failure{"a response for which max_buffered leaves no memory", fault.Overloaded, "Too many long results are on their way; the tool may have run."}, func(s silence) bool { return errors.Is(s.err, fair.ErrNoMemory) }},
+	{Failure{"a response longer than max_answer", fault.UpstreamError, unusable}, func(s silence) bool { return errors.Is(s.err, errTooLong) }},
+	{Failure{"the caller goes away first", fault.UpstreamTimeout, "The caller went away before the site had responded."}, func(s silence) bool { return s.caller.Err() != nil }},
+	{Failure{"no response within upstream_timeout", fault.UpstreamTimeout, "The site did not respond in time."}, func(s silence) bool { return s.limited.Err() != nil || timedOut(s.err) }},
+	{Failure{"the bridge has no descriptors or ports left to connect with", fault.Overloaded, exhaustedHere}, func(s silence) bool { return exhausted(s.err) }},
 	{Failure{"no connection", fault.UpstreamUnavailable, "The site cannot be reached."}, func(s silence) bool { return notConnected(s.err) }},
 }
 
-// Failures lists what a site may do other than to answer, in the order in which it is told.
+// Failures lists what a site may do other than respond, in the order of precedence.
 func Failures() []Failure {
 	list := []Failure{
 		refusals[http.StatusUnauthorized], refusals[http.StatusForbidden],
@@ -57,24 +61,29 @@ func Failures() []Failure {
 	}
 	return append(list,
 		Failure{"no connection several times in a row: nobody asks it for a second (the breaker)", fault.UpstreamUnavailable, unreachable},
-		Failure{"max_in_flight requests under way and max_waiting waiting", fault.Overloaded, crowded},
-		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's answer", fault.UpstreamError, unusable})
+		Failure{"the caller has its share of max_in_flight, and of max_waiting", fault.Overloaded, crowded},
+		Failure{"all else: another status, a page, a redirect, an empty or broken body, another request's response", fault.UpstreamError, unusable})
 }
 
 const (
-	unusable    = "The site gave no usable answer."
-	unreachable = "The site cannot be reached."
-	crowded     = "Too many calls wait for the site; come again soon."
+	unusable      = "The site gave no usable response."
+	unreachable   = "The site cannot be reached."
+	exhaustedHere = "The bridge has no connection to spare; come again soon."
+	crowded       = "Too many calls wait for the site; come again soon."
 )
 
-// explain tells why there is no answer.
+// explain says why there is no response.
 func explain(s silence) *fault.Error {
 	for _, f := range silences {
 		if f.is(s) {
-			return fault.New(f.Code, "%s", f.Says).Because(s.err)
+			e := fault.New(f.Code, "%s", f.Says).Because(s.err)
+			if f.Code == fault.Overloaded {
+				e.RetryAfter = time.Second
+			}
+			return e
 		}
 	}
-	return badAnswer(s.err)
+	return badResponse(s.err)
 }
 
 func timedOut(err error) bool {
@@ -82,16 +91,26 @@ func timedOut(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// exhausted tells whether the bridge's own machine has run out of something: that says nothing about the site.
+func exhausted(err error) bool {
+	for _, cause := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
 func notConnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// refusal turns a status without a JSON-RPC answer into a fault.
-func (a answer) refusal() *fault.Error {
+// refusal turns a status without a JSON-RPC response into a fault.
+func (a response) refusal() *fault.Error {
 	f, ok := refusals[a.status]
 	if !ok {
-		return badAnswer(fmt.Errorf("HTTP status %d", a.status))
+		return badResponse(fmt.Errorf("HTTP status %d", a.status))
 	}
 	e := fault.New(f.Code, "%s", f.Says)
 	switch f.Code {
@@ -106,7 +125,7 @@ func (a answer) refusal() *fault.Error {
 }
 
 // retryAfter is the site's Retry-After where it is given in seconds.
-func (a answer) retryAfter() time.Duration {
+func (a response) retryAfter() time.Duration {
 	n, err := strconv.Atoi(a.header.Get("Retry-After"))
 	if err != nil || n < 0 || n > 3600 {
 		return 0
@@ -114,7 +133,7 @@ func (a answer) retryAfter() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// badAnswer says that the site answered something that no JSON-RPC site answers.
-func badAnswer(cause error) *fault.Error {
+// badResponse says that the site sent something that no JSON-RPC site sends.
+func badResponse(cause error) *fault.Error {
 	return fault.New(fault.UpstreamError, unusable).Because(cause)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
 )
 
-// The JSON-RPC codes that mean the same on every Drupal site. What a caller is told of each is decided in invoke.
+// The JSON-RPC codes that mean the same on every Drupal site. What a caller receives for each is decided in invoke.
 const (
 	CodeInvalidRequest = -32600
 	CodeMethodNotFound = -32601
@@ -68,28 +68,28 @@ func isEmpty(params []byte) bool {
 	return len(p) >= 2 && len(bytes.TrimSpace(p[1:len(p)-1])) == 0
 }
 
-// decodeAnswer takes a JSON-RPC answer apart. A result counts only with the request's own id and nothing else beside
+// decodeResponse takes a JSON-RPC response apart. A result counts only with the request's own id and nothing else beside
 // it; an error counts whatever its id, for Drupal drops it. The result's bytes are given as they came.
-func decodeAnswer(body []byte, id string) ([]byte, error) {
+func decodeResponse(body []byte, id string) ([]byte, error) {
 	v, err := jsondoc.Split(body)
 	if err != nil {
-		return nil, badAnswer(fmt.Errorf("the answer is not JSON: %w", err))
+		return nil, badResponse(fmt.Errorf("the response is not JSON: %w", err))
 	}
 	if v.Kind != jsondoc.Object {
-		return nil, badAnswer(fmt.Errorf("the answer is a JSON %s, not an object", v.Kind))
+		return nil, badResponse(fmt.Errorf("the response is a JSON %s, not an object", v.Kind))
 	}
 	gotID, _ := v.Get("id")
 	result, hasResult := v.Get("result")
 	failure, hasError := v.Get("error")
 	switch {
 	case hasResult && hasError:
-		return nil, badAnswer(errors.New("the answer holds a result and an error"))
+		return nil, badResponse(errors.New("the response holds a result and an error"))
 	case hasError:
 		return nil, decodeError(failure.Raw, string(gotID.Raw), id)
 	case !hasResult:
-		return nil, badAnswer(errors.New("the answer holds neither result nor error"))
+		return nil, badResponse(errors.New("the response holds neither result nor error"))
 	case string(gotID.Raw) != id:
-		return nil, badAnswer(fmt.Errorf("the result's id is %.40q, not %s", gotID.Raw, id))
+		return nil, badResponse(fmt.Errorf("the result's id is %.40q, not %s", gotID.Raw, id))
 	}
 	return result.Raw, nil
 }
@@ -98,15 +98,15 @@ func decodeAnswer(body []byte, id string) ([]byte, error) {
 func decodeError(raw []byte, gotID, id string) error {
 	v, err := jsondoc.Split(raw)
 	if err != nil || v.Kind != jsondoc.Object {
-		return badAnswer(errors.New("the answer's error is no object"))
+		return badResponse(errors.New("the response's error is no object"))
 	}
 	if gotID != id && gotID != "" && gotID != "null" {
-		return badAnswer(fmt.Errorf("the error's id is %.40q, not %s", gotID, id))
+		return badResponse(fmt.Errorf("the error's id is %.40q, not %s", gotID, id))
 	}
 	code, _ := v.Get("code")
 	n, ok := code.Int()
 	if !ok {
-		return badAnswer(errors.New("the answer's error has no code"))
+		return badResponse(errors.New("the response's error has no code"))
 	}
 	message, _ := v.Get("message")
 	text, _ := message.Text()

@@ -32,7 +32,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type ServiceAccount struct {
 	User     string
 	Password Secret
-	Tokens   []Secret // with which callers sign in at the bridge and act as the account; without one of them nobody does
+	Tokens   []Secret // with which callers authenticate at the bridge and act as the account; without one of them nobody does
 }
 
 // exchange turns a front-end token into the account's own credential, and gives the token as what tells callers apart.
@@ -47,16 +47,17 @@ func (a *ServiceAccount) exchange(h http.Header) (cred credential, token string,
 }
 
 // For gives the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody
-// who signs in at the front has its identity.
+// who authenticates at the front side has its identity.
 func (a *ServiceAccount) For(c Caller) Caller {
-	account := Caller{Trace: c.Trace, language: c.language, as: "the bridge's own account", credentials: []credential{a.credential()}}
+	account := Caller{Trace: c.Trace, language: c.language, account: accountKey(a.User), as: "the bridge's own account",
+		credentials: []credential{a.credential()}}
 	account.Identity = account.digest(c.language)
 	return account
 }
 
 func (a *ServiceAccount) credential() credential {
 	pair := base64.StdEncoding.EncodeToString([]byte(a.User + ":" + string(a.Password)))
-	return credential{"Authorization", "Basic " + pair}
+	return credential{"Authorization", "Basic " + pair, "basic\x00" + pair}
 }
 
 // MatchesSecret tells whether given is one of the secrets, in a time that says nothing about them.

@@ -1,4 +1,4 @@
-// Package upstream alone knows the Drupal site: how it is reached, how its JSON-RPC is spoken, and what its answers
+// Package upstream alone knows the Drupal site: how it is reached, how its JSON-RPC is spoken, and what its responses
 // mean. It decides nothing about tools. A method call is sent once: what left for the site is never sent again, for
 // nobody can tell whether it ran.
 package upstream
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
@@ -26,18 +27,18 @@ import (
 type Options struct {
 	Site        *url.URL          // the site's base address; no other host is ever called
 	Timeout     time.Duration     // for one request, from dialling to the last byte
-	MaxAnswer   int64             // longest answer to a call that is read, in bytes; a document may be listFactor times as long
+	MaxAnswer   int64             // longest response to a call that is read, in bytes; a document may be listFactor times as long
 	MaxInFlight int               // requests at the site at one time; 0: no limit
 	MaxWaiting  int               // requests that may wait for one of those places
 	Transport   http.RoundTripper // nil: NewTransport(nil)
 	Now         func() time.Time
-	Observe     Observer // told of every request to the site; nil: nobody
+	Observe     Observer // receives every request to the site; nil: none
 }
 
 // listFactor is how much longer than a result a list of all methods may be: 100,000 methods take some 100 MB.
 const listFactor = 8
 
-// Observer is told of a request to the site that ended: what it was for (discovery, call), with what outcome (ok or a
+// Observer receives each request to the site that ended: what it was for (discovery, call), with what outcome (ok or a
 // fault's code), and how long it took.
 type Observer func(purpose, outcome string, took time.Duration)
 
@@ -48,7 +49,7 @@ type Client struct {
 	rpc     *http.Request // what all calls have in common
 	lastID  atomic.Int64
 	breaker *breaker
-	gate    *gate
+	gate    *fair.Gate
 }
 
 // NewTransport is the pooled transport that the bridge uses; tlsConfig may be nil.
@@ -61,7 +62,7 @@ func NewTransport(tlsConfig *tls.Config) *http.Transport {
 		MaxIdleConnsPerHost: 256,
 		MaxIdleConns:        256,
 		IdleConnTimeout:     60 * time.Second,
-		// The bridge caps what it reads; a compressed answer could be small on the wire and endless in memory.
+		// The bridge caps what it reads; a compressed response could be small in transit and endless in memory.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
@@ -73,7 +74,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the site's address: %w", err)
 	}
-	c := &Client{o: o, rt: o.Transport, rpc: rpc, breaker: newBreaker(o.Now), gate: newGate(o.MaxInFlight, o.MaxWaiting)}
+	c := &Client{o: o, rt: o.Transport, rpc: rpc, breaker: newBreaker(o.Now), gate: fair.NewGate(o.MaxInFlight, o.MaxWaiting)}
 	if c.rt == nil {
 		c.rt = NewTransport(nil)
 	}
@@ -137,12 +138,12 @@ func (c *Client) Call(ctx context.Context, who Caller, method string, params []b
 	if res.status == http.StatusUnauthorized || res.status == http.StatusForbidden {
 		return nil, res.refusal()
 	}
-	result, err := decodeAnswer(res.body, id)
+	result, err := decodeResponse(res.body, id)
 	switch {
 	case err == nil && res.status >= 200 && res.status < 300:
 		return result, nil
 	case err == nil:
-		return nil, badAnswer(fmt.Errorf("a result with HTTP status %d", res.status))
+		return nil, badResponse(fmt.Errorf("a result with HTTP status %d", res.status))
 	}
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
@@ -168,73 +169,74 @@ func (c *Client) post(ctx context.Context, body []byte) *http.Request {
 // jsonType is a header's value, shared by all requests.
 var jsonType = []string{"application/json"}
 
-// answer is the site's answer, read to its end.
-type answer struct {
+// response is the site's response, read to its end.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends one request as the caller and reads the whole answer, within the time, the size and the site's capacity. The
+// do sends one request as the caller and reads the whole response, within the time, the size and the site's capacity. The
 // request is made when its turn has come, of the context that limits it.
 func (c *Client) do(
 	ctx context.Context, who Caller, purpose string, longest int64, request func(context.Context) (*http.Request, error),
-) (res answer, err error) {
+) (res response, err error) {
 	start := time.Now()
 	if c.o.Observe != nil {
 		defer func() { c.o.Observe(purpose, outcome(res, err), time.Since(start)) }()
 	}
-	if err := c.gate.enter(ctx); err != nil {
-		return answer{}, err
+	owner := who.Owner()
+	if err := c.enter(ctx, owner); err != nil {
+		return response{}, err
 	}
-	defer c.gate.leave()
+	defer c.leave(owner)
 	if err := c.breaker.allow(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	req, err := request(limited)
 	if err != nil {
-		return answer{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
+		return response{}, fault.New(fault.InternalError, "The request to the site could not be made.").Because(err)
 	}
 	req.Header["Accept"] = jsonType
 	who.sign(req.Header)
 	res, err = c.roundTrip(req, longest)
 	c.breaker.report(start, err, ctx.Err() != nil)
 	if err != nil {
-		return answer{}, explain(silence{err, ctx, limited})
+		return response{}, explain(silence{err, ctx, limited})
 	}
 	return res, nil
 }
 
 // roundTrip uses the transport itself, not http.Client: it follows no redirect, keeps no cookie, repeats nothing.
-func (c *Client) roundTrip(req *http.Request, longest int64) (answer, error) {
+func (c *Client) roundTrip(req *http.Request, longest int64) (response, error) {
 	res, err := c.rt.RoundTrip(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer res.Body.Close()
 	if res.ContentLength > longest {
-		return answer{}, errTooLong
+		return response{}, errTooLong
 	}
-	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength)
+	read, err := body.All(io.LimitReader(res.Body, longest+1), res.ContentLength, fair.From(req.Context()))
 	switch {
-	case err != nil && len(read) > long:
-		return answer{}, fmt.Errorf("%w: %d bytes came, then %w", errTooLong, len(read), err)
+	case err != nil && len(read) > long && !errors.Is(err, fair.ErrNoMemory):
+		return response{}, fmt.Errorf("%w: %d bytes came, then %w", errTooLong, len(read), err)
 	case err != nil:
-		return answer{}, err
+		return response{}, err
 	case int64(len(read)) > longest:
-		return answer{}, errTooLong
+		return response{}, errTooLong
 	}
-	return answer{res.StatusCode, res.Header, read}, nil
+	return response{res.StatusCode, res.Header, read}, nil
 }
 
-// long is where an answer that does not end in time is too much rather than too slow.
+// long is where a response that does not end in time is too much rather than too slow.
 const long = 1 << 20
 
-var errTooLong = errors.New("the answer is longer than the bridge reads")
+var errTooLong = errors.New("the response is longer than the bridge reads")
 
-func outcome(res answer, err error) string {
+func outcome(res response, err error) string {
 	if err != nil {
 		return string(fault.From(err).Code)
 	}

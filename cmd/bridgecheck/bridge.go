@@ -30,12 +30,13 @@ func newBridge() *cobra.Command {
 		Use:   "bridge",
 		Short: "Serve the reference bridge alone",
 		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET /mcp/tools/describe
-and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers sign in with the credentials that they have on the site.
+and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers authenticate with the credentials that they have on the site.
 With --stdio it speaks MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
 
 Every setting is a key of the configuration file by its name with _ for -, a flag, and an environment variable where
 one is named. Flags go before the environment, and that before the file; what names no default has none. The key types
-of the file holds rules for custom field types. SIGHUP reads all settings again; if one is wrong nothing changes.
+of the file holds rules for custom field types. SIGHUP reads all settings again and keeps MCP
+sessions; if one is wrong nothing changes.
 
 Secrets are no flags: they stand in the environment, or in files of their own, which the configuration names as
 NAME_file and the environment as ENV_FILE:

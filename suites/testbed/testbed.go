@@ -99,6 +99,7 @@ func (t *Testbed) start(o Options) error {
 	settings := bridge.Options{
 		Drupal: t.site.URL, DiscoveryTTL: TTL, PermissionTTL: TTL, UpstreamTimeout: UpstreamTimeout,
 		MaxAnswer: MaxResponse, MaxBody: MaxBody, Now: t.Now, Logger: slog.New(slog.DiscardHandler),
+		AddressFailures: maxRefusals, TotalFailures: maxRefusals,
 	}
 	t.Profile.Bridge(&settings)
 	if o.Transport != nil {
@@ -172,3 +173,6 @@ func (t *Testbed) Close() {
 		t.site.Close()
 	}
 }
+
+// maxRefusals is above what a run sends of credentials that the site refuses, all from one address.
+const maxRefusals = 10_000

@@ -1,0 +1,85 @@
+// Package audit writes who ran which tool, when and with what outcome, as JSON lines. It never writes arguments, results or
+// credentials.
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+)
+
+// Log is an audit log. The nil Log writes nothing. It is safe for use by many at once.
+type Log struct {
+	now    func() time.Time
+	failed *slog.Logger // receives that a line could not be written
+
+	mu  sync.Mutex
+	out io.WriteCloser
+}
+
+// line is one call.
+type line struct {
+	Time      time.Time `json:"time"` // when the call ended, in UTC
+	RequestID string    `json:"request_id,omitempty"`
+	User      string    `json:"user"`    // the account's name, or the token's subject; "" where the credential names none
+	Caller    string    `json:"caller"`  // short digest of the credential and the language, as in the log
+	Address   string    `json:"address"` // of the client; "" on stdio
+	Tool      string    `json:"tool"`    // as the caller named it, cut to 128 bytes
+	Outcome   string    `json:"outcome"` // ok, or the error's code
+	Status    int       `json:"status"`  // HTTP status of the outcome
+	Millis    float64   `json:"ms"`
+}
+
+// Open opens a file to append to, or gives nil for "". now is the clock of the lines.
+func Open(path string, now func() time.Time, failed *slog.Logger) (*Log, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("audit_log: %w", err)
+	}
+	return &Log{now: now, failed: failed, out: file}, nil
+}
+
+// Close closes the file.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out.Close() //nolint:errcheck // every line is written already
+}
+
+// Record writes a call that ended: err is nil for a call that succeeded.
+func (l *Log) Record(who upstream.Caller, tool string, took time.Duration, err error) {
+	if l == nil {
+		return
+	}
+	const longest = 128
+	entry := line{
+		Time: l.now().UTC(), RequestID: who.Trace.RequestID, User: who.User(), Caller: who.String(), Tool: tool[:min(len(tool), longest)],
+		Outcome: "ok", Status: 200, Millis: float64(took.Microseconds()) / 1000,
+	}
+	if who.Address.IsValid() {
+		entry.Address = who.Address.String()
+	}
+	if err != nil {
+		f := fault.From(err)
+		entry.Outcome, entry.Status = string(f.Code), f.Status()
+	}
+	text, _ := json.Marshal(entry) // it holds nothing that cannot be encoded
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.out.Write(append(text, '\n')); err != nil {
+		l.failed.Error("the audit log cannot be written", "error", err)
+	}
+}

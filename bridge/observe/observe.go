@@ -1,0 +1,38 @@
+// Package observe gives every request an id and says in the log what became of it, in the same way for all of the bridge's
+// interfaces. It shows neither credentials nor bodies.
+package observe
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+)
+
+// requestID is what a request may call itself.
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
+
+// Identify gives a request an id, by which it is found in the log and goes on to the site. A caller gets its own back;
+// one that the bridge generated stays out of the response, where it would make equal refusals differ.
+func Identify(response, request http.Header) {
+	const name = "X-Request-Id"
+	if id := request.Get(name); id != "" && requestID.MatchString(id) {
+		response[name] = []string{id}
+		return
+	}
+	request[name] = []string{rand.Text()}
+}
+
+// Log says what became of a request: a warning where the bridge or the site failed, else for those who debug.
+func Log(log *slog.Logger, r *http.Request, status int, took time.Duration, err error) {
+	level := slog.LevelDebug
+	if status >= 500 {
+		level = slog.LevelWarn
+	}
+	if !log.Enabled(r.Context(), level) {
+		return
+	}
+	log.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", status, "took", took,
+		"request_id", r.Header.Get("X-Request-Id"), "traceparent", r.Header.Get("Traceparent"), "error", err)
+}

@@ -1,0 +1,145 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+)
+
+const (
+	// smallDocument goes to a library at once: whatever is in it, there is little of it. In bytes.
+	smallDocument = 512
+	// longSchema is a schema whose violations are long to tell, in bytes.
+	longSchema = 4 << 10
+	// gatedDocument waits for a place among the checks under way. In bytes.
+	gatedDocument = 16 << 10
+	// A library gets a document of at most so many values and names, after so many steps with so many violations.
+	libraryNodes, librarySteps, libraryNoise = 2_000, 10_000, 200
+	// repairNodes is how large a document may be in which [] is taken for {}.
+	repairNodes = 50_000
+)
+
+// Checks bounds what all checks of documents together may take. A nil Checks bounds each by itself only.
+type Checks struct {
+	gate    *fair.Gate
+	observe func(steps int)
+}
+
+// NewChecks lets so many long documents be checked at one time and so many wait; observe receives the steps of every
+// document that was not small, and may be nil.
+func NewChecks(atOnce, waiting int, observe func(steps int)) *Checks {
+	return &Checks{gate: fair.NewGate(atOnce, waiting), observe: observe}
+}
+
+// Validate checks a document, which must be JSON, for a caller; no violations means that it is valid. Errors: ErrTooMuch,
+// fair.ErrFull, and what ended ctx.
+func (c *Checks) Validate(ctx context.Context, who fair.Key, s *Schema, doc []byte) ([]Violation, error) {
+	return c.validate(ctx, who, s, doc, nil, false)
+}
+
+// ValidateArguments is Validate for an object of which members that are null and not required count as not there, as
+// Drupal takes them.
+func (c *Checks) ValidateArguments(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string) ([]Violation, error) {
+	return c.validate(ctx, who, s, doc, required, true)
+}
+
+func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
+	if len(doc) <= smallDocument && !s.heavy && !s.long {
+		return s.decoded(doc, required, nulls)
+	}
+	if c != nil && (len(doc) > gatedDocument || s.heavy) {
+		if err := c.gate.Enter(ctx, who); err != nil {
+			return nil, err
+		}
+		defer c.gate.Leave(who)
+	}
+	ix, err := newIndex(doc)
+	if err != nil {
+		return []Violation{{Expected: "JSON", Received: err.Error()}}, nil
+	}
+	if nulls {
+		ix.withoutNulls(required)
+	}
+	calm := len(ix.nodes) <= libraryNodes
+	plan, err := s.plan()
+	if err != nil { // a schema that only its library understands
+		if !calm {
+			return nil, ErrTooMuch
+		}
+		return s.decoded(doc, required, nulls)
+	}
+	e := evaluation{ctx: ctx, schema: s, ix: ix, seed: s.seed, most: maxSteps}
+	e.apply(plan, 0, nil)
+	if c != nil && c.observe != nil {
+		c.observe(e.steps)
+	}
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case !calm, e.final, e.stop, e.steps > librarySteps, e.noise > libraryNoise:
+		return tidy(e.found), nil
+	}
+	found, err := s.decoded(doc, required, nulls)
+	if errors.Is(err, ErrTooMuch) {
+		return tidy(e.found), nil
+	}
+	return found, err
+}
+
+// decoded checks a document by the library, if that will not take long over it.
+func (s *Schema) decoded(doc []byte, required []string, nulls bool) ([]Violation, error) {
+	value, err := Decode(doc)
+	if err != nil {
+		return []Violation{{Expected: "JSON", Received: oneLine(err.Error())}}, nil
+	}
+	if members, ok := value.(map[string]any); ok && nulls {
+		dropOptionalNulls(members, required)
+	}
+	if s.tooMuch(value) {
+		return nil, ErrTooMuch
+	}
+	return s.byLibrary(value), nil
+}
+
+// dropOptionalNulls takes null for an optional parameter as Drupal does: it is not there.
+func dropOptionalNulls(members map[string]any, required []string) {
+next:
+	for name, v := range members {
+		if v != nil {
+			continue
+		}
+		for _, r := range required {
+			if r == name {
+				continue next
+			}
+		}
+		delete(members, name)
+	}
+}
+
+// Conform checks a document and, where it fails, once more with {} for each [] that stands where the schema wants an
+// object: PHP writes both the same way. It gives the document that conforms, which is doc itself where that does.
+// Errors are those of Validate.
+func (c *Checks) Conform(ctx context.Context, who fair.Key, s *Schema, doc json.RawMessage) (json.RawMessage, []Violation, error) {
+	violations, err := c.Validate(ctx, who, s, doc)
+	if err != nil || len(violations) == 0 || countNodes(doc) > repairNodes {
+		return doc, violations, err
+	}
+	tree, err := jsondoc.Parse(doc)
+	if err != nil {
+		return doc, violations, nil
+	}
+	wanted := map[string]bool{}
+	for _, v := range violations {
+		wanted[v.at] = true
+	}
+	repaired := emptyObjects(tree, "", wanted).Bytes()
+	left, err := c.Validate(ctx, who, s, repaired)
+	if err != nil || len(left) > 0 {
+		return doc, violations, err
+	}
+	return repaired, nil, nil
+}

@@ -1,0 +1,127 @@
+package attacks
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+const descriptorsChild = "BRIDGE_ATTACK_CHILD"
+
+// TestDescriptorsChild is the bridge that TestDescriptorsExhausted attacks, in a process of its own with few descriptors.
+func TestDescriptorsChild(t *testing.T) {
+	site := os.Getenv(descriptorsChild)
+	if site == "" {
+		t.Skip("TestDescriptorsExhausted starts it")
+	}
+	o := bridge.Options{Drupal: site, HeaderTimeout: time.Minute}
+	b, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := o.Server(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("listening on", l.Addr())
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { io.Copy(io.Discard, os.Stdin); cancel() }() //nolint:errcheck // it ends with the parent
+	if err := bridge.Serve(ctx, server, l); err != nil {
+		t.Error(err)
+	}
+}
+
+// descriptorsBridge starts the child and gives its address.
+func descriptorsBridge(t *testing.T, site string, limit int) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" -test.run='^TestDescriptorsChild$'`, limit), os.Args[0])
+	cmd.Env = append(os.Environ(), descriptorsChild+"="+site)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		kill := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() }) //nolint:errcheck // it has ended by then
+		defer kill.Stop()
+		cmd.Wait() //nolint:errcheck // it may have been killed
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the child
+			return address
+		}
+	}
+	t.Fatal("the child does not listen")
+	return ""
+}
+
+// While clients hold all descriptors, probes get through: nobody restarts a bridge that is only busy. When they let go
+// everything is as before.
+func TestDescriptorsExhausted(t *testing.T) {
+	site := newIdentitySite(t)
+	address := descriptorsBridge(t, site.URL, 48)
+	probe := func(path string) (int, error) {
+		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := client.Get("http://" + address + path)
+		if err != nil {
+			return 0, err
+		}
+		res.Body.Close()
+		return res.StatusCode, nil
+	}
+	if status, err := probe("/readyz"); status != 200 {
+		t.Fatal(status, err)
+	}
+	var held []net.Conn
+	for range 60 { // each with a request that was served, and another one to come
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /mcp") //nolint:errcheck // it may be turned away
+		held = append(held, c)
+	}
+	for range 3 {
+		for _, path := range []string{"/readyz", "/healthz"} {
+			if status, err := probe(path); status != 200 {
+				t.Errorf("%s while all descriptors are held: %d %v", path, status, err)
+			}
+		}
+	}
+	if status, err := probe("/mcp/tools/list"); status != 503 {
+		t.Errorf("a list while all descriptors are held: %d %v", status, err)
+	}
+	for _, c := range held {
+		c.Close()
+	}
+	var status int
+	for deadline := time.Now().Add(10 * time.Second); status != 200 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		status, _ = probe("/mcp/tools/list")
+	}
+	if status != 200 {
+		t.Errorf("a list when they let go: %d", status)
+	}
+}

@@ -1,0 +1,231 @@
+package attacks
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+)
+
+// originRequests are requests to all of the bridge's interfaces that do something for the caller.
+var originRequests = map[string][3]string{
+	"list":        {"GET", "/mcp/tools/list", ""},
+	"describe":    {"GET", "/mcp/tools/describe?name=content.echo", ""},
+	"invoke":      {"POST", "/mcp/tools/invoke", identityCall},
+	"initialize":  {"POST", "/mcp", identityInitialize},
+	"invalidate":  {"POST", "/mcp/admin/invalidate", ""},
+	"diagnostics": {"GET", "/mcp/admin/diagnostics", ""},
+	"metrics":     {"GET", "/metrics", ""},
+}
+
+// One policy of host names and origins holds for the tools API as for /mcp: neither a page of another host nor a page whose
+// host name was made to point at this machine gets anything.
+func TestOriginOfOtherPages(t *testing.T) {
+	site := newIdentitySite(t)
+	setup := func(hosts []string) string {
+		return identityBridge(t, site.URL, func(o *bridge.Options) {
+			o.AllowedHosts, o.AdminTokens = hosts, []upstream.Secret{"operator"}
+		})
+	}
+	base := setup(nil)
+	own := strings.TrimPrefix(base, "http://")
+	listed := setup([]string{"bridge.example"})
+	for name, c := range map[string]struct {
+		base    string
+		headers []string
+		refused bool
+	}{
+		"no origin":            {base, nil, false},
+		"own page":             {base, []string{"Origin", base}, false},
+		"page of another host": {base, []string{"Origin", "http://evil.example"}, true},
+		"page of another host, with a CSRF token":        {base, []string{"Origin", "http://evil.example", "X-CSRF-Token", "t"}, true},
+		"page of a sandbox":                              {base, []string{"Origin", "null"}, true},
+		"page of another port here":                      {base, []string{"Origin", "http://127.0.0.1:1"}, true},
+		"two origins":                                    {base, []string{"Origin", base, "Origin", "http://evil.example"}, true},
+		"rebound name, its own page":                     {base, []string{"Host", "evil.example:8081", "Origin", "http://evil.example:8081"}, true},
+		"rebound name, without an origin":                {base, []string{"Host", "evil.example:8081"}, true},
+		"rebound name that begins alike":                 {base, []string{"Host", own + ".evil.example"}, true},
+		"the allowed name":                               {listed, []string{"Host", "bridge.example"}, false},
+		"page of the allowed name, through a proxy here": {listed, []string{"Origin", "https://bridge.example"}, false},
+		"a name that is not allowed":                     {listed, []string{"Host", "other.example"}, true},
+	} {
+		for what, request := range originRequests {
+			headers := append([]string{"Authorization", identityBasic("user1", "user1-pass")}, c.headers...)
+			if strings.HasPrefix(request[1], "/mcp/admin") {
+				headers[1] = "Bearer operator"
+			}
+			r := identitySend(t, request[0], c.base+request[1], request[2], headers...)
+			if refused := r.status == 403; refused != c.refused || !refused && r.status != 200 {
+				t.Errorf("%s: %s: %d %.200s", name, what, r.status, r.body)
+			}
+			if r.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s: %s: pages of other hosts may read the response", name, what)
+			}
+		}
+		for _, probe := range []string{"/healthz", "/readyz"} {
+			if r := identitySend(t, "GET", c.base+probe, "", c.headers...); r.status != 200 {
+				t.Errorf("%s: %s: %d", name, probe, r.status)
+			}
+		}
+	}
+}
+
+// originPair writes a certificate for 127.0.0.1 and its key.
+func originPair(t *testing.T, cert, key string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A renewed certificate is served without a restart; one that is broken leaves the one before in force.
+func TestOriginCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	originPair(t, cert, key, 1)
+	o := bridge.Options{Drupal: newIdentitySite(t).URL, TLSCert: cert, TLSKey: key}
+	b, err := bridge.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	server, err := o.Server(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.ServeTLS(l, "", "") //nolint:errcheck // it ends with Close
+	defer server.Close()
+	serial := func() int64 {
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	becomes := func(want int64) bool {
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			if serial() == want {
+				return true
+			}
+		}
+		return false
+	}
+	if got := serial(); got != 1 {
+		t.Fatalf("serial %d", got)
+	}
+	originPair(t, cert, key, 2)
+	if !becomes(2) {
+		t.Error("the renewed certificate is not served")
+	}
+	if err := os.WriteFile(key, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if got := serial(); got != 2 {
+			t.Fatalf("with a broken key: serial %d", got)
+		}
+	}
+	originPair(t, cert, key, 3)
+	if !becomes(3) {
+		t.Error("after a broken pair the next one is not served")
+	}
+}
+
+// The audit log says who ran what with which outcome, over each interface, and holds nothing that callers sent beside it.
+func TestOriginAuditLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	site := newIdentitySite(t)
+	b, base := identityServe(t, site.URL, func(o *bridge.Options) { o.AuditLog = file })
+	agent := []string{"Authorization", identityBasic("User1", "user1-pass"), "X-Request-Id", "r-1"}
+	secret := `{"name":"content.echo","arguments":{"text":"canary-argument"}}`
+	identitySend(t, "POST", base+"/mcp/tools/invoke", secret, agent...)
+	identitySend(t, "POST", base+"/mcp/tools/invoke", `{"name":"no.such\n{\"user\":\"admin\"}","arguments":{}}`, agent...)
+	identitySend(t, "POST", base+"/mcp/tools/invoke", `{"name":"content.echo","arguments":{"text":5}}`, agent...)
+	id := sessionOpen(t, base, agent...)
+	identitySend(t, "POST", base+"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+secret+`}`, append(agent, "Mcp-Session-Id", id)...)
+	identitySend(t, "GET", base+"/mcp/tools/list", "", agent...)
+	if err := os.Rename(file, file+".1"); err != nil { // as logrotate does
+		t.Fatal(err)
+	}
+	if err := b.Reload(bridge.Options{Drupal: site.URL, AuditLog: file}); err != nil {
+		t.Fatal(err)
+	}
+	identitySend(t, "POST", base+"/mcp/tools/invoke", secret, "Authorization", "Bearer good-canary-token")
+	before, err := os.ReadFile(file + ".1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for text := range bytes.Lines(append(before, after...)) {
+		var line struct {
+			Time                             time.Time
+			User, Caller, Address, Tool      string
+			Outcome                          string
+			Status                           int
+			RequestID                        string `json:"request_id"`
+			Arguments, Result, Authorization any
+		}
+		if err := json.Unmarshal(text, &line); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if time.Since(line.Time) > time.Minute || line.Caller == "" || line.Address != "127.0.0.1" {
+			t.Errorf("line %s", text)
+		}
+		got = append(got, fmt.Sprint(line.User, " ", line.RequestID == "r-1", " ", line.Tool, " ", line.Outcome, " ", line.Status))
+	}
+	want := []string{
+		"user1 true content.echo ok 200", "user1 true no.such\n{\"user\":\"admin\"} tool_not_found 404", "user1 true content.echo invalid_params 400",
+		"user1 true content.echo ok 200", " false content.echo ok 200",
+	}
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		t.Errorf("lines %q\nwant  %q", got, want)
+	}
+	if strings.Contains(string(before)+string(after), "canary") || strings.Contains(string(before), "user1-pass") {
+		t.Errorf("the log shows what it must not:\n%s%s", before, after)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file may be read by others: %v %v", info.Mode(), err)
+	}
+	if err := (bridge.Options{Drupal: site.URL, AuditLog: filepath.Join(t.TempDir(), "none", "x")}).Check(); err == nil || !strings.Contains(err.Error(), "audit_log") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}

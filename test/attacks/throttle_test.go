@@ -1,0 +1,246 @@
+package attacks
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+// Drupal's own limits, below which the bridge must keep what the site sees of it (user.flood).
+const (
+	throttleDrupalUser    = 5  // failures of an account in 6 hours
+	throttleDrupalAddress = 50 // failures from one address, which is the bridge's, in an hour
+)
+
+// throttleGuess asks as an account with a password, by one of the bridge's interfaces.
+func throttleGuess(t testing.TB, base, front, user, password string, headers ...string) identityReply {
+	t.Helper()
+	headers = append(headers, "Authorization", identityBasic(user, password))
+	switch front {
+	case "list":
+		return identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
+	case "describe":
+		return identitySend(t, "GET", base+"/mcp/tools/describe?name=content.echo", "", headers...)
+	case "invoke":
+		return identitySend(t, "POST", base+"/mcp/tools/invoke", identityCall, headers...)
+	case "admin":
+		return identitySend(t, "POST", base+"/mcp/admin/invalidate", "", headers...)
+	}
+	return identitySend(t, "POST", base+"/mcp", identityInitialize, headers...)
+}
+
+var throttleFronts = []string{"list", "describe", "invoke", "admin", "mcp"}
+
+// Guessing one account's password from many clients does not lock the account at the site, and who is known keeps
+// working.
+func TestThrottleGuessesOfOneAccount(t *testing.T) {
+	site := newIdentitySite(t)
+	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.1"} })
+	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
+		t.Fatalf("the right password: %d %s", r.status, r.body)
+	}
+	limited := 0
+	for i := range 60 {
+		name := []string{"user1", "USER1", " user1", "Üser1"}[i%3]
+		r := throttleGuess(t, base, throttleFronts[i%len(throttleFronts)], name, fmt.Sprint("guess", i), "X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
+		if r.status != 429 {
+			continue
+		}
+		limited++
+		if wait, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || wait < 1 || wait > 6*3600 {
+			t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
+		}
+	}
+	if n := site.counts().refused; n == 0 || n >= throttleDrupalUser || limited < 50 {
+		t.Errorf("the site refused %d guesses of one account, %d got 429", n, limited)
+	}
+	for _, front := range throttleFronts[:3] {
+		if r := throttleGuess(t, base, front, "user1", "user1-pass"); r.status != 200 {
+			t.Errorf("%s with the right password, known good: %d %s", front, r.status, r.body)
+		}
+	}
+	if r := throttleGuess(t, base, "list", "user2", "user2-pass"); r.status != 200 {
+		t.Errorf("another account: %d %s", r.status, r.body)
+	}
+}
+
+// One wrong password keeps nobody out.
+func TestThrottleOneWrongPassword(t *testing.T) {
+	base := identityBridge(t, newIdentitySite(t).URL)
+	if r := throttleGuess(t, base, "list", "user1", "wrong"); r.status != 403 {
+		t.Errorf("the wrong password: %d", r.status)
+	}
+	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
+		t.Errorf("the right one after it: %d %s", r.status, r.body)
+	}
+}
+
+// Guessing over many accounts does not lock the bridge's address at the site, from one client or from many.
+func TestThrottleGuessesOfManyAccounts(t *testing.T) {
+	for name, address := range map[string]func(int) string{
+		"one client":           func(int) string { return "198.51.100.1" },
+		"one client of IPv6":   func(i int) string { return fmt.Sprintf("2001:db8::%x", i) },
+		"a client for each":    func(i int) string { return fmt.Sprintf("198.51.%d.%d", i/250, i%250) },
+		"forged hops before":   func(i int) string { return fmt.Sprintf("203.0.113.%d, 198.51.100.1", i) },
+		"forged hops, no list": func(i int) string { return fmt.Sprintf("x%d", i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := newIdentitySite(t)
+			base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.0/8"} })
+			throttleGuess(t, base, "list", "user1", "user1-pass")
+			var group sync.WaitGroup
+			var limited atomic.Int64
+			for worker := range 8 {
+				group.Go(func() {
+					for i := range 40 {
+						n := worker*40 + i
+						if r := throttleGuess(t, base, "list", fmt.Sprint("user", n), "wrong", "X-Forwarded-For", address(n)); r.status == 429 && r.header.Get("Retry-After") != "" {
+							limited.Add(1)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if n := site.counts().refused; n == 0 || n >= throttleDrupalAddress || limited.Load() < 200 {
+				t.Errorf("the site refused %d, %d got 429", n, limited.Load())
+			}
+			if r := throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", address(1)); r.status != 200 {
+				t.Errorf("who is known: %d %s", r.status, r.body)
+			}
+		})
+	}
+}
+
+// A client that keeps trying the wrong password is refused from memory, as the site did; it does not use up what others
+// may get wrong.
+func TestThrottleTheSameWrongPassword(t *testing.T) {
+	site := newIdentitySite(t)
+	now := atomic.Int64{}
+	base := identityBridge(t, site.URL, func(o *bridge.Options) {
+		o.Now = func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
+	})
+	for i := range 50 {
+		if r := throttleGuess(t, base, "list", "user1", "wrong"); r.status != 403 {
+			t.Errorf("try %d: %d %s", i, r.status, r.body)
+		}
+		now.Add(int64(time.Minute))
+	}
+	if n := site.counts().refused; n >= throttleDrupalUser {
+		t.Errorf("the site refused %d", n)
+	}
+	now.Add(int64(7 * time.Hour))
+	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != 200 {
+		t.Errorf("the right one, hours later: %d %s", r.status, r.body)
+	}
+}
+
+// Tokens are guessed as little as passwords.
+func TestThrottleGuessesOfTokens(t *testing.T) {
+	site := newIdentitySite(t)
+	base := identityBridge(t, site.URL)
+	known := []string{"Authorization", "Bearer good-1"}
+	identitySend(t, "GET", base+"/mcp/tools/list", "", known...)
+	limited := 0
+	for i := range 100 {
+		if r := identitySend(t, "GET", base+"/mcp/tools/list", "", "Authorization", fmt.Sprint("Bearer bad-", i)); r.status == 429 {
+			limited++
+		}
+	}
+	if n := site.counts().refused; n == 0 || n > 50 || limited < 50 {
+		t.Errorf("the site refused %d, %d got 429", n, limited)
+	}
+	if r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...); r.status != 200 {
+		t.Errorf("who is known: %d", r.status)
+	}
+}
+
+// Guesses that come all at once, before the first is refused, meet the same limits, while known callers are served.
+func TestThrottleGuessesAtOnce(t *testing.T) {
+	site := newIdentitySite(t)
+	base := identityBridge(t, site.URL, func(o *bridge.Options) { o.PermissionTTL = time.Millisecond })
+	throttleGuess(t, base, "list", "user1", "user1-pass")
+	release := make(chan struct{})
+	site.count(func() { site.slow = release })
+	var group sync.WaitGroup
+	for i := range 100 {
+		group.Go(func() { throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i)) })
+	}
+	for deadline := time.Now().Add(5 * time.Second); site.counts().asked < 4 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := site.counts().refused; n >= throttleDrupalUser {
+		t.Errorf("%d guesses are at the site at once", n)
+	}
+	if r := throttleGuess(t, base, "invoke", "user1", "user1-pass"); r.status != 200 {
+		t.Errorf("who is known, meanwhile: %d %s", r.status, r.body)
+	}
+	close(release)
+	group.Wait()
+	if n := site.counts().refused; n >= throttleDrupalUser {
+		t.Errorf("the site refused %d", n)
+	}
+}
+
+// The site gets the client's address where it is asked to count by that, and never one that a client wrote.
+func TestThrottleForwardsTheClientsAddress(t *testing.T) {
+	for _, c := range []struct {
+		trusted []string
+		forward bool
+		want    string
+	}{{nil, false, ""}, {nil, true, "127.0.0.1"}, {[]string{"127.0.0.1"}, true, "198.51.100.7"}, {[]string{"127.0.0.1"}, false, ""}, {[]string{"10.0.0.0/8"}, true, "127.0.0.1"}} {
+		site := newIdentitySite(t)
+		base := identityBridge(t, site.URL, func(o *bridge.Options) { o.TrustedProxies, o.ForwardAddress = c.trusted, c.forward })
+		throttleGuess(t, base, "invoke", "user1", "user1-pass", "X-Forwarded-For", "1.2.3.4, 198.51.100.7")
+		site.count(func() {
+			if len(site.forwarded) != 1 || !site.forwarded[c.want] {
+				t.Errorf("trusted %v, forward %v: the site got %v, want %q", c.trusted, c.forward, site.forwarded, c.want)
+			}
+		})
+	}
+}
+
+// A reload neither forgets who is known nor gives guessers another hour's worth.
+func TestThrottleOverAReload(t *testing.T) {
+	site := newIdentitySite(t)
+	b, base := identityServe(t, site.URL)
+	throttleGuess(t, base, "list", "user1", "user1-pass")
+	for i := range 10 {
+		throttleGuess(t, base, "list", "user1", fmt.Sprint("guess", i))
+	}
+	before := site.counts()
+	if err := b.Reload(bridge.Options{Drupal: site.URL}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		throttleGuess(t, base, "list", "user1", fmt.Sprint("more", i))
+	}
+	if r := throttleGuess(t, base, "list", "user1", "user1-pass"); r.status != http.StatusOK {
+		t.Errorf("who is known: %d %s", r.status, r.body)
+	}
+	if n := site.counts().refused - before.refused; n > 0 {
+		t.Errorf("after a reload the site refused %d more guesses", n)
+	}
+}
+
+// What is said to those who are held back shows neither names nor passwords, nor whether the account exists.
+func TestThrottleTellsNothing(t *testing.T) {
+	base := identityBridge(t, newIdentitySite(t).URL)
+	said := map[string]string{}
+	for _, name := range []string{"user1", "nobody"} {
+		for i := range 8 {
+			if r := throttleGuess(t, base, "list", name, fmt.Sprint("canary", i)); r.status == 429 {
+				said[name] = r.body
+			}
+		}
+	}
+	if said["user1"] == "" || said["user1"] != said["nobody"] || strings.Contains(said["user1"], "user1") || strings.Contains(said["user1"], "canary") {
+		t.Errorf("said: %v", said)
+	}
+}
