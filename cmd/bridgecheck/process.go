@@ -63,6 +63,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
 	if s.drupal != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
+		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
 	log, err := createLog(plan.reportDir, o.Redactor())
 	if err != nil {

@@ -64,8 +64,9 @@ func newRun() *cobra.Command {
   bridgecheck run --config FILE                 any of these, with the credentials of the identities, as a YAML file says
 
 CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
-BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, and DRUPAL_USER and DRUPAL_PASSWORD
-(an account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
+BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, BRIDGE_AUTH_ADDRESS_FAILURES and
+BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an
+account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
 and the variables that --env names, nothing else.
 
 Without a terminal a line on stderr says every 10 s what is running; --quiet turns it off.`,
