@@ -12,6 +12,9 @@ import (
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
 const maxResent = 20
 
+// longestWait is the longest Retry-After that is waited for, in seconds.
+const longestWait = 30
+
 // Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no responses to it.
 func Delivered(ctx context.Context, t *harness.T, ask func() *harness.Response) *harness.Response {
 	r := ask()
@@ -22,6 +25,9 @@ func Delivered(ctx context.Context, t *harness.T, ask func() *harness.Response) 
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 		if err != nil {
 			seconds = 1
+		}
+		if seconds > longestWait {
+			break
 		}
 		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
 		r = ask()
@@ -51,7 +57,7 @@ func Recovers(ctx context.Context, t *harness.T, call harness.Invocation) harnes
 			return harness.Finding{}
 		}
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
-		if err != nil {
+		if err != nil || seconds > longestWait {
 			break
 		}
 		t.AdvanceClock(ctx, time.Duration(seconds)*time.Second)
