@@ -368,7 +368,7 @@ func TestASessionOutlivesItsToken(t *testing.T) {
 		want   int
 	}{
 		"a newer token of the same holder": {map[string]any{"jti": "2", "scope": "content:write"}, 200},
-		"somebody else's":                  {map[string]any{"sub": "8"}, 404},
+		"another's":                        {map[string]any{"sub": "8"}, 404},
 		"through another client":           {map[string]any{"client_id": "d"}, 404},
 	} {
 		if got := as(t, front, a.token(t, c.claims), "/mcp", ping, "Mcp-Session-Id", id); got.Status != c.want {

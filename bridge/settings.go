@@ -119,7 +119,7 @@ func Settings() []Setting {
 		number("max_in_flight", "", "256",
 			"requests at the site at one time; one caller has at most twice as many as are left", func(o *Options) *int { return &o.MaxInFlight }),
 		number("max_waiting", "", "1024",
-			"requests that may wait for one of those places, whoever has the fewest being next; more get 503",
+			"requests that may wait for one of those places, who has the fewest being next; more get 503",
 			func(o *Options) *int { return &o.MaxWaiting }),
 		textSetting("upstream_ca", "BRIDGE_UPSTREAM_CA", "",
 			"file of certificates (PEM) that the site's is checked against, beside the system's",

@@ -31,7 +31,7 @@ func TestGroups(t *testing.T) {
 		cause    string // of the first group; "": not tested
 	}{
 		{"closed connections", failing("a/1", "200", nil, "closed"), failing("b/2", "404 tool_not_found", nil, "closed"), true, "no response: closed"},
-		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no answer"), false, ""},
+		{"a closed connection and a time-out", failing("a/1", "200", nil, "closed"), failing("b/2", "200", nil, "no response"), false, ""},
 		{"crashes", failing("a/1", "200", response(500, "text/html", "<p>1"), ""), failing("b/2", "404", response(500, "text/html", "<p>2"), ""), true, "500 text/html with a body that is no JSON"},
 		{"a crash and an unavailable site", failing("a/1", "200", response(500, json, coded("x")), ""), failing("b/2", "200", response(502, json, coded("x")), ""), false, ""},
 		{"wrong envelopes", failing("a/1", "404 tool_not_found", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "400 invalid_params", response(400, json, `{"detail":"two"}`), ""), true, "an error response of application/json {detail: string} in place of {error: {code, message}}"},

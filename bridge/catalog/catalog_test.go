@@ -119,7 +119,7 @@ func TestTheVersionIsTheContent(t *testing.T) {
 	}
 }
 
-// Whoever asks for a page at every offset fills no memory.
+// Who asks for a page at every offset fills no memory.
 func TestAListingRemembersOnlySoMuch(t *testing.T) {
 	names := make([]string, 3*maxIssued)
 	for i := range names {

@@ -10,7 +10,7 @@ type Changes struct {
 	Added, Removed, Changed []string
 }
 
-// Any tells whether anything differs.
+// Any reports whether anything differs.
 func (c Changes) Any() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) > 0 }
 
 // Diff compares two catalogs; old may be nil.

@@ -34,7 +34,7 @@ const chunk = 64 << 10
 type Handler struct {
 	Next   http.Handler
 	Limits Limits
-	// Exempt tells which paths are served on any connection: an orchestrator must not take a busy server for a dead one.
+	// Exempt says which paths are served on any connection: an orchestrator must not take a busy server for a dead one.
 	Exempt func(path string) bool
 }
 
@@ -143,7 +143,7 @@ type conn struct {
 	refused  bool
 	release  func()
 	within   time.Duration
-	extended atomic.Int64 // when the deadline was set last, Unix nanoseconds; 0: by somebody else
+	extended atomic.Int64 // when the deadline was set last, Unix nanoseconds; 0: by another
 }
 
 // NetConn gives the connection that is counted.

@@ -8,11 +8,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// With an account that discovers for all, every caller is shown the tools that the account sees. What the site tells the
+// With an account that discovers for all, every caller is shown the tools that the account sees. What the site says the
 // caller counts for what the caller may do: discover at all, and administer. Calls, and the look-ups that fill enums,
 // are made as the caller: the account never runs anything.
 
-// forAll tells whether an entry's tools are the account's.
+// forAll reports whether an entry's tools are the account's.
 func (e *Engine) forAll(en *entry) bool { return e.o.Account != nil && !en.account }
 
 // asker is who asks the site what there is, on behalf of a caller.

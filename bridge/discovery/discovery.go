@@ -127,7 +127,7 @@ func (e *Engine) Close() {
 	e.flights.Wait()
 }
 
-// View tells what the caller may see. Faults: AuthRequired and AccessDenied as the site refused the caller, and
+// View says what the caller may see. Faults: AuthRequired and AccessDenied as the site refused the caller, and
 // UpstreamError or UpstreamUnavailable when the site fails and nothing recent enough is known.
 func (e *Engine) View(ctx context.Context, who upstream.Caller) (View, error) {
 	en := e.entry(who)
@@ -185,13 +185,13 @@ func (e *Engine) view(en *entry, k *knowledge, stale bool) (View, error) {
 	return v, nil
 }
 
-// fresh tells whether knowledge holds without asking again.
+// fresh reports whether knowledge holds without asking again.
 func (e *Engine) fresh(k *knowledge) bool { return e.current(k) && e.o.Now().Before(k.until) }
 
-// current tells whether nobody has doubted knowledge since it came.
+// current reports whether nobody has doubted knowledge since it came.
 func (e *Engine) current(k *knowledge) bool { return k != nil && k.generation == e.generation.Load() }
 
-// usable tells whether knowledge may stand in while the site fails.
+// usable reports whether knowledge may stand in while the site fails.
 func (e *Engine) usable(k *knowledge) bool {
 	return k != nil && k.set != nil && e.o.Now().Before(k.until.Add(e.o.MaxStale))
 }
@@ -199,7 +199,7 @@ func (e *Engine) usable(k *knowledge) bool {
 // errStillAsking says that the site takes its time while there is something to fall back on.
 var errStillAsking = errors.New("the site has not responded yet")
 
-// refresh asks the site, together with whoever asks for the same caller at this time. With something to fall back on,
+// refresh asks the site, together with who asks for the same caller at this time. With something to fall back on,
 // it waits no longer than StaleAfter; the discovery then goes on without it. trace is that of the request which asks.
 func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, fallback bool) error {
 	en.mu.Lock()
@@ -232,7 +232,7 @@ func (e *Engine) refresh(ctx context.Context, en *entry, trace upstream.Trace, f
 	if f.waiting--; f.waiting == 0 {
 		f.cancel() // nobody wants it any more
 		if en.flight == f {
-			en.flight = nil // whoever comes now must not wait for what is given up
+			en.flight = nil // who comes now must not wait for what is given up
 		}
 	}
 	return fault.New(fault.UpstreamTimeout, "The caller went away before the site had responded.").Because(ctx.Err())
@@ -386,7 +386,7 @@ func unreadable(err error) *fault.Error {
 	return fault.New(fault.UpstreamError, "The site did not list its methods in a usable form.").Because(err)
 }
 
-// Invalidate makes all that is remembered doubtful: whoever asks next makes the bridge ask the site. What is known
+// Invalidate makes all that is remembered doubtful: who asks next makes the bridge ask the site. What is known
 // still stands in if the site fails.
 func (e *Engine) Invalidate() { e.generation.Add(1) }
 

@@ -147,7 +147,7 @@ func (s *shelf) diagnostics() []translate.Diagnostic {
 	return append([]translate.Diagnostic(nil), s.notes...)
 }
 
-// stub is a tool as far as the index tells.
+// stub is a tool as far as the index says.
 func (b *builder) stub(m translate.Method, name string) *catalog.Tool {
 	description := m.Usage
 	if description == "" {

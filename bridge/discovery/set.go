@@ -82,7 +82,7 @@ func newPicker(r Rules) (picker, error) {
 	return picker{r, marked, unmarked}, err
 }
 
-// exposed tells whether a described method is to be a tool.
+// exposed reports whether a described method is to be a tool.
 func (p picker) exposed(d Description, m translate.Method) bool {
 	patterns := p.unmarked
 	if p.rules.Expose == ExposeAttribute || p.rules.Expose != ExposePatterns && d.Extension {
@@ -93,7 +93,7 @@ func (p picker) exposed(d Description, m translate.Method) bool {
 	return patterns.Match(m.ID) && (!p.rules.ReadOnly || readsOnly(m))
 }
 
-// readsOnly tells whether a method changes nothing: its annotation says so or, where it is silent, its id does.
+// readsOnly reports whether a method changes nothing: its annotation says so or, where it is silent, its id does.
 func readsOnly(m translate.Method) bool {
 	if readOnly, known := m.Hint("readOnlyHint"); known {
 		return readOnly

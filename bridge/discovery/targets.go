@@ -34,7 +34,7 @@ func (t *Targets) of(ctx context.Context, who upstream.Caller, source Source, tr
 	}
 	shown, err := source.Read(a)
 	if err != nil {
-		return nil // whoever builds the catalog meets the same error
+		return nil // who builds the catalog meets the same error
 	}
 	callable := shown
 	if own != nil {

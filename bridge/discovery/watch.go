@@ -48,7 +48,7 @@ func (e *Engine) Subscribe(who upstream.Caller, notify func(catalog.Changes, *ca
 	}
 }
 
-// changed tells subscribers of the entry when its tools differ from those before. A first discovery, and one after a
+// changed says subscribers of the entry when its tools differ from those before. A first discovery, and one after a
 // refusal, has nothing to compare with.
 func (e *Engine) changed(en *entry, before, now *knowledge) {
 	if before == nil || before.set == nil || now.set == nil || before.set.catalog.Version == now.set.catalog.Version {

@@ -1,5 +1,5 @@
 // Package fair shares what is scarce among callers: places (Gate) and bytes (Memory). Its invariant: nobody has more than
-// twice of what is left, so that whoever comes next finds some, however much the others ask for. It knows no caller but
+// twice of what is left, so that who comes next finds some, however much the others ask for. It knows no caller but
 // by a key, and no HTTP.
 package fair
 
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Key tells callers apart.
+// Key says callers apart.
 type Key = [32]byte
 
 // Network is the key of a client that is known by its address: of IPv6 its network, for one client has many addresses
@@ -34,7 +34,7 @@ func Network(ip netip.Addr) Key {
 // ErrFull says that a caller has its share and that nobody may wait for more.
 var ErrFull = errors.New("the caller has its share, and too many wait for more")
 
-// allows tells whether somebody who has so much may get more while so much is left.
+// allows reports whether somebody who has so much may get more while so much is left.
 func allows(has, left int64) bool { return left > 0 && has < 2*left }
 
 // Gate bounds how many may be in at one time and how many may wait. Who has the least comes in first.

@@ -87,7 +87,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Status is the HTTP status of the error's code.
 func (e *Error) Status() int { return Statuses[e.Code] }
 
-// From gives the fault within err; an error that is none becomes an InternalError that tells the caller nothing.
+// From gives the fault within err; an error that is none becomes an InternalError that says the caller nothing.
 func From(err error) *Error {
 	var f *Error
 	if errors.As(err, &f) {
@@ -96,7 +96,7 @@ func From(err error) *Error {
 	return New(InternalError, "The bridge failed to respond; its log says why.").Because(err)
 }
 
-// Is tells whether err is a fault with one of these codes.
+// Is reports whether err is a fault with one of these codes.
 func Is(err error, codes ...Code) bool {
 	var f *Error
 	if !errors.As(err, &f) {

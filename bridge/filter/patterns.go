@@ -33,7 +33,7 @@ func NewPatterns(include, exclude []string) (Patterns, error) {
 	return Patterns{in, out}, nil
 }
 
-// Match tells whether a method id is in.
+// Match reports whether a method id is in.
 func (p Patterns) Match(id string) bool {
 	return p.include != nil && p.include.MatchString(id) && (p.exclude == nil || !p.exclude.MatchString(id))
 }

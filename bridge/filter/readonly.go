@@ -8,5 +8,5 @@ var readVerbs = map[string]bool{
 	"load": true, "describe": true, "info": true, "status": true, "isEnabled": true, "export": true, "preview": true,
 }
 
-// ReadsByName tells whether a method's id says that it only reads.
+// ReadsByName reports whether a method's id says that it only reads.
 func ReadsByName(id string) bool { return readVerbs[id[strings.LastIndexByte(id, '.')+1:]] }

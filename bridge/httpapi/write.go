@@ -69,7 +69,7 @@ func markStale(h http.Header, v discovery.View) {
 	}
 }
 
-// hasETag tells whether an If-None-Match header names one of these tags, weakly compared.
+// hasETag reports whether an If-None-Match header names one of these tags, weakly compared.
 func hasETag(header string, tags ...string) bool {
 	if header == "" {
 		return false

@@ -97,7 +97,7 @@ func siteSays(rpc *upstream.RPCError) string {
 	return words
 }
 
-// phpText tells whether an error's data is PHP's own text, which shows class names, paths and worse.
+// phpText reports whether an error's data is PHP's own text, which shows class names, paths and worse.
 func phpText(rpc *upstream.RPCError) bool {
 	return rpc.Code == upstream.CodeInternalError || rpc.SchemaViolation()
 }

@@ -26,7 +26,7 @@ const (
 	Object  Kind = "object"
 )
 
-// kinds tells a value's kind by its first byte; whatever is not there is a number, or nothing.
+// kinds says whether a value's kind by its first byte; whatever is not there is a number, or nothing.
 var kinds = map[byte]Kind{'{': Object, '[': Array, '"': String, 't': Boolean, 'f': Boolean, 'n': Null}
 
 // Value is one JSON value. Raw is how it was written; nil on a value that was changed since, whose Members or Items

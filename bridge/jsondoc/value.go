@@ -37,13 +37,13 @@ func (v Value) Int() (int, bool) {
 	return n, err == nil
 }
 
-// IsTrue tells whether the value is the literal true.
+// IsTrue reports whether the value is the literal true.
 func (v Value) IsTrue() bool { return v.Kind == Boolean && len(v.Raw) == len("true") }
 
-// IsEmptyArray tells whether the value is [], which PHP writes for an empty object as well.
+// IsEmptyArray reports whether the value is [], which PHP writes for an empty object as well.
 func (v Value) IsEmptyArray() bool { return v.Kind == Array && len(v.Items) == 0 }
 
-// IsEmptyText tells whether the value is "".
+// IsEmptyText reports whether the value is "".
 func (v Value) IsEmptyText() bool { return v.Kind == String && len(v.Raw) == len(`""`) }
 
 // NewString makes a string value.

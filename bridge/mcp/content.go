@@ -106,7 +106,7 @@ func (c content) blocks(raw json.RawMessage) []byte {
 	return jsondoc.NewArray(v).Bytes()
 }
 
-// isBlock tells whether strict clients would read v as a content block.
+// isBlock reports whether strict clients would read v as a content block.
 func isBlock(v jsondoc.Value) bool {
 	kind, _ := v.Get("type")
 	name, _ := kind.Text()

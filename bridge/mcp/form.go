@@ -167,7 +167,7 @@ var onlyOneDialect = map[string]bool{
 var beside = map[string]bool{"$ref": true, "$comment": true, "title": true, "description": true, "default": true, "examples": true,
 	"definitions": true, "$defs": true, "readOnly": true, "writeOnly": true, "deprecated": true}
 
-// readsOtherwise tells whether Draft 7 and 2020-12 read this level of a schema differently.
+// readsOtherwise reports whether Draft 7 and 2020-12 read this level of a schema differently.
 func readsOtherwise(v jsondoc.Value) bool {
 	_, refers := v.Get("$ref")
 	for _, m := range v.Members {

@@ -56,7 +56,7 @@ func headersOf(schema jsondoc.Value) (jsondoc.Value, []header) {
 	return walk(schema, nil), found
 }
 
-// isToken tells whether s is a token of HTTP (RFC 9110 §5.6.2).
+// isToken reports whether s is a token of HTTP (RFC 9110 §5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -116,7 +116,7 @@ func at(doc []byte, path []string) (jsondoc.Value, bool) {
 	return v, err == nil && v.Kind != jsondoc.Null
 }
 
-// sameText tells whether a header says what an argument holds; whole numbers are compared as numbers.
+// sameText reports whether a header says what an argument holds; whole numbers are compared as numbers.
 func sameText(text string, v jsondoc.Value) bool {
 	switch v.Kind {
 	case jsondoc.String:

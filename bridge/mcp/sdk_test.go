@@ -24,7 +24,7 @@ var reasons = []struct {
 }{
 	{"a result may be kept by a shared cache", "tools/list", ``, nil,
 		func(_ int, body string) bool { return strings.Contains(body, `"cacheScope":"public"`) }},
-	{"a cursor tells the name of the last tool, which may be hidden from whoever sends it", "tools/list", ``, nil,
+	{"a cursor says the name of the last tool, which may be hidden from who sends it", "tools/list", ``, nil,
 		func(_ int, body string) bool {
 			return strings.Contains(body, `"nextCursor":"`) && !strings.Contains(body, `"nextCursor":"MQ=="`)
 		}},

@@ -35,7 +35,7 @@ func newSession(id string, revision Revision, owner upstream.Identity) *session 
 	return s
 }
 
-// busy tells whether a stream is open in the session, or a request under way.
+// busy reports whether a stream is open in the session, or a request under way.
 func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ func open(t testing.TB, s *Sessions, who upstream.Caller, now time.Time, used bo
 	return opened, err
 }
 
-// Whoever opens sessions without end ends its own that it does not use, and then gets no more.
+// Who opens sessions without end ends its own that it does not use, and then gets no more.
 func TestAFloodOfSessionsEndsItsOwn(t *testing.T) {
 	now := time.Unix(0, 0)
 	for name, flooder := range map[string]upstream.Caller{"anonymous": caller(t, "", "192.0.2.1"), "with a token": caller(t, "flood", "192.0.2.1")} {

@@ -136,7 +136,7 @@ func (s *session) rank(now time.Time) int {
 	return inUseRank
 }
 
-// find gives the session of an id to whoever opened it, as long as it is used at least once in the idle time. To all
+// find gives the session of an id to who opened it, as long as it is used at least once in the idle time. To all
 // others it does not exist.
 func (s *Sessions) find(id string, who upstream.Identity, now time.Time, idle time.Duration) (*session, bool) {
 	s.mu.RLock()

@@ -12,7 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// keepAlive is how often a silent stream is written to, so that whoever is between does not take it for dead.
+// keepAlive is how often a silent stream is written to, so that who is between does not take it for dead.
 const keepAlive = 25 * time.Second
 
 // stream writes messages as server-sent events.

@@ -140,7 +140,7 @@ func (k *keys) refresh(at time.Time) {
 // current reads the keys that the issuer has now.
 func (k *keys) current(ctx context.Context) (set keySet, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a document of somebody else's must not end the bridge
+		if p := recover(); p != nil { // a document of another's must not end the bridge
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

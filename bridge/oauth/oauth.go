@@ -40,7 +40,7 @@ type Guard struct {
 	parser   *jwt.Parser
 }
 
-// algorithms are those with a public key; with any other whoever knows that key could sign.
+// algorithms are those with a public key; with any other who knows that key could sign.
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 const (
@@ -71,7 +71,7 @@ func New(o Options) (*Guard, error) {
 	)}, nil
 }
 
-// Address reads an address of OAuth, which must be https: whoever is between could take tokens, or give false keys. On
+// Address reads an address of OAuth, which must be https: who is between could take tokens, or give false keys. On
 // this machine http will do. name is what messages call it.
 func Address(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)

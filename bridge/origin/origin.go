@@ -48,7 +48,7 @@ func (p Policy) Check(r *http.Request) error {
 	return nil
 }
 
-// names tells whether the bridge goes by the request's host name.
+// names reports whether the bridge goes by the request's host name.
 func (p Policy) names(r *http.Request) bool {
 	host := hostname(r.Host)
 	if host == "" || slices.Contains(p.hosts, host) { // browsers always send one
@@ -61,7 +61,7 @@ func (p Policy) names(r *http.Request) bool {
 	return !p.strict
 }
 
-// own tells whether an Origin is that of a page of the bridge's own host.
+// own reports whether an Origin is that of a page of the bridge's own host.
 func (p Policy) own(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

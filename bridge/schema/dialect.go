@@ -62,7 +62,7 @@ func Dialect(declared string) (address string, known bool) {
 	return d.address, known
 }
 
-// Recent tells whether a schema declares a dialect from 2019-09 on.
+// Recent reports whether a schema declares a dialect from 2019-09 on.
 func Recent(v jsondoc.Value) bool {
 	d, known := dialectOf(v)
 	return known && d.recent

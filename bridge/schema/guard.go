@@ -35,7 +35,7 @@ func Check(root jsondoc.Value, size int) error {
 	return err
 }
 
-// check is Check, and tells whether a value can make such a schema's validation expensive.
+// check is Check, and reports whether a value can make such a schema's validation expensive.
 func check(root jsondoc.Value, size int) (heavy bool, err error) {
 	if size > MaxSize {
 		return false, fmt.Errorf("the schema is %d bytes long, more than %d", size, MaxSize)
@@ -231,7 +231,7 @@ func compiles(pattern jsondoc.Value) bool {
 	return err == nil
 }
 
-// Broken tells whether a pattern is no regular expression in any dialect, as far as Go's can tell: what Go has no word
+// Broken reports whether a pattern is no regular expression in any dialect, as far as Go's can tell: what Go has no word
 // for (look-ahead, back references) may well be one.
 func Broken(pattern string) bool {
 	_, err := regexp.Compile(pattern)

@@ -9,7 +9,7 @@ import (
 )
 
 // hash is the same for values that JSON Schema takes for equal: numbers by their value, objects whatever the order of
-// their members. The seed is unknown to whoever chooses the values, so that different values share a hash once in 10¹⁹
+// their members. The seed is unknown to who chooses the values, so that different values share a hash once in 10¹⁹
 // pairs.
 func (ix *index) hash(at uint32, seed maphash.Seed) uint64 {
 	var h maphash.Hash
@@ -83,7 +83,7 @@ func (d decimal) zeros() (n int, all bool) {
 	return n, n == len(d.whole)
 }
 
-// integer tells whether the number has no fraction.
+// integer reports whether the number has no fraction.
 func (d decimal) integer() bool {
 	zeros, all := d.zeros()
 	return all || d.exponent-len(d.fraction)+zeros >= 0

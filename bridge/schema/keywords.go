@@ -49,7 +49,7 @@ var keywords = map[string]keyword{
 	"$defs":                 {named, true},
 }
 
-// isSchema tells what can be a schema: an object, or from Draft 6 on true or false.
+// isSchema says what can be a schema: an object, or from Draft 6 on true or false.
 func isSchema(v jsondoc.Value) bool { return v.Kind == jsondoc.Object || v.Kind == jsondoc.Boolean }
 
 // child is a schema within a schema.

@@ -42,7 +42,7 @@ func (e *evaluation) object(p *plan, at uint32, n node, marks []bool) {
 	e.count(at, count, p.minMembers, p.maxMembers, "Properties", "members")
 }
 
-// member checks one member; it tells whether the schema says anything of it.
+// member checks one member; it reports whether the schema says anything of it.
 func (e *evaluation) member(p *plan, i uint32, name []byte) (evaluated bool) {
 	e.path = append(e.path, pathStep{name: i})
 	defer func() { e.path = e.path[:len(e.path)-1] }()

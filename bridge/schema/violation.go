@@ -21,7 +21,7 @@ type Violation struct {
 	Parameter  string `json:"parameter"`             // dotted path of the value, as in filter.author.id
 	Expected   string `json:"expected"`              // what would be right
 	Received   string `json:"received"`              // what came
-	SchemaPath string `json:"schema_path,omitempty"` // where in the schema that is said, as far as it can be told
+	SchemaPath string `json:"schema_path,omitempty"` // where in the schema that is said, as far as it can be given
 
 	at string // the value's JSON pointer
 }

@@ -12,7 +12,7 @@ type steps struct {
 	left int
 }
 
-// tooMuch tells whether a library would take longer over a value than any check should.
+// tooMuch reports whether a library would take longer over a value than any check should.
 func (s *Schema) tooMuch(value any) bool {
 	if !s.heavy {
 		return false

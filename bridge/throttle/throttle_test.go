@@ -72,7 +72,7 @@ func TestRefusalsFillTheirWindow(t *testing.T) {
 		if f := fault.From(err); !errors.Is(err, ErrThrottled) || f.Code != fault.RateLimited || f.RetryAfter != c.window-3*time.Minute {
 			t.Errorf("%s: %v, wait %s", name, err, fault.From(err).RetryAfter)
 		}
-		// A credential that was refused before tells nothing new about its address; of its account it would.
+		// A credential that was refused before says nothing new about its address; of its account it would.
 		if err := fail(t, l, c.spread(0)); (c.limits.Address == 3) != (err == nil) || err != nil && !errors.Is(err, wrong) {
 			t.Errorf("%s: a credential that was refused before: %v", name, err)
 		}

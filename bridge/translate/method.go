@@ -21,7 +21,7 @@ type Method struct {
 	Whole      jsondoc.Value // the input schema as a whole, where the module says more than its properties; zero: it does not
 }
 
-// Marked tells whether the method carries the McpTool attribute.
+// Marked reports whether the method carries the McpTool attribute.
 func (m Method) Marked() bool { return m.Attribute.Kind != "" }
 
 // Param is one parameter of a method.

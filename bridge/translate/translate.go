@@ -22,7 +22,7 @@ type Translator struct {
 	Targets map[string][]string  // the values that references to an entity type may take, as the site has them
 }
 
-// Tool makes a definition of a method, named by its id. The diagnostics tell what was repaired; an error tells why the
+// Tool makes a definition of a method, named by its id. The diagnostics tell what was repaired; an error says why the
 // method cannot be a tool.
 func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 	notes := &notes{method: m.ID}
@@ -76,7 +76,7 @@ func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 	return d, notes.found, nil
 }
 
-// verify makes sure that a schema compiles. Compiling costs more than all the rest, so that it is left to whoever
+// verify makes sure that a schema compiles. Compiling costs more than all the rest, so that it is left to who
 // needs it first where nothing had to be repaired: repair knows every keyword that could be wrong.
 func verify(v jsondoc.Value, doc []byte, notes *notes) error {
 	if len(notes.found) == 0 && !schema.Recent(v) {

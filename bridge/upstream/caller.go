@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
 
-// Identity tells callers apart: two requests with the same identity carry the same credential in the same language.
+// Identity says callers apart: two requests with the same identity carry the same credential in the same language.
 // It is a digest, so that no cache key, log line or error can give a credential away.
 type Identity [sha256.Size]byte
 
@@ -80,7 +80,7 @@ func (c Caller) WithoutLanguage() Caller {
 // Network is where the caller is, as far as one client has it for itself: an IPv4 address, or 64 bits of IPv6.
 func (c Caller) Network() string { return throttle.Network(c.Address) }
 
-// Shared tells whether the caller acts as an account of the bridge's own.
+// Shared reports whether the caller acts as an account of the bridge's own.
 func (c Caller) Shared() bool { return c.as != "" }
 
 // Attempt is what counts where the site refuses the caller. The bridge's own account is nobody's guess: no client's
@@ -103,7 +103,7 @@ type Trace struct {
 	State     string // tracestate
 }
 
-// Anonymous tells whether the caller brought no credential.
+// Anonymous reports whether the caller brought no credential.
 func (c Caller) Anonymous() bool { return len(c.credentials) == 0 }
 
 // LogValue shows the identity's digest and nothing else.
@@ -233,7 +233,7 @@ func (cs Callers) passThrough(h http.Header, c *Caller) error {
 	return nil
 }
 
-// BySession tells whether the request would be authenticated by a cookie that a browser sends unasked.
+// BySession reports whether the request would be authenticated by a cookie that a browser sends unasked.
 func (cs Callers) BySession(h http.Header) bool {
 	if !cs.takes(Cookie) {
 		return false
@@ -242,7 +242,7 @@ func (cs Callers) BySession(h http.Header) bool {
 	return session != "" || !ok
 }
 
-// takes tells whether a scheme goes on to the site; headers may spell it in any case.
+// takes reports whether a scheme goes on to the site; headers may spell it in any case.
 func (cs Callers) takes(s Scheme) bool {
 	for _, have := range cs.Schemes {
 		if s != "" && strings.EqualFold(string(have), string(s)) {
@@ -276,7 +276,7 @@ func traceOf(h http.Header) Trace {
 	return Trace{RequestID: read("X-Request-Id"), Parent: read("Traceparent"), State: read("Tracestate")}
 }
 
-// digest folds what tells callers apart into one key: credentials, as what they use those, and a language. The zero
+// digest folds what says callers apart into one key: credentials, as what they use those, and a language. The zero
 // byte, which no header holds, keeps two different lists from running together.
 func (c Caller) digest(language string) Identity {
 	b := make([]byte, 0, 256)

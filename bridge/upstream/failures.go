@@ -91,7 +91,7 @@ func timedOut(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// exhausted tells whether the bridge's own machine has run out of something: that says nothing about the site.
+// exhausted reports whether the bridge's own machine has run out of something: that says nothing about the site.
 func exhausted(err error) bool {
 	for _, cause := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, cause) {

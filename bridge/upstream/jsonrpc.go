@@ -29,12 +29,12 @@ type RPCError struct {
 // Error is the text for the log.
 func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message) }
 
-// Denied tells whether the site refused the caller. Drupal's denial is an invalid request whose data says so.
+// Denied reports whether the site refused the caller. Drupal's denial is an invalid request whose data says so.
 func (e *RPCError) Denied() bool {
 	return e.Code == CodeInvalidRequest && strings.HasPrefix(e.DataText(), "Access Denied")
 }
 
-// SchemaViolation tells whether the site found the parameters to break its own schema, in PHP's words.
+// SchemaViolation reports whether the site found the parameters to break its own schema, in PHP's words.
 func (e *RPCError) SchemaViolation() bool {
 	text := e.DataText()
 	return e.Code == CodeInvalidParams &&
@@ -62,7 +62,7 @@ func encodeRequest(method string, params []byte, id string) []byte {
 	return append(append(append(b, `,"id":`...), id...), '}')
 }
 
-// isEmpty tells whether parameters are {} or [], blanks aside.
+// isEmpty reports whether parameters are {} or [], blanks aside.
 func isEmpty(params []byte) bool {
 	p := bytes.TrimSpace(params)
 	return len(p) >= 2 && len(bytes.TrimSpace(p[1:len(p)-1])) == 0

@@ -35,7 +35,7 @@ type ServiceAccount struct {
 	Tokens   []Secret // with which callers authenticate at the bridge and act as the account; without one of them nobody does
 }
 
-// exchange turns a front-end token into the account's own credential, and gives the token as what tells callers apart.
+// exchange turns a front-end token into the account's own credential, and gives the token as what says callers apart.
 func (a *ServiceAccount) exchange(h http.Header) (cred credential, token string, err error) {
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
 	if len(h.Values("Authorization")) != 1 || !strings.EqualFold(scheme, "Bearer") || !MatchesSecret(token, a.Tokens) {
@@ -60,7 +60,7 @@ func (a *ServiceAccount) credential() credential {
 	return credential{"Authorization", "Basic " + pair, "basic\x00" + pair}
 }
 
-// MatchesSecret tells whether given is one of the secrets, in a time that says nothing about them.
+// MatchesSecret reports whether given is one of the secrets, in a time that says nothing about them.
 func MatchesSecret(given string, secrets []Secret) bool {
 	sum, found := sha256.Sum256([]byte(given)), 0
 	for _, s := range secrets {

@@ -61,7 +61,7 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 		}
 	}
 	if read("Authorization", "Bearer a", "X-Other", "x", "Cookie", "theme=dark").Identity != all[1].Identity {
-		t.Error("a header that signs nobody in makes another caller")
+		t.Error("a header that authenticates nobody makes another caller")
 	}
 }
 

@@ -78,7 +78,7 @@ func secrets() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// isSwitch tells whether a setting is on or off, so that its flag needs no value.
+// isSwitch reports whether a setting is on or off, so that its flag needs no value.
 func isSwitch(s bridge.Setting) bool {
 	var o bridge.Options
 	return s.Set(&o, "true") == nil && s.Set(&o, "neither") != nil

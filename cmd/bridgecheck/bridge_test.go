@@ -18,7 +18,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
-// Whatever can be set about the bridge, --help tells of it: name, default, environment.
+// Whatever can be set about the bridge, --help says of it: name, default, environment.
 func TestHelpTellsOfEverySetting(t *testing.T) {
 	var out bytes.Buffer
 	root := newRoot()

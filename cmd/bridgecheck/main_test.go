@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 //
 // and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
 // $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks terminals
-// ($HOSTILE), what nobody listens on ($FREE), and what somebody else has ($BUSY). $EXAMPLES is the folder of that name.
+// ($HOSTILE), what nobody listens on ($FREE), and what another has ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -205,6 +205,6 @@ func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	if compared == 0 || len(differ) > 0 {
-		ts.Fatalf("of %d clauses that both judge, different verdicts in %s and %s: %s", compared, args[0], args[1], strings.Join(differ, ", "))
+		ts.Fatalf("of %d clauses that both test, different verdicts in %s and %s: %s", compared, args[0], args[1], strings.Join(differ, ", "))
 	}
 }

@@ -15,7 +15,7 @@ import (
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
 const controlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
 
-// mockFlags is all that `mock` can be told.
+// mockFlags is all that `mock` can be given.
 type mockFlags struct {
 	listen, site, control, withModule string
 	quirks                            []string
@@ -101,7 +101,7 @@ func newQuirks() *cobra.Command {
 	}
 }
 
-// refuseMissing tells which flags a command cannot do without.
+// refuseMissing says which flags a command cannot do without.
 func refuseMissing(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if !cmd.Flags().Changed(name) {

@@ -81,7 +81,7 @@ func keepPicture(t *testing.T, name string, png []byte) {
 	}
 }
 
-// TestFormsOfARealRunAgree judges the module with a baseline that makes known and fixed clauses of its faults, and reads
+// TestFormsOfARealRunAgree tests the module with a baseline that makes known and fixed clauses of its faults, and reads
 // every form by its own reader.
 func TestFormsOfARealRunAgree(t *testing.T) {
 	window := chrome.Start(t)

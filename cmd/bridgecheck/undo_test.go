@@ -21,7 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
-// siteWithLogin is a site that is itself a bridge, whose callers sign in by sessions, and a configuration for it.
+// siteWithLogin is a site that is itself a bridge, whose callers authenticate by sessions, and a configuration for it.
 func siteWithLogin(t *testing.T) (site, configuration string) {
 	t.Helper()
 	fixture, err := fixtures.Builtin("default")
@@ -116,7 +116,7 @@ func TestARunEndsItsSessions(t *testing.T) {
 	}
 }
 
-// Whoever put a file there that all can read must not read our sessions.
+// Who put a file there that all can read must not read our sessions.
 func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: permissions of another kind")

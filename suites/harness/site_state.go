@@ -35,7 +35,7 @@ func (t *T) noteSite(e *reports.Exchange, who Identity, then *fixtures.Site) {
 	e.SiteChanged = e.SiteChanged || !ok || !reflect.DeepEqual(*user, *earlier) || !slices.Equal(held(then, user), held(t.before, earlier))
 }
 
-// sameSite tells whether two sites are the same apart from roles and users. Sites that share their lists compare fast.
+// sameSite reports whether two sites are the same apart from roles and users. Sites that share their lists compare fast.
 func sameSite(one, other *fixtures.Site) bool {
 	a, b := *one, *other
 	a.Roles, a.Users, b.Roles, b.Users = nil, nil, nil, nil

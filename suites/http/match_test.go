@@ -13,7 +13,7 @@ func TestMatchers(t *testing.T) {
 		"Vary: Cookie for Basic":              harnesstest.For(excludeSharedCaches(), harnesstest.Response(t, 200, `{}`, "Vary", "Cookie"), false),
 		"Allow with GET":                      harnesstest.For(allowGET(), harnesstest.Response(t, 405, refused, "Allow", "HEAD, GET"), true),
 		"Allow without GET":                   harnesstest.For(allowGET(), harnesstest.Response(t, 405, refused, "Allow", "POST"), false),
-		"an answer of another shape":          harnesstest.For(haveHeadOf(harnesstest.Response(t, 200, `{}`), harnesstest.Response(t, 200, `{}`)), harnesstest.Response(t, 200, ``, "Content-Type", "text/plain"), false),
+		"a response of another shape":         harnesstest.For(haveHeadOf(harnesstest.Response(t, 200, `{}`), harnesstest.Response(t, 200, `{}`)), harnesstest.Response(t, 200, ``, "Content-Type", "text/plain"), false),
 		"a head without what may be left out": harnesstest.For(haveHeadOf(harnesstest.Response(t, 200, `{}`, "Content-Length", "2"), harnesstest.Response(t, 200, `{}`, "Content-Length", "2")), harnesstest.Response(t, 200, ``), true),
 		"a head of another length":            harnesstest.For(haveHeadOf(harnesstest.Response(t, 200, `{}`, "Content-Length", "2"), harnesstest.Response(t, 200, `{}`, "Content-Length", "2")), harnesstest.Response(t, 200, ``, "Content-Length", "0"), false),
 	})

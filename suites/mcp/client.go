@@ -14,7 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
-// MustMCP is MCP for checks that judge something else: where no session opens they are not testable.
+// MustMCP is MCP for checks that test something else: where no session opens they are not testable.
 func MustMCP(ctx context.Context, c harness.Client, revision harness.Revision) *harness.Session {
 	s := c.MCP(ctx, revision)
 	if s.Opened.RPCResult() == nil {
@@ -23,7 +23,7 @@ func MustMCP(ctx context.Context, c harness.Client, revision harness.Revision) *
 	return s
 }
 
-// BeValid matches an answer whose result or error is what its revision's schema allows.
+// BeValid matches a response whose result or error is what its revision's schema allows.
 func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher {
 	return &match.ResponseMatcher{Expected: fmt.Sprintf("a valid %s of %s", kind, revision), Test: func(a *harness.Response) (string, bool) {
 		var document any = a.RPC()
@@ -33,9 +33,9 @@ func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher
 		if result, ok := document.(map[string]any); ok {
 			result = maps.Clone(result)
 			switch {
-			case kind == mcpschema.ListTools: // mcp/client-tolerance judges the tools
+			case kind == mcpschema.ListTools: // mcp/client-tolerance tests the tools
 				result["tools"] = []any{}
-			case kind == mcpschema.CallTool && revision.Stateless(): // mcp/stateless-2026 judges it
+			case kind == mcpschema.CallTool && revision.Stateless(): // mcp/stateless-2026 tests it
 				result["resultType"] = "complete"
 			}
 			document = result
@@ -54,7 +54,7 @@ func find(l harness.MCPListing, name string) (harness.Tool, bool) {
 	return nil, false
 }
 
-// MustListTools is ListAllTools for checks that judge something else.
+// MustListTools is ListAllTools for checks that test something else.
 func MustListTools(ctx context.Context, s *harness.Session) harness.MCPListing {
 	l := s.ListAllTools(ctx)
 	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {

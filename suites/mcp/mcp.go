@@ -52,13 +52,13 @@ func shownFault(t *harness.T, who harness.Identity, got []string) string {
 
 func initialize(ctx context.Context, t *harness.T) {
 	offered := sessionRevisions(ctx, t)
-	t.Expect(offered).NotTo(BeEmpty(), harness.Mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the answer", "neither"))
+	t.Expect(offered).NotTo(BeEmpty(), harness.Mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the response", "neither"))
 	for _, revision := range offered {
 		t.Row(harness.Agent, "", string(revision), func() { opensWell(ctx, t, revision) })
 	}
 	unknown := t.As(harness.Agent).MCP(ctx, "1999-01-01")
 	t.Row(harness.Agent, "", "a version that nobody knows", func() {
-		t.Expect(unknown.Opened).To(match.Conform("another version in the answer, or an error", func(a *harness.Response) string {
+		t.Expect(unknown.Opened).To(match.Conform("another version in the response, or an error", func(a *harness.Response) string {
 			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 				return a.RPCOutcome()
 			}
@@ -125,7 +125,7 @@ func invalidArguments(ctx context.Context, t *harness.T) {
 	echo := scenario.EchoTool(t)
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
-		t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments("twin"))).To(BeToolResult())
+		t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments("positive control"))).To(BeToolResult())
 		r := s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
 		if revision == harness.MCP2025June && r.RPCCode() == "-32602" {
 			continue
@@ -242,7 +242,7 @@ func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, wh
 	l := MustMCP(ctx, t.As(who), revision).ListAllTools(ctx)
 	t.Expect(l.Fault).To(harness.BeNone(), "tools/list in %s as %s", revision, who)
 	for _, page := range l.Pages {
-		if !revision.Stateless() { // mcp/stateless-2026 judges those
+		if !revision.Stateless() { // mcp/stateless-2026 test those
 			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
 		t.Expect(page).To(match.Conform("`_meta` with keys as the specification forms them", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
@@ -318,7 +318,7 @@ func deniedSince(ctx context.Context, t *harness.T, revision harness.Revision, t
 	})
 }
 
-// otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the twin's
+// otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the positive control's
 // run down late.
 func otherTool(t *harness.T, not string) string {
 	for _, m := range scenario.AgentTools(t) {

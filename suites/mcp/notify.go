@@ -97,14 +97,14 @@ func notifyingRevisions(ctx context.Context, t *harness.T) []harness.Revision {
 	})
 }
 
-// declaresListChanged tells whether the bridge says that it tells of changed tools.
+// declaresListChanged reports whether the bridge says that it says of changed tools.
 func declaresListChanged(s *harness.Session) bool {
 	capabilities, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 	tools, _ := capabilities["tools"].(map[string]any)
 	return tools["listChanged"] == true
 }
 
-// offersStream tells whether the bridge opens a stream for notifications in a revision with sessions, also to a page of
+// offersStream reports whether the bridge opens a stream for notifications in a revision with sessions, also to a page of
 // the origin where one is given.
 func offersStream(ctx context.Context, s *harness.Session, origin ...string) bool {
 	resp, err := openStream(ctx, s, nil, origin...)
@@ -208,7 +208,7 @@ func listen(ctx context.Context, c harness.Client, revision harness.Revision, wa
 
 func statusOf(resp *http.Response) string {
 	if resp == nil {
-		return "no answer: "
+		return "no response: "
 	}
 	return resp.Status + " "
 }

@@ -46,7 +46,7 @@ func sameTools(ctx context.Context, t *harness.T, revision harness.Revision, who
 			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
 			t.Expect(difference).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", harness.ListPath), fmt.Sprintf("another: %s", difference)))
 			otherwise := toldOtherwise(other, tool)
-			t.Expect(otherwise).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s tells of it", harness.ListPath), otherwise))
+			t.Expect(otherwise).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s says of it", harness.ListPath), otherwise))
 		})
 	}
 }
@@ -54,8 +54,8 @@ func sameTools(ctx context.Context, t *harness.T, revision harness.Revision, who
 // hints are the annotations that clients act on, with what their absence means.
 var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
 
-// toldOtherwise says what a tool of MCP tells people otherwise than the same tool of list; "" when nothing. What list
-// leaves empty is MCP's own; members of a wrong type are judged by mcp/client-tolerance.
+// toldOtherwise says what a tool of MCP says people otherwise than the same tool of list; "" when nothing. What list
+// leaves empty is MCP's own; members of a wrong type are tested by mcp/client-tolerance.
 func toldOtherwise(listed, shown harness.Tool) string {
 	notes, _ := listed["annotations"].(map[string]any)
 	mcpNotes, areNotes := shown["annotations"].(map[string]any)
@@ -110,7 +110,7 @@ func sameArguments(ctx context.Context, t *harness.T, revision harness.Revision)
 	t.As(harness.Agent).Invoke(ctx, tool.Name, arguments)
 	before := t.Drupal.Runs(tool.ID)
 	if len(before) == 0 {
-		return // invoke/arguments-forwarded judges that
+		return // invoke/arguments-forwarded tests that
 	}
 	t.Drupal.Mark()
 	t.For(harness.Agent, tool.Name, func() {
@@ -127,7 +127,7 @@ func sameAfterChange(ctx context.Context, t *harness.T) {
 	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
 	name := t.ToolName(scenario.Arrival)
 	if !t.Await(ctx, func() bool { return slices.Contains(t.ListedNames(ctx), name) }) {
-		return // fresh/ttl-expiry judges that
+		return // fresh/ttl-expiry tests that
 	}
 	t.For(harness.Agent, name, func() {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), name) })).
@@ -135,7 +135,7 @@ func sameAfterChange(ctx context.Context, t *harness.T) {
 	})
 }
 
-// sameCalls holds the answers of tools/call against those of invoke, for the agent.
+// sameCalls holds the responses of tools/call against those of invoke, for the agent.
 func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 	if t.Drupal == nil {
 		return // no tool may be run
@@ -157,7 +157,7 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 		invoked := t.As(harness.Agent).Invoke(ctx, t.ToolName(m.ID), harness.Args{})
 		want, ok := invoked.Member("result")
 		if !ok {
-			continue // invoke/result-exact judges that
+			continue // invoke/result-exact tests that
 		}
 		t.For(harness.Agent, t.ToolName(m.ID), func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Conform("the result of invoke: "+exact.Short(want), func(a *harness.Response) string {
@@ -184,7 +184,7 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 	echo := scenario.EchoTool(t)
 	for what, arguments := range harness.InOrder(map[string]any{"a required parameter missing": harness.Args{}, "a wrong type": echo.Arguments(5)}) {
 		if invoked := t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), arguments); !invoked.IsError() {
-			continue // invoke/invalid-arguments-400 judges that
+			continue // invoke/invalid-arguments-400 tests that
 		}
 		t.Row(harness.Agent, t.ToolName(echo.ID), what, func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Conform("a refusal, as invoke gives", func(a *harness.Response) string {

@@ -51,7 +51,7 @@ func stdio(ctx context.Context, t *harness.T) {
 		t.Expect(codeOf(unknown)).To(Equal("-32601"), harness.Mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
 		t.Expect(p.strange).To(BeEmpty(), harness.Mismatch("stdout of the bridge", "protocol messages only", match.Abbreviate(p.strange)))
 	}
-	t.Expect(spoken).NotTo(BeZero(), harness.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the answer", revisions), "neither"))
+	t.Expect(spoken).NotTo(BeZero(), harness.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the response", revisions), "neither"))
 }
 
 // callsWell holds calls over stdio to what they are over HTTP: a method that fails is a result with isError, and a line

@@ -49,14 +49,14 @@ func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revi
 	})
 }
 
-// conforms tells whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
+// conforms reports whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
 func conforms(m *fixtures.Method) bool {
 	schema, err := jsonschema.Compile(scenario.Parsed(string(m.Output)), jsonschema.Draft7)
 	return err == nil && schema.Fault(scenario.Parsed(string(m.Behaviour.Value))) == ""
 }
 
-// beyondDouble tells whether a value holds a number that a double cannot: whoever speaks MCP in JavaScript has lost it,
-// so that nobody can rely on it. invoke/result-exact and mcp/parity judge such numbers.
+// beyondDouble reports whether a value holds a number that a double cannot: who speaks MCP in JavaScript has lost it,
+// so that nobody can rely on it. invoke/result-exact and mcp/parity test such numbers.
 func beyondDouble(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -130,7 +130,7 @@ func sendNotification(ctx context.Context, s *harness.Session, method string) *h
 	return s.Send(ctx, s.Message(nil, method, params), s.Headers(method, params))
 }
 
-// notLent tries a session as somebody else: that must be refused, or give what is the sender's own.
+// notLent tries a session as another: that must be refused, or give what is the sender's own.
 func notLent(ctx context.Context, t *harness.T, s *harness.Session, who harness.Identity) {
 	var own []string
 	if opened := t.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {
@@ -156,7 +156,7 @@ func notLent(ctx context.Context, t *harness.T, s *harness.Session, who harness.
 	}
 }
 
-// ranAs tells whether a method ran for an account since the last Mark.
+// ranAs reports whether a method ran for an account since the last Mark.
 func ranAs(t *harness.T, who harness.Identity) bool {
 	for _, entry := range t.Drupal.Journal() {
 		for _, call := range entry.Calls {

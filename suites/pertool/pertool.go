@@ -167,7 +167,7 @@ func knownMethod(t *harness.T) string {
 	return id
 }
 
-// RPCResultIs tells whether the answer is a JSON-RPC result of that text.
+// RPCResultIs reports whether the response is a JSON-RPC result of that text.
 func RPCResultIs(a *harness.Response, text string) bool { return a.RPC()["result"] == text }
 
 // accounted are the runs of a method that a caller with every scope asked for in this check.

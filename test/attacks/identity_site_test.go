@@ -40,7 +40,7 @@ func newIdentitySite(t testing.TB) *identitySite {
 	return s
 }
 
-// accepts tells whether the credentials of a request are those of an account: the password of NAME is NAME-pass.
+// accepts reports whether the credentials of a request are those of an account: the password of NAME is NAME-pass.
 func (s *identitySite) accepts(r *http.Request) bool {
 	if user, password, basic := r.BasicAuth(); basic {
 		name := strings.ToLower(strings.TrimSpace(user))

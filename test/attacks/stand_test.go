@@ -1,4 +1,4 @@
-// Package attacks attacks the reference bridge as a process of its own over real listeners, as whoever can reach it
+// Package attacks attacks the reference bridge as a process of its own over real listeners, as who can reach it
 // might: each test asserts bounded memory and bounded work of the process, and that other callers are served meanwhile.
 // Work is counted (steps of checking, calls at the site), memory is the most that the process ever held.
 package attacks
@@ -213,7 +213,7 @@ func command(s *site, output io.Writer) *exec.Cmd {
 	return cmd
 }
 
-// alive tells whether the process is still there.
+// alive reports whether the process is still there.
 func (p *process) alive() bool { return p.cmd.Process.Signal(syscall.Signal(0)) == nil }
 
 // peak is the most memory that the process ever held, in MiB.

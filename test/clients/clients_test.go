@@ -219,7 +219,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 					cmd.Stderr = t.Output()
 					out, err := cmd.Output()
 					if err != nil || !strings.Contains(string(out), "article") {
-						t.Errorf("expected a result that tells of articles, got %v: %.500s", err, out)
+						t.Errorf("expected a result that says of articles, got %v: %.500s", err, out)
 					}
 				})
 			}

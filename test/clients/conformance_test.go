@@ -125,7 +125,7 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 	return front.URL
 }
 
-// judge compares the checks of all scenarios with the baseline.
+// test compares the checks of all scenarios with the baseline.
 func judge(t *testing.T, dir string, baseline map[string]excuse, out []byte) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
@@ -135,7 +135,7 @@ func judge(t *testing.T, dir string, baseline map[string]excuse, out []byte) {
 	for _, file := range files {
 		name := scenarioDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
 		if name == nil {
-			t.Fatalf("the suite left its checks in %s, whose name tells no scenario", file)
+			t.Fatalf("the suite left its checks in %s, whose name says no scenario", file)
 		}
 		excused, known := baseline[name[1]]
 		failed, err := failures(file)

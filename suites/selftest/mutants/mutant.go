@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
@@ -136,4 +137,56 @@ func Killing(clause string) []string {
 		}
 	}
 	return names
+}
+
+// memory is what a mutant stores between requests. It is safe for concurrent use.
+type memory[V any] struct {
+	mu   sync.Mutex
+	rows map[string]V
+}
+
+func newMemory[V any]() *memory[V] { return &memory[V]{rows: map[string]V{}} }
+
+func (t *memory[V]) get(key string) (V, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, ok := t.rows[key]
+	return v, ok
+}
+
+func (t *memory[V]) put(key string, v V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[key] = v
+}
+
+// keep stores a value unless there is one, and returns the stored one.
+func (t *memory[V]) keep(key string, v V) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.rows[key]; ok {
+		return old
+	}
+	t.rows[key] = v
+	return v
+}
+
+func (t *memory[V]) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.rows)
+}
+
+// set is a memory of names.
+type set struct{ memory[bool] }
+
+func newSet() *set { return &set{memory[bool]{rows: map[string]bool{}}} }
+
+// add adds a name and reports whether it is new.
+func (s *set) add(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.rows[name]
+	s.rows[name] = true
+	return !seen
 }
