@@ -104,7 +104,7 @@ func signsIn(ctx context.Context, t *harness.T) error {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
 		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", wrong).List(ctx)):
-			return usage("the bridge responds %s as it responses wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
+			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
