@@ -73,7 +73,8 @@ func TestACheckTellsOfEveryToolThatIsWrong(t *testing.T) {
 		}
 		return map[string]any{"inputSchema": map[string]any{"type": "object", "properties": []any{}}}
 	}}, "mapping/input-object")
-	if len(r.Findings) != 2 || r.Verdict != reports.Fail || len(r.Tested) != 5 {
+	own := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Identity != "agent" }) // callers without permission are tested, too
+	if len(own) != 2 || r.Verdict != reports.Fail || len(r.Tested) != 5 {
 		t.Fatalf("%s with %d of %d: %+v", r.Verdict, len(r.Findings), len(r.Tested), r.Findings)
 	}
 	for i, f := range r.Findings {
@@ -141,17 +142,18 @@ func (l lenient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
 	r := runShown(t, lenient{"NaN", "/* none */"}, "invoke/malformed-json")
-	if len(r.Findings) != 2 || r.Verdict != reports.Fail || r.Findings[1].Identity != "agent" || !strings.Contains(r.Findings[1].Message, "as agent (a comment): expected 400") {
+	own := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Identity != "agent" }) // callers without permission are tested, too
+	if len(own) != 2 || r.Verdict != reports.Fail || !strings.Contains(own[1].Message, "as agent (a comment): expected 400") {
 		t.Fatalf("%s with %+v", r.Verdict, r.Findings)
 	}
-	if !strings.Contains(r.Message, "as agent (NaN): expected 400 invalid_json, got 404") || !strings.HasSuffix(r.Message, "(and 1 more: a comment)") {
+	if !strings.Contains(r.Message, "as agent (NaN): expected 400 invalid_json, got 404") || !strings.Contains(r.Message, " more: a comment") {
 		t.Errorf("the message is %q", r.Message)
 	}
 	if !strings.HasPrefix(r.Actual, "404 ") || strings.Contains(r.Actual, "NaN") || !strings.Contains(r.Curl, "NaN") {
 		t.Errorf("what came is %q, by %s", r.Actual, r.Curl)
 	}
 	all := runShown(t, lenient{""}, "invoke/malformed-json")
-	if len(all.Findings) < 10 || !strings.Contains(all.Message, "more: blanks alone, words, ") || !strings.HasSuffix(all.Message, ", a NUL behind it)") {
+	if len(all.Findings) < 10 || !strings.Contains(all.Message, "more: white space, words, ") || !strings.Contains(all.Message, ", a NUL behind it") {
 		t.Errorf("%d rows are wrong, and the message is %q", len(all.Findings), all.Message)
 	}
 }
