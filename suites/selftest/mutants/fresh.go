@@ -127,7 +127,7 @@ func freshMutants() []Mutant {
 				}
 				return event
 			})},
-		{Name: "mcp-listen-says-unasked", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined,
+		{Name: "mcp-listen-tells-unasked", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined,
 			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if toMCP(r) && r.Header.Get("Mcp-Method") == "subscriptions/listen" {
 					body := bytes.ReplaceAll(readBody(r), []byte(`"notifications":{}`), []byte(`"notifications":{"toolsListChanged":true}`))

@@ -359,7 +359,7 @@ func mcpVariants() []Mutant {
 				w.WriteHeader(http.StatusNotFound)
 				return true
 			})},
-		{Name: "mcp-says-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
+		{Name: "mcp-tells-of-changes-in-2026-only", MCP: true, Why: "without sessions there is no stream for notifications; then listChanged is not declared",
 			Middleware: chain(onRPCResult("initialize", func(r map[string]any) { r["capabilities"] = map[string]any{"tools": map[string]any{}} }),
 				onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 					if toMCP(r) && r.Method == http.MethodGet {
@@ -403,7 +403,7 @@ func mcpVariants() []Mutant {
 				x.Body = []byte(said + "\r\n")
 				x.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
 			})},
-		{Name: "mcp-says-twice", MCP: true, Why: "a change may be notified more than once",
+		{Name: "mcp-tells-twice", MCP: true, Why: "a change may be notified more than once",
 			Middleware: onStream(func(event []byte) []byte {
 				if bytes.Contains(event, []byte("list_changed")) && bytes.HasSuffix(event, []byte("\n\n")) {
 					return bytes.Repeat(event, 2)

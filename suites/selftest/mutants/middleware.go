@@ -262,6 +262,9 @@ func onDeniedName(matches func(*http.Request) bool, change func(x *exchange, t t
 		if x.Status != http.StatusNotFound {
 			return
 		}
+		if _, own := x.as(caller(x.Request)).tool(x.named()); own {
+			return // the caller sees the tool: the site has lost the method
+		}
 		if t, ok := x.as("admin").tool(x.named()); ok {
 			change(x, t)
 		}
