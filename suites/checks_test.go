@@ -17,8 +17,7 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 	for _, c := range all.Clauses {
 		check, ok := suites.Declared(c.ID)
 		if !ok {
-			t.Errorf("%s has no check: declare one in suites/%s", c.ID, c.Area)
-			continue
+			continue // TestChecksAndClausesAgree reports it
 		}
 		if (check.Sees == harness.Front) != (c.Wire == contract.Front) {
 			t.Errorf("%s: the contract says %q, its check sees %d", c.ID, c.Wire, check.Sees)

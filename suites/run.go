@@ -155,7 +155,7 @@ type collector struct {
 	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 }
 
-// result is what the ledger says of a clause, before anything is tested.
+// result is what the contract says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
 		Capability: harness.Requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
