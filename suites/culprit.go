@@ -9,7 +9,8 @@ import (
 
 // settle applies the culprit rule: a clause that the bridge kept from being tested stays not testable only where a clause
 // that explains it fails in this run. Else it fails itself, with the request that did not get its response as evidence.
-// So a bridge that misbehaves never ends with MUSTs untested and nothing failed.
+// So a bridge that misbehaves never ends with MUSTs untested and nothing failed. A clause that the end of the run left
+// untested may be the one that explains it.
 func (c *collector) settle() {
 	if c.run.Unauthenticated {
 		return
@@ -22,7 +23,7 @@ func (c *collector) settle() {
 			culprits, blocked := c.blocked[r.ID]
 			switch {
 			case !blocked:
-			case len(culprits) == 0 && anyFailed, c.explained(r, culprits),
+			case len(culprits) == 0 && anyFailed, c.explained(r, culprits), c.untested(culprits),
 				c.anyOf(culprits, func(culprit reports.Result) bool { return excused[culprit.ID] && culprit.ID != r.ID }):
 				decided = append(decided, r.ID)
 				excused[r.ID] = true
@@ -63,13 +64,29 @@ func (c *collector) pending(id string, culprits []string) bool {
 	})
 }
 
+// untested reports whether the run ended before one of the culprits, or where they are not known before any clause, was
+// tested.
+func (c *collector) untested(culprits []string) bool {
+	if c.run.Context.Err() == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.run.Contract.IDs(), func(id string) bool {
+		_, ran := c.results[id]
+		return !ran && hasCheck(id) && c.run.Selected(id) && (len(culprits) == 0 || matchesAny(culprits, id))
+	})
+}
+
 func (c *collector) anyOf(globs []string, is func(reports.Result) bool) bool {
 	for id, r := range c.results {
-		if slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, id); return ok }) && is(r) {
+		if matchesAny(globs, id) && is(r) {
 			return true
 		}
 	}
 	return false
+}
+
+func matchesAny(globs []string, id string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, id); return ok })
 }
 
 // fail makes a clause that could not be tested one that is broken.

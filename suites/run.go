@@ -173,6 +173,9 @@ func (c *collector) collect(spec types.SpecReport) {
 	r.Verdict, why = verdict(t, clause, spec)
 	why = t.Redacted(why)
 	found := t.Reported(spec)
+	if cutOff(spec) && len(found) == 0 {
+		return // as if it had not begun
+	}
 	if len(found) > 0 { // which count, though what came after them could not be tested
 		r.Verdict = broken(clause)
 	}
@@ -237,8 +240,8 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 			return reports.NotTestable, ending.Why
 		}
 		return reports.NotTestable, why("%s", spec.Failure.Message)
-	case types.SpecStateInterrupted, types.SpecStateAborted:
-		return reports.NotTestable, why("the run ended before this was tested")
+	case types.SpecStateInterrupted, types.SpecStateAborted: // cutOff
+		return reports.NotTestable, why("the run ended while this was tested")
 	case types.SpecStateTimedout:
 		return reports.Error, why("the check did not end within its time: %s", spec.Failure.Message)
 	case types.SpecStatePanicked:
@@ -251,6 +254,12 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 // sends more credentials than people do.
 func throttled(r *harness.Response) bool {
 	return r != nil && r.Status == http.StatusTooManyRequests && r.Header.Get("Retry-After") != ""
+}
+
+// cutOff reports whether the end of the run ended a check.
+func cutOff(spec types.SpecReport) bool {
+	ending, _ := endingOf(spec)
+	return ending.Kind == harness.CutShort || spec.State.Is(types.SpecStateInterrupted|types.SpecStateAborted)
 }
 
 // endingOf is why a check ended without a verdict of its own.

@@ -1,0 +1,85 @@
+package suites
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+func TestCulpritRule(t *testing.T) {
+	clauses, err := contract.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const blocked, culprit, other = "invoke/answers-result", "list/answers-json", "list/has-tools-array"
+	type verdicts = map[string]reports.Verdict
+	type blocks = map[string][]string
+	for _, c := range []struct {
+		name    string
+		ran     verdicts
+		blocked blocks
+		cut     bool
+		want    reports.Verdict
+	}{
+		{"the culprit fails", verdicts{culprit: reports.Fail}, blocks{blocked: {culprit}}, false, reports.NotTestable},
+		{"a glob names the culprit", verdicts{culprit: reports.Fail}, blocks{blocked: {"list/*"}}, false, reports.NotTestable},
+		{"the culprit passes", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, false, reports.Fail},
+		{"another clause fails", verdicts{culprit: reports.Pass, other: reports.Fail}, blocks{blocked: {culprit}}, false, reports.Fail},
+		{"the culprit only warns", verdicts{culprit: reports.Warn}, blocks{blocked: {culprit}}, false, reports.Fail},
+		{"the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, false, reports.Fail},
+		{"the culprit is itself", nil, blocks{blocked: {blocked}}, false, reports.Fail},
+		{"the culprit is blocked by one that fails", verdicts{culprit: reports.NotTestable, other: reports.Fail}, blocks{blocked: {culprit}, culprit: {other}}, false, reports.NotTestable},
+		{"the culprit is blocked by one that passes, and so fails", verdicts{culprit: reports.NotTestable, other: reports.Pass}, blocks{blocked: {culprit}, culprit: {other}}, false, reports.NotTestable},
+		{"no culprit is known and one fails", verdicts{other: reports.Fail}, blocks{blocked: nil}, false, reports.NotTestable},
+		{"no culprit is known and none fails", verdicts{other: reports.Pass}, blocks{blocked: nil}, false, reports.Fail},
+		{"the run ended before the culprit", nil, blocks{blocked: {culprit}}, true, reports.NotTestable},
+		{"the run ended before some other", nil, blocks{blocked: nil}, true, reports.NotTestable},
+		{"the run ended after the culprit passed", verdicts{culprit: reports.Pass}, blocks{blocked: {culprit}}, true, reports.Fail},
+		{"the run ended, and the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, true, reports.Fail},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			r := collector{
+				run:     &harness.Environment{Contract: clauses, Context: ctx, Selected: selecting(blocked, culprit, other)},
+				results: map[string]reports.Result{},
+				blocked: c.blocked,
+			}
+			for id, verdict := range c.ran {
+				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict}
+			}
+			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable}
+			if c.cut {
+				end()
+			}
+			r.settle()
+			if got := r.results[blocked].Verdict; got != c.want {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Clauses that wait for each other do not excuse each other.
+func TestCulpritRuleOfACircle(t *testing.T) {
+	clauses, err := contract.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const a, b = "list/answers-json", "invoke/answers-result"
+	r := collector{run: &harness.Environment{Contract: clauses, Context: t.Context(), Selected: selecting(a, b)}, blocked: map[string][]string{a: {b}, b: {a}}, results: map[string]reports.Result{
+		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable}, b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable},
+	}}
+	r.settle()
+	if r.results[a].Verdict != reports.Fail || r.results[b].Verdict != reports.NotTestable {
+		t.Errorf("the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
+	}
+}
+
+func selecting(ids ...string) func(string) bool {
+	return func(id string) bool { return slices.Contains(ids, id) }
+}
