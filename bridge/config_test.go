@@ -32,7 +32,7 @@ func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 		"no value":            {"include:", "has no value"},
 		"a secret in plain":   {"service_password: hunter2", "b.yaml:1: service_password is a secret"},
 		"a missing secret":    {"service_password_file: /nonexistent", "b.yaml:1: service_password_file"},
-		"scheme":              {"credentials: [basic, digest]", "must be a list of basic, bearer and cookie"},
+		"scheme":              {"credentials: [basic, digest]", "must be a list of basic, bearer, cookie"},
 		"a rule without":      {"types: {geofield: {}}", "geofield has no schema"},
 		"a rule with more":    {"types: {geofield: {schema: {type: object}, colour: red}}", "colour"},
 		"a rule that is none": {"types: {geofield: {schema: {type: nonsense}}}", "geofield"},

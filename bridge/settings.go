@@ -13,6 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/filter"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
 // Setting is one option as an operator meets it: by this name in the configuration file, with dashes as a flag, and in
@@ -135,7 +136,7 @@ func Settings() []Setting {
 			"calls that may come at once under rate_limit", func(o *Options) *int { return &o.RateBurst }),
 
 		schemes("credentials", "basic,bearer",
-			"authentication schemes that go on to the site: basic, bearer, cookie",
+			"authentication schemes that go on to the site: "+strings.Join(authkind.Names(), ", "),
 			func(o *Options) *[]upstream.Scheme { return &o.Credentials }),
 		textSetting("service_user", "BRIDGE_SERVICE_USER", "",
 			"account at the site that all callers act as, by front-end tokens, or that discovers for them where visibility is broad; needs a password",
@@ -346,8 +347,8 @@ func schemes(name, def, help string, at func(*Options) *[]upstream.Scheme) Setti
 	return setting(name, "BRIDGE_CREDENTIALS", def, help, at, isNil, func(s string) ([]upstream.Scheme, error) {
 		list := items[upstream.Scheme](s)
 		for _, item := range list {
-			if item != upstream.Basic && item != upstream.Bearer && item != upstream.Cookie {
-				return nil, fmt.Errorf("must be a list of basic, bearer and cookie")
+			if authkind.Of(string(item)).Name == "" {
+				return nil, fmt.Errorf("must be a list of %s", strings.Join(authkind.Names(), ", "))
 			}
 		}
 		return list, nil

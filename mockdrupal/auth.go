@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
 )
 
@@ -21,17 +22,17 @@ func (x *request) identify() *Response {
 	var scopes []string
 	switch {
 	case basic:
-		x.caller.sent = credentials.Basic
+		x.caller.sent = authkind.Basic
 		user = x.checkPassword(name, password)
 	case bearer && x.takesBearer():
-		x.caller.sent = credentials.Bearer
+		x.caller.sent = authkind.Bearer
 		who, problem := x.checkToken(token)
 		if problem != "" {
 			return x.badToken(problem)
 		}
 		user, scopes = who.user, who.scopes
 	case credentials.HasSession(x.Request):
-		x.caller.sent = credentials.Cookie
+		x.caller.sent = authkind.Cookie
 		if open := x.d.session.find(x.Request); open != nil {
 			user = x.active(open.user)
 		}
@@ -82,7 +83,7 @@ func samePassword(u *fixtures.User, password string) bool {
 // unauthorized ends a request that a route's permission refused: with a Basic challenge for those who sent no
 // credentials at all where Basic is accepted, with 403 for all others.
 func (x *request) unauthorized(schemes []string, permission string) *Response {
-	if x.caller.sent != "" || !slices.Contains(schemes, credentials.Basic) {
+	if x.caller.sent != "" || !slices.Contains(schemes, authkind.Basic) {
 		return x.denied(permissionRequired(permission))
 	}
 	a := x.refuse(refusal{http.StatusUnauthorized, "Unauthorized", "No authentication credentials provided."})

@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
@@ -99,7 +100,7 @@ func ifOAuth(handle func(*request) *Response) func(*request, map[string]string) 
 
 // takesBearer reports whether the site has OAuth at all: without it a bearer token is no credential.
 func (x *request) takesBearer() bool {
-	return slices.Contains(x.state.site.Auth.JSONRPC, credentials.Bearer) || slices.Contains(x.state.site.Auth.MCP, credentials.Bearer)
+	return slices.Contains(x.state.site.Auth.JSONRPC, authkind.Bearer) || slices.Contains(x.state.site.Auth.MCP, authkind.Bearer)
 }
 
 // What the resource server says of a token that it does not accept.

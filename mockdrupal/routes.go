@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
@@ -28,10 +28,10 @@ func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
 
 // globalSchemes are those of routes that name none: the session cookie, and OAuth where there is any.
 func globalSchemes(s *fixtures.Site) []string {
-	if slices.Contains(slices.Concat(s.Auth.JSONRPC, s.Auth.MCP), credentials.Bearer) {
-		return []string{credentials.Cookie, credentials.Bearer}
+	if slices.Contains(slices.Concat(s.Auth.JSONRPC, s.Auth.MCP), authkind.Bearer) {
+		return []string{authkind.Cookie, authkind.Bearer}
 	}
-	return []string{credentials.Cookie}
+	return []string{authkind.Cookie}
 }
 
 // allAddresses are those of Drupal and of the extensions. Drupal's have the names that package route gives them.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/internal/curl"
 )
 
@@ -19,9 +20,9 @@ func (e Exchange) Variable(c Credential) string {
 	kind := c.Header
 	switch {
 	case c.User != "":
-		kind = "password"
+		kind = authkind.Of(authkind.Basic).Secret
 	case http.CanonicalHeaderKey(c.Header) == "Authorization":
-		kind = "token"
+		kind = authkind.Of(authkind.Bearer).Secret
 	}
 	return curl.Name(e.Identity + "_" + kind)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
 // Identity says callers apart: two requests with the same identity carry the same credential in the same language.
@@ -135,9 +136,9 @@ type Scheme string
 
 // The schemes. A real site's /jsonrpc takes Basic and Bearer and refuses session cookies.
 const (
-	Basic  Scheme = "basic"
-	Bearer Scheme = "bearer"
-	Cookie Scheme = "cookie"
+	Basic  Scheme = authkind.Basic
+	Bearer Scheme = authkind.Bearer
+	Cookie Scheme = authkind.Cookie
 )
 
 // Callers reads callers off requests. Only schemes on its list go on to the site; all else that could authenticate anyone
@@ -254,12 +255,9 @@ func (cs Callers) takes(s Scheme) bool {
 
 func (cs Callers) unauthorized(message string) *fault.Error {
 	e := fault.New(fault.AuthRequired, "%s", message)
-	for _, c := range []struct {
-		scheme    Scheme
-		challenge string
-	}{{Basic, `Basic realm="Drupal"`}, {Bearer, "Bearer"}} {
-		if cs.takes(c.scheme) {
-			e.Challenge = append(e.Challenge, c.challenge)
+	for _, kind := range authkind.Kinds {
+		if kind.Challenge != "" && cs.takes(Scheme(kind.Name)) {
+			e.Challenge = append(e.Challenge, kind.Challenge)
 		}
 	}
 	return e

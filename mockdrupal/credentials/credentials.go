@@ -8,21 +8,15 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
-)
-
-// Schemes, as the site file and the journal name them.
-const (
-	Basic  = "basic"
-	Bearer = "bearer"
-	Cookie = "cookie"
 )
 
 // ReadBasic reads Basic credentials as PHP and Symfony do: the scheme in any letter case, base64 split at the first colon;
 // without a colon there are none.
 func ReadBasic(h http.Header) (name, password string, ok bool) {
 	scheme, rest, found := strings.Cut(h.Get("Authorization"), " ")
-	if !found || !strings.EqualFold(scheme, Basic) {
+	if !found || !strings.EqualFold(scheme, authkind.Of(authkind.Basic).Scheme) {
 		return "", "", false
 	}
 	return strings.Cut(php.Base64Decode(rest), ":")

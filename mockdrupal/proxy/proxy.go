@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/credentials"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/exchange"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
@@ -214,13 +215,13 @@ func ran(c journal.Call, r *exchange.Response) bool {
 // caller is who a request says it comes from, and how. The proxy does not check it: the site does.
 func caller(r *http.Request) (user, scheme string) {
 	if name, _, ok := credentials.ReadBasic(r.Header); ok {
-		return name, credentials.Basic
+		return name, authkind.Basic
 	}
 	if token, ok := credentials.ReadBearer(r.Header); ok {
-		return journal.Hash(token), credentials.Bearer
+		return journal.Hash(token), authkind.Bearer
 	}
 	if credentials.HasSession(r) {
-		return journal.Hash(r.Header.Get("Cookie")), credentials.Cookie
+		return journal.Hash(r.Header.Get("Cookie")), authkind.Cookie
 	}
 	return "", ""
 }

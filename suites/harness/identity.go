@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 )
 
 // Identity is a caller by the name of its account. The zero value is the anonymous caller.
@@ -41,11 +43,11 @@ type Credentials struct {
 func (c Credentials) Apply(h http.Header) {
 	switch {
 	case c.Token != "":
-		h.Set("Authorization", "Bearer "+c.Token)
+		authkind.Of(authkind.Bearer).Apply(h, c.Token)
 	case c.Cookie != "":
-		h.Set("Cookie", c.Cookie)
+		authkind.Of(authkind.Cookie).Apply(h, c.Cookie)
 	case c.User != "":
-		h.Set("Authorization", "Basic "+Basic(c.User, c.Password))
+		authkind.Of(authkind.Basic).Apply(h, Basic(c.User, c.Password))
 	}
 	for name, value := range c.Header {
 		h.Set(name, value)

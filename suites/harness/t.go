@@ -16,6 +16,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
@@ -94,15 +95,31 @@ func (t *T) CredentialsOf(who Identity) (Credentials, bool) {
 		return Credentials{}, false
 	}
 	creds := Credentials{User: user.Name, Password: user.Password}
-	switch {
-	case t.Claims("auth-basic"):
-	case t.Claims("auth-bearer") && len(user.Tokens) > 0:
-		creds = Credentials{Token: user.Tokens[0].Value}
-	case t.Claims("auth-cookie"):
-		creds = Credentials{Cookie: t.Drupal.Session(who)}
+	for _, kind := range authkind.Kinds {
+		if t.Claims("auth-" + kind.Name) {
+			if claimed := t.Drupal.credentialsOf(user, kind); !claimed.Empty() {
+				creds = claimed
+				break
+			}
+		}
 	}
 	t.Redact.Add(creds.Secrets()...)
 	return creds, true
+}
+
+// credentialsOf are an account's credentials of one kind; empty: it has none.
+func (d *Drupal) credentialsOf(user *fixtures.User, kind authkind.Kind) Credentials {
+	switch kind.Name {
+	case authkind.Basic:
+		return Credentials{User: user.Name, Password: user.Password}
+	case authkind.Bearer:
+		if len(user.Tokens) > 0 {
+			return Credentials{Token: user.Tokens[0].Value}
+		}
+	case authkind.Cookie:
+		return Credentials{Cookie: d.Session(Identity(user.Name))}
+	}
+	return Credentials{}
 }
 
 // begin starts a check.

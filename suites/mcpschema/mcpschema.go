@@ -68,6 +68,7 @@ func Compile(text []byte, pointer string) (*jsonschema.Schema, error) {
 	}
 	const address = "schema:///mcp.json"
 	c := jsonschema.NewCompiler()
+	c.AssertFormat() // of URIs: drafts differ in whether it is asserted by default
 	if err := c.AddResource(address, document); err != nil {
 		return nil, fmt.Errorf("mcpschema: %w", err)
 	}

@@ -3,11 +3,13 @@ package repo
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authkind"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
@@ -20,27 +22,29 @@ func TestAuthenticationKindsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := 0
+	var kinds []string
 	for _, c := range clauses.Capabilities {
 		kind, ok := strings.CutPrefix(c.Name, "auth-")
 		if !ok || kind == "passthrough" { // which says where the credentials go
 			continue
 		}
-		kinds++
+		kinds = append(kinds, kind)
 		t.Run(kind, func(t *testing.T) { testAuthenticationKind(t, kind) })
 	}
-	if kinds < 3 {
-		t.Errorf("the contract has only %d authentication kinds", kinds)
+	for _, kind := range authkind.Kinds {
+		if !slices.Contains(kinds, kind.Name) {
+			t.Errorf("no bridge can claim %s: add the capability auth-%s to suites/contract/contract.yaml", kind.Name, kind.Name)
+		}
 	}
 }
 
 func testAuthenticationKind(t *testing.T, kind string) {
 	if _, err := fixtures.Parse("site.yaml", []byte("auth: {jsonrpc: ["+kind+"]}\n")); err != nil {
-		t.Errorf("site files do not know it: add %q to schemes in fixtures/parse.go: %v", kind, err)
+		t.Errorf("site files do not know it: add %q to Kinds in internal/authkind/authkind.go: %v", kind, err)
 	}
 	for _, s := range bridge.Settings() {
 		if err := s.Set(&bridge.Options{}, kind); s.Name == "credentials" && err != nil {
-			t.Errorf("the reference bridge does not forward it: add it to the schemes in bridge/upstream/caller.go and bridge/settings.go: %v", err)
+			t.Errorf("the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go: %v", err)
 		}
 	}
 
@@ -70,7 +74,7 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	response.Body.Close()
 	entry := mock.Journal().Entries(0)[0]
 	if response.StatusCode != http.StatusOK || entry.User != string(harness.Agent) || entry.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in T.CredentialsOf in suites/harness/t.go and Credentials.Apply in suites/harness/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
+		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/harness/t.go and Credentials.Apply in suites/harness/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
 			kind, entry.User, entry.Scheme, response.StatusCode)
 	}
 }
