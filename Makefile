@@ -25,9 +25,9 @@ test:
 race:
 	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/contract ./suites/exact
 
-# Every broken bridge must fail, every correct one must pass.
+# Every broken bridge must fail, every correct one must pass. FULL=1: every mutant by every clause.
 selftest: build
-	./bin/bridgecheck selftest
+	./bin/bridgecheck selftest $(if $(FULL),--full)
 
 # The reference bridge beside hand-written floors, held to its targets; then every other benchmark.
 # Runs in a row must give the same verdicts.

@@ -27,6 +27,7 @@ type selftestFlags struct {
 	markdown bool
 	update   bool
 	golden   string
+	full     bool
 	worker   bool
 }
 
@@ -37,7 +38,8 @@ func newSelftest() *cobra.Command {
 		Short: "Test the checks: every mutant must fail, every correct variant must pass",
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the clauses that they
 break, and against correct variants, which differ from the reference bridge and must fail nothing. It prints what needs
-attention.
+attention. Of mutants that fail the same clauses the first is tested by every clause, the others by the areas that they
+break; --full tests all of them by every clause.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was blamed, at least 95 of
 100 mutants failed only what they break, and all failed as the golden sets say · 1 not so · 4 no verdict.`,
@@ -47,6 +49,7 @@ Exit codes: 0 every mutant was killed, every clause that binds is proven, no cor
 	flags.StringVar(&f.mutant, "mutant", "", "test this mutant or correct variant alone")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
+	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause; --update and --write-golden do so, too")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory instead of comparing with them")
 	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
 	_ = flags.MarkHidden("worker")
@@ -59,10 +62,7 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")
 	case f.worker:
-		o := suites.Options{Tool: thisTool(), Makers: &generate.Makers{}}
-		return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) selftest.Row {
-			return selftest.Evaluate(cmd.Context(), m, o)
-		})
+		return work(cmd, f.full)
 	case f.mutant != "":
 		return selftestOne(cmd, f)
 	case f.markdown && f.update:
@@ -71,6 +71,24 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 		return selftest.WriteKillMatrix(cmd.OutOrStdout())
 	}
 	return selftestAll(cmd, f)
+}
+
+// work tests the mutants that come on stdin.
+func work(cmd *cobra.Command, full bool) error {
+	golden, err := selftest.Golden()
+	if err != nil {
+		return err
+	}
+	makers := &generate.Makers{}
+	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) (selftest.Row, error) {
+		o := suites.Options{Tool: thisTool(), Makers: makers}
+		if !full {
+			if o.Only, err = selftest.Narrow(m, golden); err != nil {
+				return selftest.Row{}, err
+			}
+		}
+		return selftest.Evaluate(cmd.Context(), m, o), nil
+	})
 }
 
 // selftestAll tests all mutants and variants, in worker processes.
@@ -82,7 +100,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 		return err
 	}
 	workers := selftest.NewWorkers(cmd.Context(), parallel(), func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "selftest", "--worker")
+		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", f.full || f.update || f.golden != ""))
 	})
 	matrix, err := selftest.All(cmd.Context(), all, parallel(), workers.Test, progress)
 	workers.Close()

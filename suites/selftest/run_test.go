@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	makers := &generate.Makers{}
-	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant) Row {
+	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant) (Row, error) {
 		o := suites.Options{Makers: makers}
 		switch only {
 		case allOfThem:
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		default:
 			o.Only = strings.Fields(only)
 		}
-		return Evaluate(context.Background(), m, o)
+		return Evaluate(context.Background(), m, o), nil
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -102,14 +102,18 @@ func (w *worker) ask(name string) ([]byte, error) {
 
 // Serve is the worker's side: it tests the mutants that are named on in, one a line, and writes the row of each as a line
 // of JSON, until in ends.
-func Serve(in io.Reader, out io.Writer, test func(mutants.Mutant) Row) error {
+func Serve(in io.Reader, out io.Writer, test func(mutants.Mutant) (Row, error)) error {
 	names, rows := bufio.NewScanner(in), json.NewEncoder(out)
 	for names.Scan() {
 		m, ok := mutants.Find(names.Text())
 		if !ok {
 			return fmt.Errorf("there is no mutant %q", names.Text())
 		}
-		if err := rows.Encode(test(m)); err != nil {
+		row, err := test(m)
+		if err != nil {
+			return err
+		}
+		if err := rows.Encode(row); err != nil {
 			return err
 		}
 	}
