@@ -39,13 +39,14 @@ func (e Exchange) credential(header string) (Credential, bool) {
 }
 
 // Curl is a command line for a POSIX shell that sends e's request again. Only the variables of its credentials are
-// expanded in it; all else is quoted data. It is "" where the report does not hold the whole request.
+// expanded in it; all else is quoted data. A body in a file is read from there, so that the line works in the directory
+// of the report. It is "" where the report does not hold the whole request.
 func (e Exchange) Curl() string {
 	body, err := e.repeatable()
 	if err != nil {
 		return ""
 	}
-	c := curl.Command{Method: e.Request.Method, Body: body, URL: e.Request.URL}
+	c := curl.Command{Method: e.Request.Method, Body: body, BodyFile: e.Request.File, URL: e.Request.URL}
 	for name, text := range e.Request.Header {
 		switch credential, secret := e.credential(name); {
 		case !secret:
@@ -66,6 +67,10 @@ func (e Exchange) repeatable() (body string, err error) {
 	switch m := e.Request; {
 	case m.Method == "" || m.URL == "":
 		return "", errors.New("the report does not hold the request")
+	case m.File != "" && m.Whole == nil:
+		return "", fmt.Errorf("%s, which holds the body of the request, is not beside the report", m.File)
+	case m.File != "":
+		return string(m.Whole), nil
 	case m.Truncated > 0:
 		return "", fmt.Errorf("the report holds the request without the last %d bytes of its body", m.Truncated)
 	case m.Encoding == "base64":

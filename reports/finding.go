@@ -30,6 +30,10 @@ func (r *Result) tell(lead Finding) {
 	r.Message = noted(lead.sentence(), r.Note)
 	r.Expected, r.Actual, r.Curl = lead.Expected, lead.Actual, ""
 	if e, ok := r.exchange(lead); ok {
+		if len(e.Request.Whole) > 0 {
+			e.Request.File = bodyFile(r.ID, *lead.Request)
+			r.Evidence[*lead.Request] = e
+		}
 		r.Curl = e.Curl()
 	}
 }

@@ -87,7 +87,7 @@ func ReadFile(path string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return r, nil
+	return r, r.readBodies(filepath.Dir(path))
 }
 
 func tooLarge(path string) error {

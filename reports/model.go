@@ -203,7 +203,7 @@ type Credential struct {
 }
 
 // Message is an HTTP message. A body that is not UTF-8 is base64 with Encoding "base64"; Truncated counts the bytes
-// left out.
+// left out. Of the request to repeat, File holds the whole body where Body does not.
 type Message struct {
 	Method     string            `json:"method,omitempty"`
 	URL        string            `json:"url,omitempty"`
@@ -212,7 +212,11 @@ type Message struct {
 	Body       string            `json:"body,omitempty"`
 	Encoding   string            `json:"encoding,omitempty"`
 	Truncated  int               `json:"truncated,omitempty"`
+	File       string            `json:"file,omitempty"` // beside the report, with a slash between folder and name
 	DurationMS float64           `json:"duration_ms,omitempty"`
+
+	// Whole is what File holds or will hold. It is in no report.json.
+	Whole []byte `json:"-"`
 }
 
 // Upstream is one request that reached the site: its account, its method, whether that ran, and the site's status.

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -94,7 +95,7 @@ func failingRequest(o ReplayOptions) (reports.Exchange, error) {
 	switch {
 	case !ok:
 		return none, usage("%s is %s: there is no failing request to send again", clause, result.Verdict)
-	case strings.Contains(old.Request.URL+"\n"+old.Request.Body, redact.Mark):
+	case strings.Contains(old.Request.URL+"\n"+old.Request.Body, redact.Mark), bytes.Contains(old.Request.Whole, []byte(redact.Mark)):
 		return none, usage("%s: the request held a secret that the report does not: it cannot be sent again", clause)
 	case len(old.Credentials) > 0 && !slices.Contains(accounts, Identity(old.Identity)):
 		return none, usage("%s: the request needs the credentials of %q, and replay has only those of %s", clause, old.Identity, joined(accounts))

@@ -21,6 +21,8 @@ type Command struct {
 	Header []Field
 	Body   string
 	URL    string
+
+	BodyFile string // which holds Body; "": it stands on the line
 }
 
 // Value is data, with the value of a shell variable after it.
@@ -94,6 +96,8 @@ func (c Command) String() string {
 	input := ""
 	switch {
 	case c.Body == "":
+	case c.BodyFile != "":
+		words = append(words, "--data-binary", quote("@"+c.BodyFile))
 	case len(c.Body) > maxArgument || !printable(c.Body):
 		input = "printf " + format(c.Body, inPipe) + " | "
 		words = append(words, "--data-binary", fromStdin)

@@ -85,6 +85,9 @@ func WriteAll(r *reports.Report, dir string) error {
 			return fmt.Errorf("write %s: %w", f.File, err)
 		}
 	}
+	if err := r.WriteBodies(dir); err != nil {
+		return err
+	}
 	return nil
 }
 

@@ -54,7 +54,8 @@ type Request struct {
 	Header http.Header // replaces the defaults of the same name; an empty list takes one away
 	Host   string      // host and port of the request target, which is then in absolute form; "": the target is a path
 	Body   io.Reader
-	Show   string                  // shown as the body in evidence where Body is too large to keep
+	Show   string                  // the body as evidence shows it
+	Unseen int                     // how many bytes of Body are not in Show
 	Fresh  bool                    // on a connection of its own
 	Until  func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
 }
@@ -104,7 +105,7 @@ func (c Client) ResponseTo(r *Request) *Response {
 	if r.Method == "" {
 		r.Method = http.MethodGet
 	}
-	a := &Response{Who: c.Who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, T: c.T, Shown: r.Show}
+	a := &Response{Who: c.Who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, T: c.T, Shown: r.Show, unseen: r.Unseen}
 	if r.Raw == "" {
 		a.RawQuery = r.Query.Encode()
 	}

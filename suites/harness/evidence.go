@@ -70,9 +70,14 @@ func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *
 	}
 	kept = []reports.Exchange{}
 	where := map[*Response]int{}
-	for _, r := range chosen(all, t.blamedAnswers(), limit) {
+	blamed := t.blamedAnswers()
+	for _, r := range chosen(all, blamed, limit) {
 		where[r.Response] = len(kept)
-		kept = append(kept, t.reportedExchange(r, body))
+		e := t.reportedExchange(r, body)
+		if slices.Contains(blamed, r.Response) && e.Request.Truncated > 0 && r.Response.unseen == 0 && len(r.Response.Shown) <= reports.MaxWhole {
+			e.Request.Whole = []byte(t.Redact.Text(r.Response.Shown))
+		}
+		kept = append(kept, e)
 	}
 	return kept, func(a *Response) *int {
 		if i, ok := where[a]; ok {
@@ -168,6 +173,7 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	}
 	t.noteSite(&e, a.Who, r.site)
 	t.Body(&e.Request, []byte(a.Shown), limit)
+	e.Request.Truncated += a.unseen
 	if a.Err != nil {
 		e.Error = t.Redact.Text(a.Err.Error())
 	}

@@ -27,7 +27,8 @@ type Response struct {
 	Err    error // why no (whole) response came
 
 	T      *T
-	Shown  string
+	Shown  string // the body of the request
+	unseen int    // bytes of it that Shown lacks
 	asked  any // id of the JSON-RPC request; nil where it was none
 	parsed any
 	failed error

@@ -12,8 +12,9 @@ import (
 // SendHuge invokes no tool with 64 MiB of arguments, on a connection of its own.
 func SendHuge(ctx context.Context, c harness.Client) *harness.Response {
 	head, tail := `{"name":"`+NoSuchTool+`","arguments":{"x":"`, `"}}`
-	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, 64<<20), strings.NewReader(tail))
-	return c.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head + "… (64 MiB)", Fresh: true})
+	const size = 64 << 20
+	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, size), strings.NewReader(tail))
+	return c.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head, Unseen: size + len(tail), Fresh: true})
 }
 
 // letters reads as the letter x without end.

@@ -1,0 +1,133 @@
+package reports_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/reports/internal/sample"
+)
+
+// withLongBody is a report whose blamed request has a body that report.json does not hold whole.
+func withLongBody(body []byte) *reports.Report {
+	r := sample.Every()
+	result := r.With(reports.Fail)[0]
+	for i := range r.Results {
+		if r.Results[i].ID == result.ID {
+			r.Results[i].Evidence = []reports.Exchange{{Identity: "anonymous", Request: reports.Message{
+				Method: "POST", URL: "http://127.0.0.1:1/mcp/tools/invoke", Body: string(body[:16]), Truncated: len(body) - 16, Whole: body}, Drupal: []reports.Upstream{}}}
+			r.Results[i].Findings = []reports.Finding{{Request: new(0), Subject: "invoke", Expected: "200", Actual: "500"}}
+			r.Results[i].Conclude()
+		}
+	}
+	return r
+}
+
+func TestALongBodyIsRepeatedFromItsFile(t *testing.T) {
+	dir := t.TempDir()
+	body := bytes.Repeat([]byte{'x', 0, 0xff, '\n', '\''}, 40<<10)
+	if err := format.WriteAll(withLongBody(body), dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := reports.ReadFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blamed, ok := r.With(reports.Fail)[0].Blamed()
+	if !ok {
+		t.Fatal("no exchange is blamed")
+	}
+	request, err := blamed.NewRequest(t.Context(), func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := io.ReadAll(request.Body); err != nil || !bytes.Equal(sent, body) {
+		t.Errorf("%d bytes are sent again, want the %d of the request: %v", len(sent), len(body), err)
+	}
+	line := r.With(reports.Fail)[0].Curl
+	if !strings.Contains(line, " --data-binary @bodies/") || line != blamed.Curl() {
+		t.Errorf("the curl line is %s, want %s", line, blamed.Curl())
+	}
+	if cat, err := exec.LookPath("cat"); err == nil { // as curl finds the file
+		name := line[strings.Index(line, "@bodies/")+1:]
+		show := exec.CommandContext(t.Context(), cat, name[:strings.Index(name, " ")])
+		show.Dir = dir
+		if out, err := show.Output(); err != nil || !bytes.Equal(out, body) {
+			t.Errorf("the file of the line holds %d bytes: %v", len(out), err)
+		}
+	}
+
+	if err := format.WriteAll(sample.Every(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "bodies", "*")); len(left) > 0 {
+		t.Errorf("a later report leaves %v", left)
+	}
+}
+
+func TestABodyThatIsNotThereIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "bodies")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := reports.ReadFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blamed, _ := r.With(reports.Fail)[0].Blamed()
+	if _, err := blamed.NewRequest(t.Context(), os.Getenv); err == nil || !strings.Contains(err.Error(), "is not beside the report") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Anybody may have written a report: it names no file outside of its directory.
+func TestAReportReadsNoFileElsewhere(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"a path up": func(t *testing.T, dir string) {
+			file := filepath.Join(dir, "report.json")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoiled := bytes.ReplaceAll(text, []byte(`"file": "bodies/`), []byte(`"file": "../bodies/`))
+			if bytes.Equal(spoiled, text) {
+				t.Fatal("the report names no file")
+			}
+			if err := os.WriteFile(file, spoiled, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a link out": func(t *testing.T, dir string) {
+			bodies, err := filepath.Glob(filepath.Join(dir, "bodies", "*"))
+			if err != nil || len(bodies) != 1 {
+				t.Fatalf("the bodies are %v: %v", bodies, err)
+			}
+			if err := os.Remove(bodies[0]); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/etc/hostname", bodies[0]); err != nil {
+				t.Skipf("SKIPPED: no symbolic link can be made: %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := format.WriteAll(withLongBody(bytes.Repeat([]byte("x"), 20<<10)), dir); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, dir)
+			if _, err := reports.ReadFile(dir); err == nil {
+				t.Error("it is read")
+			}
+		})
+	}
+}
