@@ -292,7 +292,11 @@ func excludeSharedCaches() OmegaMatcher {
 		if slices.ContainsFunc(scenario.Listed(r, "Vary"), func(name string) bool { return slices.Contains(identifies, name) }) {
 			return ""
 		}
-		return fmt.Sprintf("Cache-Control %s, Vary %s", scenario.Quoted(r.Header.Values("Cache-Control")), scenario.Quoted(r.Header.Values("Vary")))
+		actual := fmt.Sprintf("Cache-Control %s, Vary %s", scenario.Quoted(r.Header.Values("Cache-Control")), scenario.Quoted(r.Header.Values("Vary")))
+		if cdn := r.Header.Values("CDN-Cache-Control"); len(cdn) > 0 {
+			actual += ", CDN-Cache-Control " + scenario.Quoted(cdn)
+		}
+		return actual
 	})
 }
 

@@ -1,20 +1,23 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
+// ForbidsStoring reports whether no shared cache may store a response for other callers, by Cache-Control and by what
+// CDNs obey in its place (RFC 9213). A directive with field names, as private="Set-Cookie", is about those fields alone.
 func ForbidsStoring(a *harness.Response) bool {
-	for _, directive := range Listed(a, "Cache-Control") {
-		name, _, _ := strings.Cut(directive, "=")
-		switch name {
-		case "no-store", "no-cache", "private":
-			return true
+	for _, header := range []string{"Cache-Control", "CDN-Cache-Control"} {
+		directives := Listed(a, header)
+		forbids := slices.ContainsFunc(directives, func(d string) bool { return d == "no-store" || d == "no-cache" || d == "private" })
+		if !forbids && (header == "Cache-Control" || len(directives) > 0) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // Listed are the members of a header that is a list, in lower case.

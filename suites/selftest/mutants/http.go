@@ -62,6 +62,14 @@ func httpMutants() []Mutant {
 				x.Header.Del("Vary")
 			}
 		})},
+		{Name: "list-private-for-one-header", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "the directive is about that header alone", Middleware: onResponse(toList, func(x *exchange) {
+			x.Header.Set("Cache-Control", `private="X-Drupal-Cache"`)
+			x.Header.Del("Vary")
+		})},
+		{Name: "list-cacheable-for-cdns", Breaks: Clauses("http/no-shared-cache"), Origin: Imagined, Why: "a CDN obeys this header in place of Cache-Control", Middleware: onResponse(toList, func(x *exchange) {
+			x.Header.Set("CDN-Cache-Control", "max-age=600")
+			x.Header.Del("Vary")
+		})},
 		{Name: "list-without-cache-control", Breaks: Clauses("http/no-shared-cache"), Origin: Peer, Middleware: onResponse(toToolViews, func(x *exchange) {
 			x.Header.Del("Cache-Control")
 			x.Header.Del("Vary")
