@@ -50,16 +50,24 @@ var ClientInfo = map[string]any{"name": "bridgecheck", "version": "1"}
 // MCP opens a session. Where that fails the session's Opened says how.
 func (c Client) MCP(ctx context.Context, revision Revision) *Session {
 	s := &Session{Client: c, Revision: revision}
+	method, params := s.Opening()
+	s.Opened = s.Call(ctx, method, params)
 	if revision.Stateless() {
-		s.Opened = s.Call(ctx, "server/discover", nil)
 		return s
 	}
-	s.Opened = s.Call(ctx, "initialize", map[string]any{"protocolVersion": string(revision), "capabilities": map[string]any{}, "clientInfo": ClientInfo})
 	s.ID = s.Opened.Header.Get("Mcp-Session-Id")
 	if s.Opened.RPCResult() != nil {
 		s.Notify(ctx, "notifications/initialized")
 	}
 	return s
+}
+
+// Opening is the request that opens a session; without sessions, the one that asks what the server is.
+func (s *Session) Opening() (method string, params map[string]any) {
+	if s.Revision.Stateless() {
+		return "server/discover", nil
+	}
+	return "initialize", map[string]any{"protocolVersion": string(s.Revision), "capabilities": map[string]any{}, "clientInfo": ClientInfo}
 }
 
 // Call sends a request and waits for its response, in JSON or at the end of an event stream.

@@ -40,13 +40,21 @@ func origin(ctx context.Context, t *harness.T) {
 		if revision == harness.MCP2025June { // which does not say how
 			refused = []int{400, 401, 403, 404, 421}
 		}
-		for _, origin := range foreignOrigins(t) {
-			h := s.Headers("tools/list", nil)
+		refuse := func(s *harness.Session, method string, params map[string]any, origin string) {
+			h := s.Headers(method, params)
 			h.Set("Origin", origin)
-			t.Row(harness.Agent, "", fmt.Sprintf("Origin: %s in %s", origin, revision), func() {
-				t.Expect(s.Send(ctx, s.Message(78, "tools/list", map[string]any{}), h)).To(match.BeRefusedWith(refused...))
+			t.Row(harness.Agent, "", fmt.Sprintf("%s with Origin: %s in %s", method, origin, revision), func() {
+				t.Expect(s.Send(ctx, s.Message(78, method, params), h)).To(match.BeRefusedWith(refused...))
 			})
 		}
+		for _, origin := range foreignOrigins(t) {
+			refuse(s, "tools/list", map[string]any{}, origin)
+		}
+		foreign := foreignOrigins(t)[0]
+		refuse(s, "tools/call", map[string]any{"name": scenario.NoSuchTool, "arguments": map[string]any{}}, foreign)
+		opening := &harness.Session{Client: s.Client, Revision: revision}
+		method, params := opening.Opening()
+		refuse(opening, method, params, foreign)
 		guardsSession(ctx, t, s, foreignOrigins(t)[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -87,6 +88,10 @@ func mcpCallerMutants() []Mutant {
 			Middleware: skipOriginCheck(http.MethodGet)},
 		{Name: "mcp-origin-unread-on-delete", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "a page on another site ends the sessions of its visitors",
 			Middleware: skipOriginCheck(http.MethodDelete)},
+		{Name: "mcp-origin-unread-on-initialize", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "the origin is checked where a session is, so a page can open sessions",
+			Middleware: skipOriginCheckOf("initialize", "server/discover")},
+		{Name: "mcp-origin-unread-on-calls", MCP: true, Breaks: Clauses("mcp/origin"), Origin: Imagined, Why: "only lists are guarded, so a page can run tools",
+			Middleware: skipOriginCheckOf("tools/call")},
 		{Name: "mcp-version-header-by-year", MCP: true, Breaks: Clauses("mcp/bad-version-header"), Origin: Imagined, Why: "every date of the right year is accepted as a revision",
 			Middleware: withHeader(func(h http.Header) {
 				if v := h.Get("Mcp-Protocol-Version"); strings.HasPrefix(v, "2025-") {
@@ -143,6 +148,21 @@ func skipOriginCheck(method string) middleware {
 		if toMCP(r) && r.Method == method {
 			r.Header.Del("Origin")
 		}
+		return false
+	})
+}
+
+// skipOriginCheckOf takes Origin from requests with these JSON-RPC methods.
+func skipOriginCheckOf(methods ...string) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		if method, _ := decode(body)["method"].(string); slices.Contains(methods, method) {
+			r.Header.Del("Origin")
+		}
+		setBody(r, body)
 		return false
 	})
 }
