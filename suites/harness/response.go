@@ -29,7 +29,7 @@ type Response struct {
 	T      *T
 	Shown  string // the body of the request
 	unseen int    // bytes of it that Shown lacks
-	asked  any // id of the JSON-RPC request; nil where it was none
+	asked  any    // id of the JSON-RPC request; nil where it was none
 	parsed any
 	failed error
 	read   bool
