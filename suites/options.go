@@ -251,7 +251,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
 		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
-			return nil, usage("the site %s has no user %s, whom the checks authenticate as", r.Drupal.Site().Name, harness.Agent)
+			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, harness.Agent)
 		}
 	} else if _, ok := r.Credentials[harness.Agent]; !ok {
 		r.Credentials[harness.Agent] = harness.Credentials{}

@@ -247,7 +247,7 @@ func (f *runFlags) fits(file *config.File) error {
 	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}
-	if key := file.TellsOfABridge(); key != "" {
+	if key := file.ForOneBridge(); key != "" {
 		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
 	}
 	return nil

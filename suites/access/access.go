@@ -375,7 +375,7 @@ func testEachShown(t *harness.T, who harness.Identity, list harness.Listing) {
 
 // beExactFor matches a listing in which one tool is as the caller may see it: fault says what is wrong with that tool.
 func beExactFor(who harness.Identity, fault string) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Judge: func(harness.Listing) string { return fault }}
+	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Fault: func(harness.Listing) string { return fault }}
 }
 
 // beRejected matches the response to bad credentials: 401 or 403, or exactly the response that an anonymous caller gets.

@@ -42,8 +42,8 @@ type File struct {
 	sessions []Session      // that were opened
 }
 
-// TellsOfABridge names a key that says something of a bridge in particular, and not only of the run; "" where none does.
-func (f *File) TellsOfABridge() string {
+// ForOneBridge names a key that applies to one bridge in particular, and not to the run as a whole; "" where there is none.
+func (f *File) ForOneBridge() string {
 	return f.firstGiven("identities", "implementation", "tls", "proxy", "invocations", "settings.invalidate")
 }
 

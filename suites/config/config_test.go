@@ -85,7 +85,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestOptionsTellWhatIsMissing(t *testing.T) {
+func TestOptionsNameWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ in, says string }{
 		"a variable that is not set": {"identities: {agent: {bearer: {env: BRIDGECHECK_NO_SUCH}}}", "identities.agent: the environment variable BRIDGECHECK_NO_SUCH is not set"},
 		"a file that is not there":   {"identities: {agent: {bearer: {file: nowhere}}}", "identities.agent: read the secret"},
@@ -155,7 +155,7 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	}
 }
 
-func TestOptionsSignIn(t *testing.T) {
+func TestOptionsAuthenticate(t *testing.T) {
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		t.Fatal(err)
