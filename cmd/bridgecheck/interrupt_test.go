@@ -89,7 +89,7 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
 	}
 	if !strings.Contains(stdout.String(), "the run was cut short (interrupt") {
-		t.Errorf("expected the summary to tell that the run was cut short, got %s", stdout.String())
+		t.Errorf("expected the summary to say that the run was cut short, got %s", stdout.String())
 	}
 }
 
@@ -116,8 +116,8 @@ func interrupted(t *testing.T, begun <-chan bool, args ...string) (stdout, stder
 	return out.String(), errs.String(), code
 }
 
-// A login that nobody answers is no mistake of the configuration when the user gives up waiting for it.
-func TestAnInterruptWhileSigningInLeavesAReport(t *testing.T) {
+// When the user gives up waiting for a login without a response, that is no mistake of the configuration.
+func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	begun := make(chan bool, 1)
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the caller has gone

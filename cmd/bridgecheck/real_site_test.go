@@ -114,7 +114,7 @@ func runWith(t *testing.T, dir, config string, args ...string) outcome {
 	return o
 }
 
-func TestRealSitesAreSignedInto(t *testing.T) {
+func TestRealSitesAreLoggedInto(t *testing.T) {
 	s := newRealSite(t)
 	key := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // takes a header of its own
 		r.Header.Del("Authorization")

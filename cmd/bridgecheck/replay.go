@@ -30,16 +30,16 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
 		Short: "Send the request of a failure again and show its responses then and now side by side",
-		Long: `replay sends the request that a clause's failure blames again, once. It sends it to the report's target and nowhere
+		Long: `replay sends the request that caused a clause's failure again, once. It sends it to the report's target and nowhere
 else; --to names another bridge to send it to.
 
-The credentials come from environment variables, of which replay reads no others: the identity (AGENT, AGENT2, DISCOVERER,
-OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for
-a session, or the name of any other header, for example AGENT_PASSWORD or SERVICE_X_API_KEY.
+The credentials come from environment variables, and replay reads no others. Their names are an identity (AGENT, AGENT2,
+DISCOVERER, OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer
+token, COOKIE for a session, or the name of any other header: for example AGENT_PASSWORD or SERVICE_X_API_KEY.
 
-Where run --exec started the bridge, replay starts it again with a new mock Drupal behind it, whose accounts it has the
-credentials of; accounts that the check created are created again. A report may come from anybody, so that its command
-is only started with --yes, which also passes the variables that its --env named; --exec names another command.
+If run --exec started the bridge, replay starts it again with a new mock Drupal behind it and uses the mock's
+credentials; accounts that the check created are created again. A report may come from anybody, so its command is only
+started with --yes, which also passes the variables that its --env named; --exec names another command.
 
 Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 		Example: `  bridgecheck replay bridgecheck-report describe/unknown-404
@@ -65,11 +65,11 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "of the request")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "time limit of the request")
 	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
-	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that is the bridge: it is started, with a mock Drupal behind it, in place of the report's target")
-	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report holds, if run --exec started the bridge")
+	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that starts a bridge, with a mock Drupal behind it, to send to in place of the report's target")
+	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report names, if run --exec started the bridge")
 	return cmd
 }
 
