@@ -193,7 +193,7 @@ func BaseURL(text string) (*url.URL, error) {
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, usage("the URL %q has a port that is none: 1 to 65535", u.Redacted())
+			return nil, usage("the URL %q has an invalid port: give 1 to 65535", u.Redacted())
 		}
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")

@@ -119,12 +119,12 @@ func destination(o ReplayOptions, written string) (string, error) {
 	}
 	from, err := url.Parse(written)
 	if err != nil || from.Host == "" {
-		return "", usage("the report holds no address of the request that failed")
+		return "", usage("the report has no address of the failing request")
 	}
 	same := from.Scheme == target.Scheme && from.Host == target.Host && from.User == nil
 	if o.To == "" {
 		if !same {
-			return "", usage("the request goes to %s and the target of the report is %s: say by --to which bridge receives it", from.Host, target.Host)
+			return "", usage("the request goes to %s and the target of the report is %s: name the bridge to send it to by --to", from.Host, target.Host)
 		}
 		return written, nil
 	}

@@ -79,7 +79,7 @@ func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
 	for _, p := range report.BaselineProblems {
 		t.Errorf("%s: %s", p.Clause, p.Text)
 	}
-	if report.Summary.Known < 12 || code != exitUnjudged {
+	if report.Summary.Known < 12 || code != exitNoVerdict {
 		t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
 	}
 }

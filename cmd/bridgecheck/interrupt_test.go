@@ -78,8 +78,8 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	}
 	await(t, gone, "the bridge to be gone")
 	await(t, gone, "the bridge's child to be gone")
-	if code := run.ProcessState.ExitCode(); code != exitUnjudged {
-		t.Errorf("expected exit code %d, got %d: %s", exitUnjudged, code, stderr.String())
+	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
+		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, stderr.String())
 	}
 	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil {
@@ -135,7 +135,7 @@ func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := interrupted(t, begun, "run", "--config", file, "--report-dir", dir)
-	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") {
+	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") {
 		t.Errorf("exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)
 	}
 	if _, err := reports.ReadFile(filepath.Join(dir, "report.json")); err != nil {
@@ -147,7 +147,7 @@ func TestAnInterruptIsNoFilter(t *testing.T) {
 	begun := make(chan bool, 1)
 	begun <- true
 	stdout, _, code := interrupted(t, begun, "run", "--quiet", "--report-dir", t.TempDir())
-	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
+	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
 		t.Errorf("exit code %d, %q; want 4, and nothing of filters", code, stdout)
 	}
 }

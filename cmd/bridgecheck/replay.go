@@ -170,9 +170,9 @@ func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Re
 	case r.yes && changed("exec"):
 		return nil, usagef("--yes starts the command of the report, --exec another: give one of the two")
 	case o.To != "" && (r.yes || changed("exec")):
-		return nil, usagef("--to names a bridge that is up, --exec and --yes start one: give one of the two")
+		return nil, usagef("--to names a running bridge, --exec and --yes start one: give one of the two")
 	case r.yes && noted == "":
-		return nil, usagef("--yes: the report holds no command: give one by --exec")
+		return nil, usagef("--yes: the report has no command: give one by --exec")
 	case len(r.env) > 0 && !changed("exec"):
 		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
 	case o.To != "" || noted == "" && !changed("exec"):
@@ -190,7 +190,7 @@ func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Re
 	}
 	if r.yes {
 		if strings.Contains(noted, redact.Mark) {
-			return nil, usagef("the command of the report held a secret that the report does not: give the command by --exec")
+			return nil, usagef("the report does not contain the secret in its command: give the command by --exec")
 		}
 		r.command, r.env = noted, notedNames(o.Report)
 	}
@@ -258,7 +258,7 @@ func settingsOf(report *reports.Report) (suites.Options, error) {
 		}
 		var err error
 		if *kept, err = time.ParseDuration(text); err != nil || *kept < 0 {
-			return o, usagef("the report has the setting %s %q, which is no time", name, text)
+			return o, usagef("the report has the setting %s %q, which is not a duration", name, text)
 		}
 	}
 	return o, nil

@@ -20,7 +20,7 @@ const (
 	exitOK          = 0
 	exitUsage       = 2 // the command line, the configuration, or what they name is wrong
 	exitUnreachable = 3 // the target cannot be reached, or never got ready
-	exitUnjudged    = 4 // the harness could not do its work
+	exitNoVerdict   = 4 // the harness could not do its work
 )
 
 // exitCode ends a command that has said all that it had to say.
@@ -54,7 +54,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &unreachable), errors.As(err, &notReady):
 		return exitUnreachable
 	}
-	return exitUnjudged
+	return exitNoVerdict
 }
 
 func usagef(format string, args ...any) error {
