@@ -29,7 +29,6 @@ race:
 selftest: build
 	./bin/bridgecheck selftest $(if $(FULL),--full)
 
-# The reference bridge beside hand-written floors, held to its targets; then every other benchmark.
 # Runs in a row must give the same verdicts.
 RUNS := 50
 stability: build
@@ -41,6 +40,7 @@ stability: build
 	done; \
 	echo "$$same of $(RUNS)"; test $$same = $(RUNS)
 
+# The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:
 	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 7x -speed
 	go test -run '^$$' -bench . -benchmem ./...

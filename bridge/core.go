@@ -42,7 +42,7 @@ const maxChecksWaiting = 32
 // none is what switches a setting off that has a default.
 const none = "none"
 
-// newCore wires the parts up, from the site to the front. With an error nothing that lasts has changed.
+// newCore connects the parts, from the site to the front. If it returns an error, kept is unchanged.
 func newCore(o Options, kept *lasting) (*core, error) {
 	o, address, err := o.withDefaults()
 	if err != nil {

@@ -124,7 +124,7 @@ func TestARefusalReplacesTheOldList(t *testing.T) {
 	}
 }
 
-func TestWhatTheSiteContradictsIsFetchedAnew(t *testing.T) {
+func TestWhatTheSiteContradictsIsRefetched(t *testing.T) {
 	for name, failure := range map[string]string{
 		"schema": `"code":-32602,"message":"Invalid Params","data":"The n parameter does not conform to the parameter schema. x"`,
 		"gone":   `"code":-32601,"message":"Method Not Found"`,
@@ -351,7 +351,7 @@ func TestASiteSlowerThanTheTTLIsNotStale(t *testing.T) {
 	}
 }
 
-func TestAnInvalidationWhileTheSiteAnswersIsNotLost(t *testing.T) {
+func TestAnInvalidationWhileTheSiteRespondsIsNotLost(t *testing.T) {
 	s := newSite(t, method("content.old"))
 	arrived, release := make(chan struct{}), make(chan struct{})
 	s.list = func(w http.ResponseWriter, r *http.Request) {

@@ -68,7 +68,7 @@ func TestTheSDKsClientPagesCallsAndHearsOfChanges(t *testing.T) {
 	select {
 	case <-changed:
 	case <-time.After(10 * time.Second):
-		t.Error("the tools changed, and the client was not told")
+		t.Error("the tools changed, and the client received no notification")
 	}
 }
 

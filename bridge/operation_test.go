@@ -86,7 +86,7 @@ func served(t *testing.T, o bridge.Options) (address string, stop func() error) 
 	return l.Addr().String(), func() error { cancel(); return <-ended }
 }
 
-func TestRequestsUnderWayAreAnsweredBeforeTheEnd(t *testing.T) {
+func TestRequestsUnderWayGetAResponseBeforeTheEnd(t *testing.T) {
 	s := newSite(t, echo)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {

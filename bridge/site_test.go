@@ -94,7 +94,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// clock is a clock that moves only when told.
+// clock is a clock that moves only by advance.
 type clock struct{ offset atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Unix(1_700_000_000, c.offset.Load()) }

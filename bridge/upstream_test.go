@@ -18,7 +18,7 @@ import (
 // canary must never reach a caller.
 const canary = "canary-7f3a /var/www/html Drupal\\\\node\\\\Node"
 
-func TestWhatTheSiteAnswersBecomes(t *testing.T) {
+func TestWhatAResponseOfTheSiteBecomes(t *testing.T) {
 	say := func(status int, body string) func(http.ResponseWriter, rpc) {
 		return func(w http.ResponseWriter, c rpc) {
 			w.WriteHeader(status)
@@ -263,7 +263,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-func TestResultsAreHeldToTheOutputSchema(t *testing.T) {
+func TestResultsAreCheckedAgainstTheOutputSchema(t *testing.T) {
 	s := newSite(t, `{"id":"content.x","attributes":{"output":{"type":"object","properties":{"m":{"type":"object"}}},"mcpTool":{}}}`)
 	result := ""
 	s.response = func(w http.ResponseWriter, _ *http.Request, c rpc) {

@@ -47,7 +47,7 @@ func TestRequestsAsDrupalCoreTakesThem(t *testing.T) {
 		{"a wrong password with a wrong verb", "Drupal BasicAuth, as an anonymous caller", "DELETE", "/jsonrpc", []string{"Authorization", "Basic YTpi"}, outcome{405, "Client error"}},
 		{"a token where no scheme is named", "simple_oauth, a global provider", "GET", "/user/login_status", []string{"Authorization", "Bearer agent-token"}, outcome{200, "text/plain; charset=UTF-8|1"}},
 		{"a password where no scheme is named", "Drupal AuthenticationManager", "GET", "/user/login_status", []string{"Authorization", agentBasic}, outcome{403, "Access denied"}},
-		{"the form for one who is signed in", "Drupal AccessDeniedSubscriber", "GET", "/user/login", []string{"Authorization", "Bearer agent-token"}, outcome{302, "/user/2|"}},
+		{"the login form for an authenticated caller", "Drupal AccessDeniedSubscriber", "GET", "/user/login", []string{"Authorization", "Bearer agent-token"}, outcome{302, "/user/2|"}},
 		{"the realm is markup", "Drupal BasicAuth, FormattableMarkup", "POST", "/jsonrpc", nil, outcome{401, `Basic realm="Tom &amp; &quot;Jerry&quot;"`}},
 		{"base64 with what is none", "PHP base64_decode", "GET", "/jsonrpc/methods/test.echo", []string{"Authorization", "Basic YWdl\tbnQ6YWdl-bnQtcGFzcw====="}, outcome{200, `"test.echo"`}},
 		{"HEAD by override has no body", "Symfony Response::prepare", "POST", "/jsonrpc/methods", []string{"Authorization", agentBasic, "X-HTTP-Method-Override", "head"}, outcome{200, "application/json|$"}},

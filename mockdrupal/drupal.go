@@ -3,7 +3,7 @@
 // Drupal 10 does, down to its peculiarities, misbehaves on demand (Arm) and keeps a journal of all that reached it. It is
 // no JSON-RPC library, it stores nothing, and it draws no conclusions: a test reads the journal and decides.
 //
-// Its invariant: a request is answered from one immutable snapshot of the site, so that SetSite never shows a caller half
+// Its invariant: a response is made from one immutable snapshot of the site, so that SetSite never shows a caller half
 // of a change.
 //
 // A request passes the recorder (package recorder: journal, faults, sending), which asks the site for a response. Here it

@@ -112,8 +112,8 @@ const (
 	wasRevoked    = "Access token has been revoked"
 )
 
-// checkToken returns whom a bearer token authenticates, or what is wrong with it: first it looks among the tokens of
-// the site file, then at those that the endpoint signed.
+// checkToken returns the caller of a bearer token, or what is wrong with it. It looks among the tokens of the site file
+// first, then at those that the token endpoint signed.
 func (x *request) checkToken(token string) (who caller, problem string) {
 	fixed, known := x.state.tokens[token]
 	switch {

@@ -75,8 +75,8 @@ func TestOversizedResponsesAreValid(t *testing.T) {
 	}
 }
 
-// TestBytesTakenShowWhoReadsForEver: the count tells a client that stops at a limit from one that reads all.
-func TestBytesTakenShowWhoReadsForEver(t *testing.T) {
+// The count distinguishes a client that stops at a limit from one that reads everything.
+func TestBytesTakenShowWhetherAClientStopsReading(t *testing.T) {
 	const size, limit, buffers = 64 << 20, 1 << 20, 2 << 20
 	s := start(t, smallSite(), mockdrupal.Options{})
 	for _, kind := range []string{fault.Huge, fault.HugeMembers, fault.HugeGzip} {

@@ -14,7 +14,7 @@ func (r *Result) Conclude() {
 	}
 	if lead, ok := r.Lead(); ok {
 		r.Note = lead.others(r.Findings)
-		r.tell(lead)
+		r.setLead(lead)
 	}
 }
 
@@ -22,11 +22,12 @@ func (r *Result) Conclude() {
 func (r *Result) Qualify(note string) {
 	if lead, ok := r.Lead(); ok {
 		r.Note = note
-		r.tell(lead)
+		r.setLead(lead)
 	}
 }
 
-func (r *Result) tell(lead Finding) {
+// setLead takes message, expected and actual value and curl line from the finding to read first.
+func (r *Result) setLead(lead Finding) {
 	r.Message = noted(lead.sentence(), r.Note)
 	r.Expected, r.Actual, r.Curl = lead.Expected, lead.Actual, ""
 	if e, ok := r.exchange(lead); ok {
@@ -77,7 +78,7 @@ func (r Result) Subject() string {
 	return noted(lead.about(), r.Note)
 }
 
-// compares holds for a finding that has an expected and an actual value.
+// compares reports whether a finding has an expected and an actual value.
 func (f Finding) compares() bool { return f.Subject != "" && f.Expected != "" }
 
 // sentence is the finding as one sentence.
@@ -132,7 +133,7 @@ func (f Finding) others(all []Finding) string {
 	return fmt.Sprintf("and %d more: %s", len(all)-1, strings.Join(names, ", "))
 }
 
-// beside names what f is about, as far as first does not say it.
+// beside names what f is about, without what is the same in first.
 func (f Finding) beside(first Finding) string {
 	name := shortened(f.Row, noteRow)
 	if f.Tool != "" && (name == "" || f.Tool != first.Tool) {

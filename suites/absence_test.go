@@ -101,7 +101,7 @@ func TestAFrontThatGoesAwayIsNotBlamed(t *testing.T) {
 }
 
 // One request that is refused with 503, while others are served, is the bridge's own doing.
-func TestA503OfOneRequestIsJudged(t *testing.T) {
+func TestA503OfOneRequestFails(t *testing.T) {
 	front := frontOf(t)
 	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("cursor") == "!!!!" {
@@ -116,7 +116,7 @@ func TestA503OfOneRequestIsJudged(t *testing.T) {
 	}
 }
 
-func TestALostFirstAnswerIsNoDeadTarget(t *testing.T) {
+func TestALostFirstResponseDoesNotMakeTheTargetUnreachable(t *testing.T) {
 	front := frontOf(t)
 	var seen atomic.Int64
 	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -41,11 +41,11 @@ func defaultSite(t *testing.T, o mockdrupal.Options, change func(*fixtures.Site)
 // moduleSite is a site with the Drupal module in a version: it checks no argument, and v1.3 runs tools on GET, too.
 func moduleSite(t *testing.T, version string) *mockdrupal.Drupal {
 	t.Helper()
-	face, err := module.New(version)
+	extension, err := module.New(version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return defaultSite(t, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
+	return defaultSite(t, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}}, func(s *fixtures.Site) { s.Auth.MCP = []string{"basic", "cookie"} })
 }
 
 // serveAt serves a handler for the rest of the test and returns its URL.
@@ -184,7 +184,7 @@ func verdicts(r *reports.Report) map[string]reports.Result {
 	return all
 }
 
-func TestWithoutAMockTheFrontIsJudgedAndTheRestSaysWhatWouldHelp(t *testing.T) {
+func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
 	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{
 		Credentials: map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}},
@@ -215,7 +215,7 @@ func TestWithoutAMockTheFrontIsJudgedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	}
 }
 
-func TestInvocationsAreHeldToWhatTheyExpect(t *testing.T) {
+func TestInvocationsAreTestedAgainstWhatTheyExpect(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
 	at := referenceAt(t, site, "")
 	for what, c := range map[string]struct {

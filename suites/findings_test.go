@@ -66,7 +66,7 @@ func runShown(t *testing.T, s http.Handler, clause string) reports.Result {
 	return report.Results[0]
 }
 
-func TestACheckTellsOfEveryToolThatIsWrong(t *testing.T) {
+func TestACheckReportsEveryWrongTool(t *testing.T) {
 	r := runShown(t, &shown{n: 5, members: func(i int) map[string]any {
 		if i%2 == 0 {
 			return nil
@@ -111,7 +111,7 @@ func TestToolsThatAreAllWrongCostNoMoreThanRightOnes(t *testing.T) {
 	}
 }
 
-func TestToolsThatGetNoAnswerAreNotAllWaitedFor(t *testing.T) {
+func TestToolsWithoutAResponseAreNotAllWaitedFor(t *testing.T) {
 	began := time.Now()
 	r := runShown(t, &shown{n: 50, members: nothing, slow: time.Minute}, "describe/answers-tool")
 	if tools := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Tool == "" }); len(tools) != 3 || len(r.Findings) != 4 {
@@ -140,7 +140,7 @@ func (l lenient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"error":{"code":%q,"message":"no"}}`, code)
 }
 
-func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
+func TestACheckReportsEveryWrongRow(t *testing.T) {
 	r := runShown(t, lenient{"NaN", "/* none */"}, "invoke/malformed-json")
 	own := slices.DeleteFunc(slices.Clone(r.Findings), func(f reports.Finding) bool { return f.Identity != "agent" }) // callers without permission are tested, too
 	if len(own) != 2 || r.Verdict != reports.Fail || !strings.Contains(own[1].Message, "as agent (a comment): expected 400") {
@@ -158,7 +158,7 @@ func TestACheckTellsOfEveryRowThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestWhatAnAnswerMustNotBeBlamesThatAnswer(t *testing.T) {
+func TestANegatedExpectationBlamesItsResponse(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/", lenient{})
 	mux.HandleFunc("/mcp/tools/LIST", func(w http.ResponseWriter, _ *http.Request) {

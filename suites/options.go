@@ -193,7 +193,7 @@ func BaseURL(text string) (*url.URL, error) {
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, usage("the URL %q has a port that is none: 1 to 65535", u.Redacted())
+			return nil, usage("the URL %q has an invalid port: give 1 to 65535", u.Redacted())
 		}
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
@@ -251,7 +251,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
 		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
-			return nil, usage("the site %s has no user %s, whom the checks authenticate as", r.Drupal.Site().Name, harness.Agent)
+			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, harness.Agent)
 		}
 	} else if _, ok := r.Credentials[harness.Agent]; !ok {
 		r.Credentials[harness.Agent] = harness.Credentials{}

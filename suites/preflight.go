@@ -41,7 +41,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 			return err
 		}
 	}
-	if err := signsIn(ctx, t); err != nil {
+	if err := tryCredentials(ctx, t); err != nil {
 		return err
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
@@ -59,7 +59,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 	}
 	if t.Drupal == nil && (list.Status == http.StatusUnauthorized || list.Status == http.StatusForbidden) && list.Code() != "" {
 		t.Unauthenticated = true
-		return nil // it refuses in the contract's own words: a bridge that does not know us
+		return nil // it refuses with an error of the contract: a bridge that does not know the caller
 	}
 	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
 	switch {
@@ -74,8 +74,8 @@ func preflight(ctx context.Context, t *harness.T) error {
 	return nil
 }
 
-// siteDown is why a bridge that refuses its list with 502, 503 or 504 in the contract's words cannot be tested: its site,
-// not the bridge, does not respond. It is nil where a mock is behind the bridge and the bridge has asked it.
+// siteDown says why a bridge that refuses its list with 502, 503 or 504 and an error of the contract cannot be tested: the
+// bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
 func siteDown(t *harness.T, list *harness.Response) error {
 	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
 	if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
@@ -89,11 +89,11 @@ func siteDown(t *harness.T, list *harness.Response) error {
 	return &UnreachableError{URL: t.URL, Reason: reason}
 }
 
-// discoverers are the identities who see a list of tools; one who may discover and not use JSON-RPC may be refused it.
+// discoverers are the identities that see a list of tools; one that may discover and not use JSON-RPC may be refused it.
 var discoverers = []harness.Identity{harness.Discoverer, harness.Agent, harness.Agent2, harness.Service, harness.Admin}
 
-// signsIn tries the credentials that the run was given: those that are refused would fail a hundred checks.
-func signsIn(ctx context.Context, t *harness.T) error {
+// tryCredentials reports credentials of the run that the bridge refuses: they would make a hundred checks fail.
+func tryCredentials(ctx context.Context, t *harness.T) error {
 	wrong := harness.Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
 	for _, who := range slices.Sorted(maps.Keys(t.Credentials)) {
 		if t.Credentials[who].Empty() || !t.Claims("tools") {
@@ -115,7 +115,7 @@ func hasMember(a *harness.Response, name string) bool {
 	return a.Status == http.StatusOK && ok
 }
 
-// alike says what a target says to everything, or to the first request where the responses differ.
+// alike describes the response to every request, or to the first one where the responses differ.
 func alike(responses []*harness.Response) string {
 	first := responses[0]
 	for _, a := range responses[1:] {

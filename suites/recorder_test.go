@@ -54,7 +54,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 	return verdicts(report)
 }
 
-func TestARecordingProxyShowsBothWires(t *testing.T) {
+func TestARecordingProxyShowsBothSides(t *testing.T) {
 	results := runBehindProxy(t, nil, suites.Options{UpstreamTimeout: 500e6})
 	for _, id := range []string{"upstream/valid-jsonrpc", "upstream/post-only", "upstream/pooled", "upstream/http-error", "upstream/auth-error", "upstream/timeout",
 		"upstream/cancel", "upstream/huge-answer", "invoke/runs-once", "invoke/not-cached", "invoke/answers-result", "access/credentials-forwarded"} {

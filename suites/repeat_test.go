@@ -114,13 +114,13 @@ func referenceBefore(t *testing.T, site string) *bridge.Bridge {
 	return b
 }
 
-var signedIn = map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}
+var agentCredentials = map[suites.Identity]suites.Credentials{suites.Agent: {User: "agent", Password: "agent-pass"}}
 
 func TestABridgeThatClosesIdleConnectionsIsNotBlamed(t *testing.T) {
 	drupal := defaultSite(t, mockdrupal.Options{}, nil)
 	for name, o := range map[string]suites.Options{
 		"with a mock": {Drupal: drupal, Cases: 20},
-		"without a mock": {Credentials: signedIn, Invocations: []suites.Invocation{
+		"without a mock": {Credentials: agentCredentials, Invocations: []suites.Invocation{
 			{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestWhatMayHaveRunIsNotSentAgain(t *testing.T) {
 		o      suites.Options
 	}{
 		"with a mock":            {reference(t, plain), suites.Options{Drupal: plain, Only: []string{"invoke/answers-result"}}},
-		"without a mock":         {reference(t, plain), suites.Options{Credentials: signedIn, Invocations: allowed, Only: []string{"invoke/answers-result"}}},
-		"without a mock, by GET": {module, suites.Options{Credentials: signedIn, Invocations: allowed, Only: []string{"invoke/post-only"}}},
+		"without a mock":         {reference(t, plain), suites.Options{Credentials: agentCredentials, Invocations: allowed, Only: []string{"invoke/answers-result"}}},
+		"without a mock, by GET": {module, suites.Options{Credentials: agentCredentials, Invocations: allowed, Only: []string{"invoke/post-only"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &quitter{Handler: c.bridge, asked: map[string]int{}}

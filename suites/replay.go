@@ -67,7 +67,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		secrets.Add(harness.Basic(name, password))
 	}
 	r := &Replayed{Clause: o.Clause, Line: again.Curl(), Old: old, New: send(request, secrets)}
-	r.Same = sameAnswer(r.Old, r.New)
+	r.Same = sameResponse(r.Old, r.New)
 	return r, nil
 }
 
@@ -119,12 +119,12 @@ func destination(o ReplayOptions, written string) (string, error) {
 	}
 	from, err := url.Parse(written)
 	if err != nil || from.Host == "" {
-		return "", usage("the report holds no address of the request that failed")
+		return "", usage("the report has no address of the failing request")
 	}
 	same := from.Scheme == target.Scheme && from.Host == target.Host && from.User == nil
 	if o.To == "" {
 		if !same {
-			return "", usage("the request goes to %s and the target of the report is %s: say by --to which bridge receives it", from.Host, target.Host)
+			return "", usage("the request goes to %s and the target of the report is %s: name the bridge to send it to by --to", from.Host, target.Host)
 		}
 		return written, nil
 	}
@@ -166,8 +166,8 @@ func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	return e
 }
 
-// sameAnswer compares status and body, JSON by value; of a body that was cut what is left counts.
-func sameAnswer(before, after reports.Exchange) bool {
+// sameResponse compares status and body, JSON by value; of a truncated body, the part that was kept.
+func sameResponse(before, after reports.Exchange) bool {
 	if before.Response == nil || after.Response == nil {
 		return before.Response == nil && after.Response == nil
 	}

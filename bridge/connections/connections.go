@@ -56,7 +56,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	io.WriteString(w, refusal) //nolint:errcheck // whoever left needs no response
+	io.WriteString(w, refusal) //nolint:errcheck // a client that left needs no response
 }
 
 type refusedKey struct{}

@@ -23,7 +23,7 @@ func (e *Engine) asker(who upstream.Caller) upstream.Caller {
 	return e.o.Account.For(who)
 }
 
-// accountEntry is what the account was told, in the caller's language.
+// accountEntry is the entry of the account, in the caller's language.
 func (e *Engine) accountEntry(who upstream.Caller) *entry {
 	account := e.o.Account.For(who)
 	en, ok := e.callers.GetIfPresent(account.Identity)

@@ -1,7 +1,7 @@
-// Package discovery finds which tools a caller has. It asks the site as the caller, remembers the response for the
-// shorter of the two TTLs, and lets callers with the same response share one catalog. It never mixes callers: what one
-// credential was told is given to that credential only, but for the one account that discovers for all where the bridge
-// is set up so (broad.go). A discovery that fails changes nothing.
+// Package discovery finds which tools a caller has. It asks the site as the caller, caches the response for the shorter of
+// the two TTLs, and lets callers with the same response share one catalog. It never mixes callers: a response to one
+// credential is used for that credential only, except where one account discovers for all callers (broad.go). A discovery
+// that fails changes nothing.
 package discovery
 
 import (
@@ -46,14 +46,14 @@ type Options struct {
 	Observe    func(outcome string) // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
 }
 
-// Engine remembers what each caller was told. It is safe for use by many at once.
+// Engine caches the tools of each caller. It is safe for concurrent use.
 type Engine struct {
 	o          Options
 	ttl        time.Duration
 	builder    *builder
 	callers    *otter.Cache[upstream.Identity, *entry]
 	spoken     spoken
-	generation atomic.Int64 // goes up when all that is remembered becomes doubtful
+	generation atomic.Int64 // goes up when the whole cache becomes doubtful
 	doubts     atomic.Int64 // goes up when the site contradicts a caller's tools
 
 	places  chan struct{}   // taken by each discovery, but for those of the account
@@ -77,7 +77,7 @@ type entry struct {
 	doubted time.Time
 }
 
-// knowledge is what a caller was told, and when. Exactly one of set and refusal is there.
+// knowledge is what the site returned to a caller, and when. Exactly one of set and refusal is there.
 type knowledge struct {
 	set        *set
 	rights     rights

@@ -124,11 +124,11 @@ func TestSubscribersHearOfChangesAndNothingElse(t *testing.T) {
 			t.Errorf("changes %v", c)
 		}
 	case <-deadline:
-		t.Fatal("a change was not told")
+		t.Fatal("a change was not notified")
 	}
 	cancel()
 	if len(heard) > 0 {
-		t.Errorf("told more than once: %v", <-heard)
+		t.Errorf("notified more than once: %v", <-heard)
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// set is what one response of the site comes to. Callers for whom the site gives the same response share one set, and sets
-// share the tools that they have in common.
+// set is what the bridge makes of one response of the site. Callers with the same response share one set, and sets share
+// the tools that they have in common.
 type set struct {
 	catalog     *catalog.Catalog
-	rights      rights // of the caller for whom the response was
+	rights      rights // of the caller who received the response
 	diagnostics []translate.Diagnostic
 	shelf       *shelf   // nil: the catalog's tools have their schemas
 	response    Response // what it was made of, where other callers' sets are made of it as well

@@ -14,7 +14,7 @@ const pollEvery = 250 * time.Millisecond
 // retryEvery is how long the poller leaves a caller alone whose discovery failed, by the machine's clock.
 const retryEvery = time.Second
 
-// poller keeps the tools of watched callers fresh. It runs only once there is somebody to keep fresh.
+// poller keeps the tools of watched callers fresh. It starts with the first caller to keep fresh.
 type poller struct {
 	places chan struct{} // taken by each discovery that it starts
 
@@ -48,25 +48,25 @@ func (e *Engine) Subscribe(who upstream.Caller, notify func(catalog.Changes, *ca
 	}
 }
 
-// changed says subscribers of the entry when its tools differ from those before. A first discovery, and one after a
+// changed notifies the subscribers of the entry when its tools differ from those before. A first discovery, and one after a
 // refusal, has nothing to compare with.
 func (e *Engine) changed(en *entry, before, now *knowledge) {
 	if before == nil || before.set == nil || now.set == nil || before.set.catalog.Version == now.set.catalog.Version {
 		return
 	}
 	e.poller.mu.Lock()
-	var told []*watcher
+	var watching []*watcher
 	for w := range e.poller.watchers {
 		if w.entry.who.Identity == en.who.Identity {
-			told = append(told, w)
+			watching = append(watching, w)
 		}
 	}
 	e.poller.mu.Unlock()
-	if len(told) == 0 {
+	if len(watching) == 0 {
 		return
 	}
 	changes := catalog.Diff(before.set.catalog, now.set.catalog)
-	for _, w := range told {
+	for _, w := range watching {
 		w.notify(changes, now.set.catalog)
 	}
 }

@@ -1,6 +1,6 @@
 // Package fault is the bridge's one list of error codes and the error value that carries them from where something
-// went wrong to the code that responds to the caller. It knows no transport beyond each code's HTTP status. Every message in a
-// fault is meant for the caller; what must stay inside goes into Cause, which is logged and never sent.
+// went wrong to the code that responds to the caller. It knows no transport beyond each code's HTTP status. The caller sees
+// every message in a fault; what must stay inside goes into Cause, which is logged and never sent.
 package fault
 
 import (

@@ -36,7 +36,7 @@ func (a *API) writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
 		h["Cache-Control"] = noStore
 	}
 	w.WriteHeader(status)
-	body.Write(w, a.WriteTime, parts...) //nolint:errcheck // the client went away, and nobody is left to tell
+	body.Write(w, a.WriteTime, parts...) //nolint:errcheck // the client went away: nobody would see the error
 }
 
 // refuse sends the envelope and gives the status that went out.

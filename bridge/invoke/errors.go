@@ -85,7 +85,7 @@ func (r Rule) fault(tool string, rpc *upstream.RPCError) *fault.Error {
 	return e
 }
 
-// siteSays is the site's own words, as far as they are meant for callers.
+// siteSays is the site's own words, without those that callers must not see.
 func siteSays(rpc *upstream.RPCError) string {
 	words := rpc.Message
 	if detail := rpc.DataText(); detail != "" && rpc.Code == upstream.CodeInvalidParams && !phpText(rpc) {

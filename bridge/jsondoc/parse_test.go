@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseRefusesWhatACarelessReaderMends(t *testing.T) {
+func TestParseRefusesWhatALenientParserRepairs(t *testing.T) {
 	for name, c := range map[string]struct{ doc, says string }{
 		"nothing":              {"", "empty"},
 		"blanks":               {" \n", "empty"},

@@ -67,8 +67,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// agree checks the headers of a request of the stateless revision against its body. All that travels with the request may
-// have been read on the way by what sees headers only: it must not have been told otherwise.
+// agree checks the headers of a request of the stateless revision against its body: a proxy on the way may have acted on
+// the headers alone.
 func agree(h http.Header, m message) *protocolError {
 	if given := h.Get("Mcp-Method"); given != m.method {
 		return mismatch("Mcp-Method", given, m.method)

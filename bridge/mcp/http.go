@@ -233,8 +233,8 @@ func (s *Server) inSession(x *exchange, sess *session, m message) int {
 	return s.respond(x, ctx, request{message: m, revision: sess.revision, who: x.who, session: sess})
 }
 
-// respond runs a request and sends its response: as JSON, or as an event after others where there was something to tell
-// before.
+// respond runs a request and sends its response: as JSON, or as the last event of a stream where notifications came
+// before it.
 func (s *Server) respond(x *exchange, ctx context.Context, r request) int {
 	st := x.stream()
 	r.failed = x.fail
@@ -315,7 +315,7 @@ func (x *exchange) json(status int, message []byte) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(message)))
 	x.w.WriteHeader(status)
-	body.Write(x.w, x.s.o.WriteTime, message) //nolint:errcheck // the client went away, and nobody is left to tell
+	body.Write(x.w, x.s.o.WriteTime, message) //nolint:errcheck // the client went away: nobody would see the error
 }
 
 // stream is the response as server-sent events; nothing is sent yet.

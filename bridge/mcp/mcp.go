@@ -1,17 +1,16 @@
 // Package mcp is the bridge's second front: the Model Context Protocol, over Streamable HTTP and stdio, in the revisions
 // 2025-06-18 and 2025-11-25, which have sessions, and 2026-07-28, which has none. It shows the same tools as the plain
-// HTTP front, from the same catalog, and runs them by the same invoke. Its invariant: every response is decided by
-// the credentials of the request that asks; a session lends nobody's.
+// HTTP front, from the same catalog, and runs them by the same invoke. Its invariant: the credentials of a request alone
+// decide its response; a session lends no credentials.
 //
-// The protocol is written out here rather than taken from the official SDK, which the bridge was first meant to stand on.
-// Its server holds the tools itself: either one server for each set of tools that some caller sees (built again at each
-// change, 150 ms for 1,000 tools), or a shared one whose responses to tools/list, tools/call and server/discover are all
-// replaced by middleware. In the second way what is left of it is the transport; and there it breaks clauses that the
-// bridge must keep, which cannot be fixed from outside without reading each message twice: sdk_test.go lists them, and
-// fails for each that the SDK fixes. What is left of MCP for a server that has only tools is small, and faster without
-// (BenchmarkToolsCallBesideSDK). The price is that a new revision has to be written here by hand; the official conformance
-// suite, the SDKs' clients and the Inspector check it against the specification (test/clients). The SDK's client is what the
-// tests talk with.
+// The protocol is implemented here rather than taken from the official SDK. The SDK's server holds the tools itself: the
+// bridge would need either one server for each set of tools that some caller sees (built again at each change, 150 ms for
+// 1,000 tools), or a shared one whose responses to tools/list, tools/call and server/discover are all replaced by
+// middleware. Then only the transport of the SDK is left, and it breaks clauses that the bridge must keep and that cannot
+// be fixed from outside without reading each message twice: sdk_test.go lists them, and fails for each that the SDK fixes.
+// The part of MCP that a server with tools alone needs is small, and faster without the SDK (BenchmarkToolsCallBesideSDK).
+// The price is that a new revision has to be implemented here; the official conformance suite, the SDKs' clients and the
+// Inspector test it against the specification (test/clients). The tests use the SDK's client.
 package mcp
 
 import (

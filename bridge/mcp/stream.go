@@ -49,9 +49,9 @@ func (s *stream) write(before string, message []byte, after string) {
 	conn.SetWriteDeadline(time.Time{}) //nolint:errcheck // nor one that has no deadlines; a stream may be silent for long
 }
 
-// hold waits until ctx ends or the server is drained. It calls tell after each change of the caller's tools, and ping
-// now and then. shown is what the client was last shown; nil: nothing. It ends with the caller's token, too.
-func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.Version, tell, ping func()) {
+// hold waits until ctx ends, the server is drained or the caller's token expires. It calls notify after each change of the
+// caller's tools, and ping now and then. shown is the version that the client last received; nil: none.
+func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.Version, notify, ping func()) {
 	if expires := who.Grant.Expires; !expires.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, expires.Sub(s.o.Now()))
@@ -65,14 +65,14 @@ func (s *Server) hold(ctx context.Context, who upstream.Caller, shown *catalog.V
 		}
 	})()
 	if v, refused := s.view(ctx, who); refused == nil && shown != nil && *shown != v.Catalog().Version {
-		tell() // it changed before anybody listened
+		notify() // the tools changed before the subscription
 	}
 	silence := time.NewTicker(keepAlive)
 	defer silence.Stop()
 	for {
 		select {
 		case <-changed:
-			tell()
+			notify()
 		case <-silence.C:
 			ping()
 		case <-ctx.Done():
@@ -94,7 +94,7 @@ func (s *Server) listen(x *exchange, sess *session) {
 	st := x.stream()
 	defer sess.enter(st)()
 	defer func() { sess.used.Store(s.o.Now().UnixNano()) }()
-	st.ping() // the client learns that the stream stands
+	st.ping() // shows the client that the stream is open
 	s.hold(ctx, x.who, sess.listed.Load(), func() {
 		if sess.newest(st) {
 			st.send(notification(listChanged, nil))
@@ -141,7 +141,7 @@ func (sub subscription) ended() []byte {
 	return response(sub.id, append(append([]byte(`{"resultType":"complete",`), sub.meta()...), '}'))
 }
 
-// subscribe serves a subscription. Without anything to tell it ends at once.
+// subscribe serves a subscription. One that wants no notifications ends at once.
 func (s *Server) subscribe(ctx context.Context, send func([]byte), ping func(), who upstream.Caller, sub subscription) {
 	send(sub.acknowledged())
 	if sub.tools {

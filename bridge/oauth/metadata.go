@@ -63,7 +63,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.Write(body) //nolint:errcheck // the client went away, and nobody is left to tell
+	w.Write(body) //nolint:errcheck // the client went away: nobody would see the error
 }
 
 // scopes are a token's: one text with blanks between them, or a list, as Drupal writes it.

@@ -12,7 +12,7 @@ import (
 const (
 	// smallDocument goes to a library at once: whatever is in it, there is little of it. In bytes.
 	smallDocument = 512
-	// longSchema is a schema whose violations are long to tell, in bytes.
+	// longSchema is the length of a schema from which reporting its violations takes long, in bytes.
 	longSchema = 4 << 10
 	// gatedDocument waits for a place among the checks under way. In bytes.
 	gatedDocument = 16 << 10

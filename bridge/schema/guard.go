@@ -109,7 +109,7 @@ func (g *guard) follow(at string, v jsondoc.Value) error {
 		if err != nil {
 			return err
 		}
-		// A dynamic reference may be meant for a recursion that ends by itself: only plain ones are followed.
+		// A dynamic reference may be part of a recursion that ends by itself: only plain ones are followed.
 		if keyword == "$ref" {
 			if err := g.follow(pointer, target); err != nil {
 				return err
@@ -231,8 +231,8 @@ func compiles(pattern jsondoc.Value) bool {
 	return err == nil
 }
 
-// Broken reports whether a pattern is no regular expression in any dialect, as far as Go's can tell: what Go has no word
-// for (look-ahead, back references) may well be one.
+// Broken reports whether a pattern is no regular expression in any dialect, as far as Go's parser can find out: syntax that
+// Go does not have (look-ahead, back references) may be valid in another dialect.
 func Broken(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	var known *syntax.Error

@@ -113,7 +113,7 @@ func repairOne(v jsondoc.Value, notes *notes) jsondoc.Value {
 			kept = append(kept, repaired)
 		}
 	}
-	return mendBounds(draft04(jsondoc.NewObject(kept...), v), notes)
+	return repairBounds(draft04(jsondoc.NewObject(kept...), v), notes)
 }
 
 // repairMember repairs one keyword; false drops it.
@@ -265,8 +265,8 @@ var pairs = [][2]string{
 	{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"},
 }
 
-// mendBounds drops bounds that contradict each other: nothing would fit, and the site decides anyway.
-func mendBounds(v jsondoc.Value, notes *notes) jsondoc.Value {
+// repairBounds drops bounds that contradict each other: no value would fit, and the site checks the arguments anyway.
+func repairBounds(v jsondoc.Value, notes *notes) jsondoc.Value {
 	for _, p := range pairs {
 		low, hasLow := v.Get(p[0])
 		high, hasHigh := v.Get(p[1])

@@ -22,7 +22,7 @@ type Translator struct {
 	Targets map[string][]string  // the values that references to an entity type may take, as the site has them
 }
 
-// Tool makes a definition of a method, named by its id. The diagnostics tell what was repaired; an error says why the
+// Tool makes a definition of a method, named by its id. The diagnostics say what was repaired; an error says why the
 // method cannot be a tool.
 func (t Translator) Tool(m Method) (catalog.Definition, []Diagnostic, error) {
 	notes := &notes{method: m.ID}

@@ -181,10 +181,10 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 	return c, nil
 }
 
-// verified takes a token that is meant for the bridge, and nothing else.
+// verified accepts a token whose audience is the bridge, and nothing else.
 func (cs Callers) verified(r *http.Request, c *Caller) error {
 	var token string
-	if values := r.Header.Values("Authorization"); len(values) == 1 { // of several, which would be meant?
+	if values := r.Header.Values("Authorization"); len(values) == 1 { // of several, none is certain to be the intended one
 		scheme, rest, _ := strings.Cut(values[0], " ")
 		if strings.EqualFold(scheme, string(Bearer)) {
 			token = strings.Trim(rest, " \t")

@@ -8,7 +8,7 @@ import (
 )
 
 // Languages are those that the site has, by Drupal's codes. Without any, callers choose from all languages of ISO 639-1:
-// a set that is closed, so that callers cannot make up languages for the bridge to ask for and to remember.
+// a closed set, so that callers cannot fill the cache with invented languages.
 type Languages []string
 
 // ParseLanguages reads language codes, as in pt-br.

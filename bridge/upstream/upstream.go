@@ -1,6 +1,6 @@
-// Package upstream alone knows the Drupal site: how it is reached, how its JSON-RPC is spoken, and what its responses
-// mean. It decides nothing about tools. A method call is sent once: what left for the site is never sent again, for
-// nobody can tell whether it ran.
+// Package upstream alone knows the Drupal site: how it is reached, how its JSON-RPC works, and what its responses mean. It
+// decides nothing about tools. A method call is sent once: a request that was sent is never sent again, because the bridge
+// cannot know whether the method ran.
 package upstream
 
 import (

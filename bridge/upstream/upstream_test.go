@@ -15,7 +15,7 @@ import (
 )
 
 // A response is a result only with the request's own id, and is then given byte for byte.
-func FuzzDecodeAnswer(f *testing.F) {
+func FuzzDecodeResponse(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":7,"result":{"n":1.0}}`, `{"id":null,"error":{"code":-32600,"message":"m","data":"Access Denied"}}`,
 		`{"id":"7","result":1}`, `{"result":1}`, `[]`, `{"id":7,"result":1,"error":{}}`, `{"id":7,"error":{"code":1.5}}`,
@@ -65,8 +65,8 @@ func TestACallerIsItsCredentialAndLanguage(t *testing.T) {
 	}
 }
 
-// What belongs to a caller does so in any language.
-func TestTheOwnerIsWhoSignsIn(t *testing.T) {
+// A caller owns the same things in any language.
+func TestTheOwnerIsTheAuthenticatedCaller(t *testing.T) {
 	account := &ServiceAccount{User: "u", Password: "p", Tokens: []Secret{"a", "b"}}
 	for _, cs := range []Callers{{Schemes: []Scheme{Bearer}}, {Service: account}} {
 		read := func(token, language string) Caller {

@@ -31,22 +31,22 @@ func newBridge() *cobra.Command {
 		Short: "Serve the reference bridge alone",
 		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET /mcp/tools/describe
 and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers authenticate with the credentials that they have on the site.
-With --stdio it speaks MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
+With --stdio it serves MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
 
-Every setting is a key of the configuration file by its name with _ for -, a flag, and an environment variable where
-one is named. Flags go before the environment, and that before the file; what names no default has none. The key types
-of the file holds rules for custom field types. SIGHUP reads all settings again and keeps MCP
-sessions; if one is wrong nothing changes.
+Every setting is a flag, a key of the configuration file (with _ for -) and, where one is named, an environment
+variable. A flag overrides the environment, and that overrides the file. The key types of the file has rules for custom
+field types. SIGHUP makes the bridge read all settings again; MCP sessions stay open, and if a setting is wrong nothing
+changes.
 
-Secrets are no flags: they stand in the environment, or in files of their own, which the configuration names as
-NAME_file and the environment as ENV_FILE:
+Secrets have no flag. They come from the environment, or from files that the configuration names as NAME_file and the
+environment as ENV_FILE:
 ` + secrets(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` of settings")
 	flags.BoolVar(&f.check, "check-config", false, "report whether the settings are valid, and serve nothing")
-	flags.BoolVar(&f.stdio, "stdio", false, "speak MCP on stdin and stdout, as the account of DRUPAL_USER and DRUPAL_PASSWORD")
+	flags.BoolVar(&f.stdio, "stdio", false, "serve MCP on stdin and stdout, as the account of DRUPAL_USER and DRUPAL_PASSWORD")
 	for _, s := range bridge.Settings() {
 		if s.Secret {
 			continue

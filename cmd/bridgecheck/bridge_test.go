@@ -18,8 +18,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
 
-// Whatever can be set about the bridge, --help says of it: name, default, environment.
-func TestHelpTellsOfEverySetting(t *testing.T) {
+// The help names every setting of the bridge, with its default and its environment variable.
+func TestHelpNamesEverySetting(t *testing.T) {
 	var out bytes.Buffer
 	root := newRoot()
 	root.SetOut(&out)
@@ -27,7 +27,7 @@ func TestHelpTellsOfEverySetting(t *testing.T) {
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	var told string
+	var line string
 	for _, s := range bridge.Settings() {
 		name := "--" + s.Flag() + " "
 		if s.Secret {
@@ -38,13 +38,13 @@ func TestHelpTellsOfEverySetting(t *testing.T) {
 			t.Errorf("--help does not name %s", s.Name)
 			continue
 		}
-		told, _, _ = strings.Cut(out.String()[at:], "\n")
+		line, _, _ = strings.Cut(out.String()[at:], "\n")
 		for _, has := range []string{s.Help, s.Env} {
-			if !strings.Contains(told, has) {
+			if !strings.Contains(line, has) {
 				t.Errorf("--help does not say %q of %s", has, s.Name)
 			}
 		}
-		if s.Default != "" && !strings.Contains(told, "(default "+s.Default+")") {
+		if s.Default != "" && !strings.Contains(line, "(default "+s.Default+")") {
 			t.Errorf("--help does not name the default of %s", s.Name)
 		}
 	}

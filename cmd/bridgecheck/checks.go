@@ -45,7 +45,7 @@ func newChecks() *cobra.Command {
 	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", RunE: list}
 	explain := &cobra.Command{
 		Use:               "explain ID",
-		Short:             "Tell what one clause asks, why, and how to fix a bridge that breaks it",
+		Short:             "Show what one clause requires, why, and how to fix a bridge that breaks it",
 		Args:              oneArgument("the clause's id, for example list/names-unique"),
 		ValidArgsFunction: completeClauses,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,7 +95,7 @@ func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 		return format.WriteClauses(out, contract.Revision, docs)
 	}
 	w := newTable(out)
-	w.row("CLAUSE", "LEVEL", "WIRE", "CAPABILITY", "CHECK")
+	w.row("CLAUSE", "LEVEL", "SIDE", "CAPABILITY", "CHECK")
 	for _, v := range views {
 		check := "yes"
 		if !v.Checked {
@@ -114,17 +114,17 @@ func writeLedger(out io.Writer, asJSON, asHTML bool) error {
 	return w.Flush()
 }
 
-// capability is what a bridge must claim to be held to the clause.
+// capability is what a bridge must claim for the clause to apply.
 func capability(c contract.Clause) string { return cmp.Or(c.Needs, "tools") }
 
 // doc is the clause as a reader sees it.
 func (v clauseView) doc() format.ClauseDoc {
-	wire := "the bridge's URL alone"
+	seenOn := "the bridge's URL alone"
 	if v.Wire == contract.Both {
-		wire = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
+		seenOn = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
 	}
 	return format.ClauseDoc{
-		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Capability: capability(v.Clause), Wire: wire,
+		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Capability: capability(v.Clause), Wire: seenOn,
 		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
 	}
 }

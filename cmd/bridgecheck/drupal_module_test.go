@@ -17,9 +17,9 @@ import (
 
 const moduleExample = "../../examples/drupal-module"
 
-// judgeModule runs the ready-made configuration of the Drupal module against the module as it was recorded, with the
+// testModule runs the ready-made configuration of the Drupal module against the module as it was recorded, with the
 // baseline's text changed as wanted.
-func judgeModule(t *testing.T, quirks []string, change func(string) string) (code int, report *reports.Report) {
+func testModule(t *testing.T, quirks []string, change func(string) string) (code int, report *reports.Report) {
 	t.Helper()
 	code, dir, stderr := runModule(t, quirks, change)
 	report, err := reports.ReadFile(dir)
@@ -29,7 +29,7 @@ func judgeModule(t *testing.T, quirks []string, change func(string) string) (cod
 	return code, report
 }
 
-// runModule is judgeModule for those who want the report's directory.
+// runModule is testModule that returns the report's directory in place of the report.
 func runModule(t *testing.T, quirks []string, change func(string) string) (code int, report, said string) {
 	t.Helper()
 	for _, name := range []string{"AGENT", "AGENT2", "DISCOVERER", "NORPC"} {
@@ -40,11 +40,11 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := module.New(module.V13)
+	extension, err := module.New(module.V13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}, Quirks: quirks})
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}, Quirks: quirks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func runModule(t *testing.T, quirks []string, change func(string) string) (code 
 }
 
 func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
-	code, report := judgeModule(t, nil, func(text string) string { return text })
+	code, report := testModule(t, nil, func(text string) string { return text })
 	for _, r := range report.Results {
 		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error || r.Verdict == reports.Fixed {
 			t.Errorf("%s is %s, which no entry says: %s", r.ID, r.Verdict, r.Message)
@@ -79,13 +79,13 @@ func TestTheModulesFaultsAreExactlyThoseOfItsBaseline(t *testing.T) {
 	for _, p := range report.BaselineProblems {
 		t.Errorf("%s: %s", p.Clause, p.Text)
 	}
-	if report.Summary.Known < 12 || code != exitUnjudged {
+	if report.Summary.Known < 12 || code != exitNoVerdict {
 		t.Errorf("%d clauses are known to fail, and the run ended with %d", report.Summary.Known, code)
 	}
 }
 
 func TestThePageCacheThatKeepsErrorsIsNamed(t *testing.T) {
-	_, report := judgeModule(t, []string{quirk.StickyGet}, func(text string) string { return text })
+	_, report := testModule(t, []string{quirk.StickyGet}, func(text string) string { return text })
 	for _, r := range report.Results {
 		if (r.ID == "describe/after-error" || r.ID == "describe/answers-tool") && r.Verdict == reports.Fail {
 			return
@@ -95,7 +95,7 @@ func TestThePageCacheThatKeepsErrorsIsNamed(t *testing.T) {
 }
 
 func TestTheModulesFaultsAreNamed(t *testing.T) {
-	_, report := judgeModule(t, nil, func(string) string { return "known: []\n" })
+	_, report := testModule(t, nil, func(string) string { return "known: []\n" })
 	messages := map[string]string{}
 	for _, r := range report.Results {
 		messages[r.ID] = r.Message

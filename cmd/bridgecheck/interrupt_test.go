@@ -78,8 +78,8 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	}
 	await(t, gone, "the bridge to be gone")
 	await(t, gone, "the bridge's child to be gone")
-	if code := run.ProcessState.ExitCode(); code != exitUnjudged {
-		t.Errorf("expected exit code %d, got %d: %s", exitUnjudged, code, stderr.String())
+	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
+		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, stderr.String())
 	}
 	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil {
@@ -89,7 +89,7 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
 	}
 	if !strings.Contains(stdout.String(), "the run was cut short (interrupt") {
-		t.Errorf("expected the summary to tell that the run was cut short, got %s", stdout.String())
+		t.Errorf("expected the summary to say that the run was cut short, got %s", stdout.String())
 	}
 }
 
@@ -116,8 +116,8 @@ func interrupted(t *testing.T, begun <-chan bool, args ...string) (stdout, stder
 	return out.String(), errs.String(), code
 }
 
-// A login that nobody answers is no mistake of the configuration when the user gives up waiting for it.
-func TestAnInterruptWhileSigningInLeavesAReport(t *testing.T) {
+// When the user gives up waiting for a login without a response, that is no mistake of the configuration.
+func TestAnInterruptDuringLoginLeavesAReport(t *testing.T) {
 	begun := make(chan bool, 1)
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // until then nobody notices that the caller has gone
@@ -135,7 +135,7 @@ func TestAnInterruptWhileSigningInLeavesAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := interrupted(t, begun, "run", "--config", file, "--report-dir", dir)
-	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") {
+	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") {
 		t.Errorf("exit code %d, %s%s; want 4 and a summary that says so", code, stdout, stderr)
 	}
 	if _, err := reports.ReadFile(filepath.Join(dir, "report.json")); err != nil {
@@ -147,7 +147,7 @@ func TestAnInterruptIsNoFilter(t *testing.T) {
 	begun := make(chan bool, 1)
 	begun <- true
 	stdout, _, code := interrupted(t, begun, "run", "--quiet", "--report-dir", t.TempDir())
-	if code != exitUnjudged || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
+	if code != exitNoVerdict || !strings.Contains(stdout, "the run was cut short") || strings.Contains(stdout, "filters") {
 		t.Errorf("exit code %d, %q; want 4, and nothing of filters", code, stdout)
 	}
 }

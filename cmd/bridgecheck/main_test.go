@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 //	ended FILE            the process whose number is in the file has ended
 //	sameverdicts A B      two report.json files have the same verdict on each clause that applies in both
 //
-// and addresses in the environment: what answers nothing that a bridge would say ($NOT_FOUND, $BROKEN, $EMPTY, $HTML,
-// $HANGS), lists of two tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks terminals
-// ($HOSTILE), what nobody listens on ($FREE), and what another has ($BUSY). $EXAMPLES is the folder of that name.
+// and addresses in the environment: servers that are no bridge ($NOT_FOUND, $BROKEN, $EMPTY, $HTML, $HANGS), lists of two
+// tools of which a is wrong ($WRONG_A) or both are ($WRONG_AB), a proxy to a bridge ($PROXY), a bridge that attacks
+// terminals ($HOSTILE), a free port ($FREE), and one in use ($BUSY). $EXAMPLES is the folder of that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -47,10 +47,10 @@ func TestScripts(t *testing.T) {
 
 // nulls are the servers that are no bridge.
 var nulls = map[string]http.HandlerFunc{
-	"NOT_FOUND": answer(404, "text/plain", "not here"),
-	"BROKEN":    answer(500, "text/plain", "out of order"),
-	"EMPTY":     answer(200, "application/json", "{}"),
-	"HTML":      answer(200, "text/html", "<!DOCTYPE html><title>Welcome</title>"),
+	"NOT_FOUND": respond(404, "text/plain", "not here"),
+	"BROKEN":    respond(500, "text/plain", "out of order"),
+	"EMPTY":     respond(200, "application/json", "{}"),
+	"HTML":      respond(200, "text/html", "<!DOCTYPE html><title>Welcome</title>"),
 	"HANGS":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 }
 
@@ -63,7 +63,7 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 		listing("{}", "{}")(w, r)
 		return
 	}
-	answer(200, "application/json\t; ::error::header", "{\"text\": \"\x1b[2J\x1b]0;title\x07\r\n::error::body\u202e\"}\n::error::line\n##[error]line")(w, r)
+	respond(200, "application/json\t; ::error::header", "{\"text\": \"\x1b[2J\x1b]0;title\x07\r\n::error::body\u202e\"}\n::error::line\n##[error]line")(w, r)
 }
 
 // proxied is a proxy that takes a password and reaches a bridge where nobody else does, at bridge.invalid. It shows what
@@ -82,10 +82,10 @@ func proxied(w http.ResponseWriter, r *http.Request) {
 
 func listing(propertiesOfA, propertiesOfB string) http.HandlerFunc {
 	const tool = `{"name":"%s","description":"does","inputSchema":{"type":"object","properties":%s}}`
-	return answer(200, "application/json", fmt.Sprintf(`{"tools":[`+tool+","+tool+"]}", "a", propertiesOfA, "b", propertiesOfB))
+	return respond(200, "application/json", fmt.Sprintf(`{"tools":[`+tool+","+tool+"]}", "a", propertiesOfA, "b", propertiesOfB))
 }
 
-func answer(status int, contentType, body string) http.HandlerFunc {
+func respond(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", contentType)

@@ -15,7 +15,7 @@ import (
 // controlTokenEnv is where the control plane's token comes from: a command line can be read by others.
 const controlTokenEnv = "BRIDGECHECK_CONTROL_TOKEN"
 
-// mockFlags is all that `mock` can be given.
+// mockFlags are the flags of mock.
 type mockFlags struct {
 	listen, site, control, withModule string
 	quirks                            []string
@@ -27,20 +27,20 @@ func newMock() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "Serve the mock Drupal alone",
-		Long: `mock serves a Drupal site's JSON-RPC face: /jsonrpc, /jsonrpc/methods, users, roles and permissions.
+		Long: `mock serves the JSON-RPC interface of a Drupal site: /jsonrpc, /jsonrpc/methods, users, roles and permissions.
 The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127.0.0.1:8080/jsonrpc/methods
 
---control serves the control plane, which changes the site, arms faults and reads the journal, on an address of its
-own. Where that is not on this machine alone, callers need the token that ` + controlTokenEnv + ` holds. With a token
-and without --control it lies below /-/mock/ on the site's own address.`,
+--control serves the control plane, which changes the site, arms faults and reads the journal, on a separate address.
+If that is not a loopback address, callers need the token in ` + controlTokenEnv + `. With a token and
+without --control, the control plane is below /-/mock/ on the site's address.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
-	flags.StringVar(&f.site, "site", "default", "site `FILE|NAME`; bridgecheck fixtures list names the built-in ones")
+	flags.StringVar(&f.site, "site", "default", "site `FILE|NAME`; bridgecheck fixtures list shows the built-in ones")
 	flags.StringVar(&f.control, "control", "", "`HOST:PORT` for the control plane")
 	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4")
-	flags.StringSliceVar(&f.quirks, "quirk", nil, "fault of the recorded site to have, by `name`; repeatable")
+	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a fault of the recorded site to switch on; repeatable")
 	flags.BoolVar(&f.flood, "flood", false, "lock an account after five failed logins, as a real site does")
 	cmd.AddCommand(newQuirks(), newMockVerify(), newMockRecord())
 	return cmd
@@ -57,11 +57,11 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 		o.ControlToken = token
 	}
 	if f.withModule != "" {
-		face, err := module.New(f.withModule)
+		extension, err := module.New(f.withModule)
 		if err != nil {
 			return usageError(err)
 		}
-		o.Extensions = append(o.Extensions, face)
+		o.Extensions = append(o.Extensions, extension)
 	}
 	drupal, err := mockdrupal.New(site, o)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 func newQuirks() *cobra.Command {
 	return &cobra.Command{
 		Use:   "quirks",
-		Short: "List the faults of the recorded site that --quirk turns on",
+		Short: "List the faults of the recorded site that --quirk switches on",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())
 			for _, q := range quirk.All() {

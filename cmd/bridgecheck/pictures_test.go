@@ -19,7 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-var updatePictures = flag.Bool("update-pictures", false, "write docs/pictures anew, from real runs")
+var updatePictures = flag.Bool("update-pictures", false, "write docs/pictures again, from real runs")
 
 const pictures = "../../docs/pictures"
 
@@ -52,7 +52,7 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 				t.Errorf("only %v were found; the run said %s", ends, said)
 			}
 			b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('details.result').open = true`))
-			b.Until(`document.querySelector('.wire') && document.querySelector('.wire').textContent.includes('the site behind the bridge was not seen')`)
+			b.Until(`document.querySelector('.exchanges') && document.querySelector('.exchanges').textContent.includes('the site behind the bridge was not seen')`)
 			b.Run(chromedp.Evaluate[chromedp.Void](`document.querySelector('details.result').open = false; scrollTo(0, 0)`))
 			b.Picture(fmt.Sprintf("module-%d", size.width))
 			if *updatePictures {
@@ -69,7 +69,7 @@ func TestANewcomerFindsTheFirstFault(t *testing.T) {
 		t.Fatalf("the reference bridge: exit code %d: %s%s", code, &stdout, &stderr)
 	}
 	keepPicture(t, "reference.png", chrome.Open(t, window, "file://"+reference+"/report.html", 1280, 860).Screen())
-	_, report := judgeModule(t, nil, func(string) string { return "known: []\n" })
+	_, report := testModule(t, nil, func(string) string { return "known: []\n" })
 	failing, _ := report.First()
 	keepPicture(t, "clause.png", chrome.Open(t, window, "file://"+page+"#"+failing.ID, 1280, 860).Screen())
 }
@@ -216,13 +216,13 @@ func TestTheContractIsAPage(t *testing.T) {
 	}
 	b := chrome.Open(t, window, "file://"+page+"#q=typescript&open=mapping/no-params-object", 360, 740)
 	b.Until(`document.getElementById('mapping/no-params-object').open`)
-	told := chrome.Eval[map[string]int](b, `({
+	counts := chrome.Eval[map[string]int](b, `({
 		clauses: document.querySelectorAll('details.result').length, width: document.documentElement.scrollWidth,
 		complete: [...document.querySelectorAll('details.result')].filter(d => d.querySelector('.right') && d.querySelector('.wrong') && d.querySelector('.remedy')).length,
 		shown: [...document.querySelectorAll('details.result')].filter(d => !d.hidden).length,
 	})`)
-	if told["clauses"] != len(views) || told["complete"] != len(views) || told["width"] > 360 || told["shown"] == 0 || told["shown"] > 10 {
-		t.Errorf("the page has %v; the ledger has %d clauses", told, len(views))
+	if counts["clauses"] != len(views) || counts["complete"] != len(views) || counts["width"] > 360 || counts["shown"] == 0 || counts["shown"] > 10 {
+		t.Errorf("the page has %v; the ledger has %d clauses", counts, len(views))
 	}
 	b.Picture("contract-360")
 }

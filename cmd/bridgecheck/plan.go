@@ -71,7 +71,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		p.target.URL = ""
 	}
 	if p.mcpStdio != "" && p.exec == "" {
-		return nil, usagef("--mcp-stdio starts the bridge of --exec a second way: give --exec too")
+		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio: give --exec too")
 	}
 	if p.env, err = f.environment(p.exec, file); err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		return nil, err
 	}
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
-		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: say which by --url or --exec")
+		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
 	}
 	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.listen != "" || p.target.URL != "" && p.mockListen == "") {
-		return nil, usagef("--keep keeps a bridge and the mock Drupal behind it up: put that there by --exec or --mock-listen")
+		return nil, usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
 	}
 	if err := p.name(cmd, f.implementation); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case changed("url") && changed("exec"):
-		return usagef("--url names a bridge that is up, --exec starts one: give one of the two")
+		return usagef("--url names a running bridge, --exec starts one: give one of the two")
 	case f.pageSize < 1:
 		return usagef("--page-size is %d: give 1 or more", f.pageSize)
 	case f.cases < 1:
@@ -247,7 +247,7 @@ func (f *runFlags) fits(file *config.File) error {
 	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}
-	if key := file.TellsOfABridge(); key != "" {
+	if key := file.ForOneBridge(); key != "" {
 		return usagef("%s describes a bridge by %s and does not name it: give url or exec there, or --url or --exec", f.config, key)
 	}
 	return nil

@@ -114,7 +114,7 @@ func runWith(t *testing.T, dir, config string, args ...string) outcome {
 	return o
 }
 
-func TestRealSitesAreSignedInto(t *testing.T) {
+func TestRealSitesAreLoggedInto(t *testing.T) {
 	s := newRealSite(t)
 	key := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // takes a header of its own
 		r.Header.Del("Authorization")
@@ -370,7 +370,7 @@ func TestAConfiguredTimeoutHolds(t *testing.T) {
 	if o := runWith(t, t.TempDir(), config+"timeout: 1m\n"); o.code != exitOK {
 		t.Errorf("with a long time-out the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	if o := runWith(t, t.TempDir(), config+"run_timeout: 100ms\n"); o.code != exitUnjudged || !strings.Contains(o.stdout, "run time-out") {
+	if o := runWith(t, t.TempDir(), config+"run_timeout: 100ms\n"); o.code != exitNoVerdict || !strings.Contains(o.stdout, "run time-out") {
 		t.Errorf("with a short time-out of the run it ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }

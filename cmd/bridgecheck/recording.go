@@ -20,9 +20,9 @@ func recordingOf(listen, drupal string) (recording, error) {
 	case listen == "" && drupal == "":
 		return recording{}, nil
 	case listen == "":
-		return recording{}, usagef("--drupal names the site behind a recording proxy: say by --drupal-proxy where that listens")
+		return recording{}, usagef("--drupal names the site behind a recording proxy: give the proxy's address by --drupal-proxy")
 	case drupal == "":
-		return recording{}, usagef("--drupal-proxy stands before a real site: say which by --drupal")
+		return recording{}, usagef("--drupal-proxy is a proxy in front of a real site: give its URL by --drupal")
 	}
 	site, err := url.Parse(drupal)
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" {
@@ -37,9 +37,9 @@ func (r recording) fits(p *plan) error {
 	case r.listen == "":
 		return nil
 	case p.mockListen != "":
-		return usagef("--drupal-proxy and --mock-listen both stand behind the bridge: give one of the two")
+		return usagef("--drupal-proxy and --mock-listen are both the site behind the bridge: give one of the two")
 	case p.target.URL == "" && p.exec == "":
-		return usagef("--drupal-proxy stands behind a bridge: say which by --url or --exec")
+		return usagef("--drupal-proxy needs a bridge in front of it: name it by --url or --exec")
 	}
 	return nil
 }

@@ -30,16 +30,16 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
 		Short: "Send the request of a failure again and show its responses then and now side by side",
-		Long: `replay sends the request that a clause's failure blames again, once. It sends it to the report's target and nowhere
+		Long: `replay sends the request that caused a clause's failure again, once. It sends it to the report's target and nowhere
 else; --to names another bridge to send it to.
 
-The credentials come from environment variables, of which replay reads no others: the identity (AGENT, AGENT2, DISCOVERER,
-OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for
-a session, or the name of any other header, for example AGENT_PASSWORD or SERVICE_X_API_KEY.
+The credentials come from environment variables, and replay reads no others. Their names are an identity (AGENT, AGENT2,
+DISCOVERER, OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer
+token, COOKIE for a session, or the name of any other header: for example AGENT_PASSWORD or SERVICE_X_API_KEY.
 
-Where run --exec started the bridge, replay starts it again with a new mock Drupal behind it, whose accounts it has the
-credentials of; accounts that the check created are created again. A report may come from anybody, so that its command
-is only started with --yes, which also passes the variables that its --env named; --exec names another command.
+If run --exec started the bridge, replay starts it again with a new mock Drupal behind it and uses the mock's
+credentials; accounts that the check created are created again. A report may come from anybody, so its command is only
+started with --yes, which also passes the variables that its --env named; --exec names another command.
 
 Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 		Example: `  bridgecheck replay bridgecheck-report describe/unknown-404
@@ -65,11 +65,11 @@ Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "of the request")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", requestTimeout, "time limit of the request")
 	cmd.Flags().StringVar(&o.To, "to", "", "base `URL` of the bridge to send to, in place of the report's target")
-	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that is the bridge: it is started, with a mock Drupal behind it, in place of the report's target")
-	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report holds, if run --exec started the bridge")
+	cmd.Flags().StringVar(&r.command, "exec", "", "`command` that starts a bridge, with a mock Drupal behind it, to send to in place of the report's target")
+	cmd.Flags().StringArrayVar(&r.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "start the command that the report names, if run --exec started the bridge")
 	return cmd
 }
 
@@ -170,9 +170,9 @@ func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Re
 	case r.yes && changed("exec"):
 		return nil, usagef("--yes starts the command of the report, --exec another: give one of the two")
 	case o.To != "" && (r.yes || changed("exec")):
-		return nil, usagef("--to names a bridge that is up, --exec and --yes start one: give one of the two")
+		return nil, usagef("--to names a running bridge, --exec and --yes start one: give one of the two")
 	case r.yes && noted == "":
-		return nil, usagef("--yes: the report holds no command: give one by --exec")
+		return nil, usagef("--yes: the report has no command: give one by --exec")
 	case len(r.env) > 0 && !changed("exec"):
 		return nil, usagef("--env is for a bridge that --exec starts: give --exec too")
 	case o.To != "" || noted == "" && !changed("exec"):
@@ -190,7 +190,7 @@ func (r *restart) replay(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Re
 	}
 	if r.yes {
 		if strings.Contains(noted, redact.Mark) {
-			return nil, usagef("the command of the report held a secret that the report does not: give the command by --exec")
+			return nil, usagef("the report does not contain the secret in its command: give the command by --exec")
 		}
 		r.command, r.env = noted, notedNames(o.Report)
 	}
@@ -258,7 +258,7 @@ func settingsOf(report *reports.Report) (suites.Options, error) {
 		}
 		var err error
 		if *kept, err = time.ParseDuration(text); err != nil || *kept < 0 {
-			return o, usagef("the report has the setting %s %q, which is no time", name, text)
+			return o, usagef("the report has the setting %s %q, which is not a duration", name, text)
 		}
 	}
 	return o, nil

@@ -20,7 +20,7 @@ const (
 	exitOK          = 0
 	exitUsage       = 2 // the command line, the configuration, or what they name is wrong
 	exitUnreachable = 3 // the target cannot be reached, or never got ready
-	exitUnjudged    = 4 // the harness could not do its work
+	exitNoVerdict   = 4 // the harness could not do its work
 )
 
 // exitCode ends a command that has said all that it had to say.
@@ -54,7 +54,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &unreachable), errors.As(err, &notReady):
 		return exitUnreachable
 	}
-	return exitUnjudged
+	return exitNoVerdict
 }
 
 func usagef(format string, args ...any) error {
@@ -66,9 +66,9 @@ func newRoot() *cobra.Command {
 		Use:   "bridgecheck",
 		Short: "Test a bridge between Drupal and MCP against the contract",
 		Long: `bridgecheck tests a bridge between Drupal's JSON-RPC methods and MCP tools against the contract,
-and says clause by clause what it keeps and what it breaks.
+and reports clause by clause whether it conforms.
 
-Exit codes: 0 conformant · 1 a clause that binds is broken · 2 wrong usage or configuration ·
+Exit codes: 0 conformant · 1 not conformant · 2 wrong usage or configuration ·
 3 the target cannot be reached · 4 the run gave no verdict.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -53,23 +53,23 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Test a bridge and write the report",
-		Long: `run tests a bridge and writes the report. Which bridge:
+		Long: `run tests a bridge and writes the report. It tests
 
   bridgecheck run                               the reference bridge, in this process, over the mock Drupal
-  bridgecheck run --url URL --mock-listen ADDR  a bridge that is up already, with the mock Drupal at ADDR behind it
-  bridgecheck run --exec 'CMD'                  a bridge that run starts and ends, with the mock Drupal behind it
-  bridgecheck run --url URL                     a bridge, with nothing known of the site behind it; invokes no tool
+  bridgecheck run --url URL --mock-listen ADDR  a bridge that is running, with the mock Drupal at ADDR behind it
+  bridgecheck run --exec 'CMD'                  a bridge that run starts and stops, with the mock Drupal behind it
+  bridgecheck run --url URL                     a bridge with an unknown site behind it; no tool is invoked
   bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
-                                                a bridge before your own Drupal, with a recording proxy at ADDR between
-  bridgecheck run --config FILE                 any of these, with the credentials of the identities, as a YAML file says
+                                                a bridge in front of your own Drupal, with a recording proxy at ADDR between
+  bridgecheck run --config FILE                 any of these, as a YAML file says, with credentials for each identity
 
-CMD finds in its environment: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on), BRIDGE_DISCOVERY_TTL,
-BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE, BRIDGE_AUTH_ADDRESS_FAILURES and
-BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an
-account that may do everything, for bridges that want one). Of your environment it receives PATH, HOME, LANG, TMPDIR
-and the variables that --env names, nothing else.
+CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on),
+BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE,
+BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may throttle), and
+DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that need one). Of your environment it
+gets PATH, HOME, LANG, TMPDIR and the variables that --env names, nothing else.
 
-Without a terminal a line on stderr says every 10 s what is running; --quiet turns it off.`,
+If stderr is no terminal, run writes a line there every 10 s with the checks that are running; --quiet turns that off.`,
 		Example: `  bridgecheck run --exec 'node bridge.js' --upstream-timeout 5s
   bridgecheck run --exec 'node bridge.js' --fail-fast        end after the first MUST that fails
   bridgecheck run --exec 'node bridge.js' --rerun-failed     test what failed in the report directory again
@@ -86,41 +86,41 @@ Without a terminal a line on stderr says every 10 s what is running; --quiet tur
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.config, "config", "", "YAML `file` that says what flags say, and more; flags go first")
+	flags.StringVar(&f.config, "config", "", "YAML `file` with the values of flags, and more; a flag overrides it")
 	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it are the credentials of the agent")
-	flags.StringVar(&f.exec, "exec", "", "`command` that is the bridge, split into words as a shell does")
+	flags.StringVar(&f.exec, "exec", "", "`command` that starts the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
-	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that is the bridge on stdin and stdout, started with the same environment; claims mcp-stdio")
-	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of a variable of this environment that the bridge receives; repeatable")
-	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "how long a bridge of --exec may take until its first response")
+	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio")
+	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "with --exec: how long the bridge may take until its first response")
 	flags.StringVar(&f.capabilities, "capabilities", "", "what the bridge claims: `a,b,-c` adds a and b to the default and removes c")
 	flags.IntVar(&f.pageSize, "page-size", 50, "tools on a full page")
-	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show a changed site's old state; 0: unknown (1s with --exec)")
+	flags.DurationVar(&f.discoveryTTL, "discovery-ttl", 0, "how long the bridge may show old tools after the site changed; 0: unknown (1s with --exec)")
 	flags.DurationVar(&f.upstreamTimeout, "upstream-timeout", 0, "how long the bridge waits for the site; 0: unknown (2s with --exec, in whole seconds there)")
 	flags.StringArrayVar(&f.only, "only", nil, "test only the clauses that this `glob` matches; repeatable")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave out the clauses that this `glob` matches; repeatable")
-	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or directory with one; without a value that of --report-dir")
+	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir")
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
-	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and that the baseline does not excuse")
-	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal up until Ctrl-C, with their addresses and accounts on stderr")
+	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
+	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "of one request")
-	flags.DurationVar(&f.runTimeout, "run-timeout", 10*time.Minute, "of the whole run")
-	flags.Int64Var(&f.seed, "seed", 1, "of generated cases")
-	flags.IntVar(&f.cases, "cases", 400, "generated cases, and tools to describe, that one check tries at most")
-	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must fail as it says")
-	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what fails to this `file`, as a baseline to start from")
-	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists the differences from it")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of one request")
+	flags.DurationVar(&f.runTimeout, "run-timeout", 10*time.Minute, "time limit of the whole run")
+	flags.Int64Var(&f.seed, "seed", 1, "seed of the generated cases")
+	flags.IntVar(&f.cases, "cases", 400, "maximum of generated cases, and of tools to describe, in one check")
+	flags.StringVar(&f.baseline, "baseline", "", "`file` of known failures; each must still fail as the file says")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures to this `file`, as a first baseline")
+	flags.StringVar(&f.previous, "previous", "", "earlier `report.json`, or a directory with one; the report lists what changed since")
 	flags.StringVar(&f.implementation.Name, "implementation", "", "`name` of the bridge, for the report")
 	flags.StringVar(&f.implementation.Version, "implementation-version", "", "`version` of the bridge, for the report")
-	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of who makes the bridge, for the report")
-	flags.StringVar(&f.implementation.Contact, "contact", "", "`address` at which its makers are reached, for the report")
-	flags.BoolVar(&f.quiet, "quiet", false, "print the verdict alone")
-	flags.BoolVar(&f.list, "list", false, "print the checks that would run, and run none")
-	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run has left open, and test nothing")
+	flags.StringVar(&f.implementation.Organisation, "organisation", "", "`name` of the organisation that makes the bridge, for the report")
+	flags.StringVar(&f.implementation.Contact, "contact", "", "contact `address` of the bridge's makers, for the report")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only the verdict")
+	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
+	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }

@@ -17,7 +17,7 @@ func newMockVerify() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Hold the mock, or a site, against recordings of a real one; exit code 1 when something differs",
+		Short: "Compare the mock, or a site, with recordings of a real site; exit code 1 when something differs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := refuseMissing(cmd, "transcripts")
 			if err != nil {
@@ -79,14 +79,14 @@ func newMockRecord() *cobra.Command {
 			if err := transcript.MakeRecordings(cmd.Context(), o); err != nil {
 				return usageError(err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d answers recorded in %s\n", recorded, o.Out)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d responses recorded in %s\n", recorded, o.Out)
 			return err
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.URL, "url", "", "`URL` of the site")
-	flags.StringVar(&o.Cases, "cases", "", "`file` of cases: records without a response, one a line")
-	flags.StringVar(&o.Out, "out", "", "`directory` for the recordings, one file an area")
+	flags.StringVar(&o.Cases, "cases", "", "`file` of cases: records without a response, one per line")
+	flags.StringVar(&o.Out, "out", "", "`directory` for the recordings, one file per area")
 	addCredentials(cmd, &credentials)
 	return cmd
 }

@@ -28,11 +28,11 @@ func siteWithLogin(t *testing.T) (site, configuration string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := module.New(module.V13)
+	extension, err := module.New(module.V13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{face}})
+	drupal, err := mockdrupal.New(fixture, mockdrupal.Options{Extensions: []mockdrupal.Extension{extension}})
 	if err != nil {
 		t.Fatal(err)
 	}

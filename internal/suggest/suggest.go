@@ -1,5 +1,5 @@
-// Package suggest finds what a misspelt word was probably meant to be. It compares words only: which candidates there
-// are, and how a message puts it, is up to the caller.
+// Package suggest finds the candidate that a misspelt word most resembles. It compares words only: the caller chooses the
+// candidates and writes the message.
 package suggest
 
 import "strings"
@@ -11,8 +11,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Near is Nearest for a candidate that is near enough to be what was meant: at most every third letter differs, and one
-// more. Otherwise it returns "".
+// Near is Nearest for a candidate that is near enough to be the intended word: at most every third letter differs, and
+// one more. Otherwise it returns "".
 func Near(word string, candidates []string) string {
 	best, distance := nearest(word, candidates)
 	if distance > len(word)/3+1 {

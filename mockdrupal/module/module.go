@@ -1,6 +1,6 @@
 // Package module is the Drupal module that is itself a bridge, as an extension of the mock: /mcp/tools/* as its releases
-// respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint a tool in place of
-// invoke. It is no reference of how a bridge should be: it is what clients of the real one receive.
+// respond, errors included. v1.3 has list, describe and invoke; v1.4 and later have one endpoint per tool in place of
+// invoke. It is no reference for how a bridge should behave: it is what clients of the real one receive.
 //
 // Its invariant: it responds as the recordings of the real module do. Its handlers get a mockdrupal.Visit, with the site's
 // authentication and permissions, and return a response.
@@ -35,22 +35,22 @@ const (
 
 var bothVerbs = []string{"GET", "POST"}
 
-// New returns a version of the module. It fails when there is no such version.
+// New returns a version of the module. It fails when the mock does not have that version.
 func New(version string) (mockdrupal.Extension, error) {
-	face := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
+	extension := mockdrupal.Extension{Before: scopeMiddleware, Routes: []mockdrupal.ExtensionRoute{
 		{Name: RouteList, Path: "/mcp/tools/list", Verbs: bothVerbs, Handle: list},
 		{Name: RouteDescribe, Path: "/mcp/tools/describe", Verbs: bothVerbs, Handle: describe},
 	}}
 	switch version {
 	case V13:
-		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
+		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: RouteInvoke, Path: "/mcp/tools/invoke", Verbs: bothVerbs, Handle: invoke})
 	case V14:
 		exposed := func(v *mockdrupal.Visit) bool { _, ok := v.Exposed(v.Var("tool")); return ok }
-		face.Routes = append(face.Routes, mockdrupal.ExtensionRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
+		extension.Routes = append(extension.Routes, mockdrupal.ExtensionRoute{Name: RouteTool, Path: "/mcp/tools/{tool}", Verbs: bothVerbs, Exists: exposed, Handle: perTool})
 	default:
-		return face, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
+		return extension, fmt.Errorf("there is no module version %q: the mock knows %s and %s", version, V13, V14)
 	}
-	return face, nil
+	return extension, nil
 }
 
 // scopeMiddleware stands before Drupal in every version: it looks up the name in the body of an invoke, and fails when
@@ -179,8 +179,9 @@ func invoke(v *mockdrupal.Visit) *mockdrupal.Response {
 	return v.JSON(http.StatusOK, response)
 }
 
-// normalize is the tool as the module shows it: empty properties are [], and so is all else that PHP cannot tell from a
-// list. It fails on annotations that are a list, an empty one too, which the module's attribute class throws for.
+// normalize returns the tool as the module shows it: empty properties are [], and so is all else that PHP cannot
+// distinguish from a list. It fails on annotations that are a list, even an empty one: the module's attribute class throws
+// for them.
 func normalize(m *fixtures.Method) (*php.Array, bool) {
 	properties, required := &php.Array{}, &php.Array{}
 	for i := range m.Params {

@@ -40,8 +40,8 @@ func loadVariants() (map[string]variant, error) {
 
 // Where the module's addresses are, and which of them are no tool's own address.
 const (
-	moduleFace = "/mcp/tools/"
-	oauthFile  = "oauth"
+	moduleRoutes = "/mcp/tools/"
+	oauthFile    = "oauth"
 )
 
 var moduleAddresses = []string{"list", "describe", "invoke"}
@@ -54,7 +54,7 @@ func (v variant) read(area Area) variant {
 			v.Bearer = true
 		}
 		path, _, _ := strings.Cut(r.Request.Path, "?")
-		address, ok := strings.CutPrefix(strings.ToLower(path), moduleFace)
+		address, ok := strings.CutPrefix(strings.ToLower(path), moduleRoutes)
 		switch {
 		case !ok || v.Module == module.V14:
 		case slices.Contains(moduleAddresses, strings.Trim(address, "/")) || r.Response.HTMLTitle != "":

@@ -161,11 +161,11 @@ func (t *target) compare(ctx context.Context, r Record) ([]Difference, error) {
 	if r.FreshCache && t.mock != nil {
 		t.mock.ClearCaches()
 	}
-	answer, err := t.client.do(ctx, r)
+	response, err := t.client.do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return t.client.volatile.compare(r, answer, t.client.host), nil
+	return t.client.volatile.compare(r, response, t.client.host), nil
 }
 
 // area compares one area. A record whose site had other modules than the one before gets a mock of its own.

@@ -89,10 +89,10 @@ func TestPage(t *testing.T) {
 		b := chrome.Open(t, window, address+"#describe/reflects-safely", 1280, 900)
 		const clause = `document.getElementById('describe/reflects-safely')`
 		b.Until(clause + `.open && ` + clause + `.querySelectorAll('.exchange').length === 4`)
-		wire := chrome.Eval[string](b, clause+`.querySelector('.wire').textContent`)
+		shown := chrome.Eval[string](b, clause+`.querySelector('.exchanges').textContent`)
 		for _, want := range []string{"agent → bridge", "bridge → site as agent", `"id": 9007199254740993`, "the method ran", "connection reset", "not text, shown as base64", "nothing reached the site"} {
-			if !strings.Contains(wire, want) {
-				t.Errorf("the exchanges lack %q:\n%s", want, wire)
+			if !strings.Contains(shown, want) {
+				t.Errorf("the exchanges lack %q:\n%s", want, shown)
 			}
 		}
 		if top := chrome.Eval[float64](b, clause+`.getBoundingClientRect().top`); top < -1 || top > 400 {

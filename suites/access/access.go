@@ -26,20 +26,20 @@ import (
 var Checks = []harness.Check{
 	{ID: "access/list-403", Sees: harness.Front, Run: list403},
 	{ID: "access/describe-403", Sees: harness.Front, Run: describe403},
-	{ID: "access/anonymous", Sees: harness.Front, Changes: true, Run: anonymous},
-	{ID: "access/filtered-by-method", Sees: harness.Site, Changes: true, Run: filteredByMethod},
+	{ID: "access/anonymous", Sees: harness.Front, Run: anonymous},
+	{ID: "access/filtered-by-method", Sees: harness.Site, Run: filteredByMethod},
 	{ID: "access/discovery-broad", Sees: harness.Site, Run: discoveryBroad},
 	{ID: "access/discovery-not-execution", Sees: harness.Site, Run: discoveryNotExecution},
 	{ID: "access/route-permission", Sees: harness.Site, Run: routePermission},
-	{ID: "access/permission-revoked", Sees: harness.Site, Changes: true, Run: permissionRevoked},
-	{ID: "access/anonymous-granted", Sees: harness.Site, Changes: true, Run: anonymousGranted},
+	{ID: "access/permission-revoked", Sees: harness.Site, Run: permissionRevoked},
+	{ID: "access/anonymous-granted", Sees: harness.Site, Run: anonymousGranted},
 	{ID: "access/no-oracle", Sees: harness.Site, Run: noOracle},
 	{ID: "access/csrf", Sees: harness.Front, Run: csrf},
-	{ID: "access/bad-credentials", Sees: harness.Front, Changes: true, Run: badCredentials},
-	{ID: "access/no-cross-talk", Sees: harness.Site, Changes: true, Generated: true, Run: noCrossTalk},
-	{ID: "access/credentials-forwarded", Sees: harness.Site, Changes: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
-	{ID: "access/credentials-kept-secret", Sees: harness.Site, Changes: true, Run: credentialsKeptSecret},
-	{ID: "access/per-credential", Sees: harness.Site, Changes: true, Run: perCredential},
+	{ID: "access/bad-credentials", Sees: harness.Front, Run: badCredentials},
+	{ID: "access/no-cross-talk", Sees: harness.Site, Generated: true, Run: noCrossTalk},
+	{ID: "access/credentials-forwarded", Sees: harness.Site, Run: credentialsForwarded, WithoutSite: callsAsCaller},
+	{ID: "access/credentials-kept-secret", Sees: harness.Site, Run: credentialsKeptSecret},
+	{ID: "access/per-credential", Sees: harness.Site, Run: perCredential},
 }
 
 func list403(ctx context.Context, t *harness.T) {
@@ -375,7 +375,7 @@ func testEachShown(t *harness.T, who harness.Identity, list harness.Listing) {
 
 // beExactFor matches a listing in which one tool is as the caller may see it: fault says what is wrong with that tool.
 func beExactFor(who harness.Identity, fault string) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Judge: func(harness.Listing) string { return fault }}
+	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Fault: func(harness.Listing) string { return fault }}
 }
 
 // beRejected matches the response to bad credentials: 401 or 403, or exactly the response that an anonymous caller gets.

@@ -12,38 +12,38 @@ import (
 
 // File is a configuration as written. Every field is documented here, once, with unit and default.
 type File struct {
-	URL            string              `yaml:"url"`            // of a bridge that is up; with a base path where it has one
-	Exec           string              `yaml:"exec"`           // command that is the bridge
-	Env            []string            `yaml:"env"`            // names of environment variables that the bridge of exec receives
+	URL            string              `yaml:"url"`            // base URL of a running bridge
+	Exec           string              `yaml:"exec"`           // command that starts the bridge
+	Env            []string            `yaml:"env"`            // with exec: names of environment variables to pass to the bridge
 	MockListen     string              `yaml:"mock_listen"`    // HOST:PORT of the mock Drupal behind the bridge
-	Drupal         string              `yaml:"drupal"`         // URL of the real site that drupal_proxy stands before
+	Drupal         string              `yaml:"drupal"`         // URL of the real site behind drupal_proxy
 	DrupalProxy    string              `yaml:"drupal_proxy"`   // HOST:PORT of the recording proxy
 	Implementation Implementation      `yaml:"implementation"` // for the report
-	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - taken away
+	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - removed from it
 	Identities     map[string]Identity `yaml:"identities"`     // the credentials of callers
 	Settings       Settings            `yaml:"settings"`       // how the bridge is configured
-	TLS            TLS                 `yaml:"tls"`            // towards the bridge
+	TLS            TLS                 `yaml:"tls"`            // of connections to the bridge
 	Proxy          string              `yaml:"proxy"`          // URL of an HTTP proxy; default: from the environment
-	Rate           float64             `yaml:"rate"`           // requests a second that we send at most; default: no limit
-	Timeout        Duration            `yaml:"timeout"`        // of one request; default 10s
-	RunTimeout     Duration            `yaml:"run_timeout"`    // of the whole run; default 10m
-	Invocations    []Invocation        `yaml:"invocations"`    // what may be invoked where no mock stands behind the bridge
+	Rate           float64             `yaml:"rate"`           // requests per second that the run sends at most; default: no limit
+	Timeout        Duration            `yaml:"timeout"`        // time limit of one request; default 10s
+	RunTimeout     Duration            `yaml:"run_timeout"`    // time limit of the whole run; default 10m
+	Invocations    []Invocation        `yaml:"invocations"`    // the calls that a run without a mock may send
 	Only           []string            `yaml:"only"`           // globs of clauses
 	Skip           []string            `yaml:"skip"`           // globs of clauses
 	Strict         bool                `yaml:"strict"`         // warnings fail the run
 	Baseline       string              `yaml:"baseline"`       // file of known failures, beside this file
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report
-	Seed           int64               `yaml:"seed"`           // of generated cases; default 1
-	Cases          int                 `yaml:"cases"`          // generated cases, and tools to describe, that one check tries at most; default 400
+	Seed           int64               `yaml:"seed"`           // seed of the generated cases; default 1
+	Cases          int                 `yaml:"cases"`          // maximum of generated cases, and of tools to describe, in one check; default 400
 
 	path     string
-	lines    map[string]int // of keys, for mistakes that only show later
-	resolved []string       // secrets that were read, however they serve
-	sessions []Session      // that were opened
+	lines    map[string]int // of keys, for errors that are found later
+	resolved []string       // the values of all secrets that were read
+	sessions []Session      // that logins opened
 }
 
-// TellsOfABridge names a key that says something of a bridge in particular, and not only of the run; "" where none does.
-func (f *File) TellsOfABridge() string {
+// ForOneBridge names a key that applies to one bridge in particular, and not to the run as a whole; "" where there is none.
+func (f *File) ForOneBridge() string {
 	return f.firstGiven("identities", "implementation", "tls", "proxy", "invocations", "settings.invalidate")
 }
 

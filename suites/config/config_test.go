@@ -37,12 +37,12 @@ func TestParseRefuses(t *testing.T) {
 		"a header's value in the file": {"identities:\n  agent:\n    headers: {X-Key: hunter2}", "a secret may not stand in this file"},
 		"two ways to authenticate":     {"identities: {agent: {bearer: {env: A}, basic: {user: a, password: {env: B}}}}", "f.yaml:1: identities.agent: give one of"},
 		"no credentials":               {"identities: {agent: {}}", "say how it authenticates"},
-		"two targets":                  {"url: http://x\nexec: y", "f.yaml:2: url names a bridge that is up, exec starts one: give one of the two"},
+		"two targets":                  {"url: http://x\nexec: y", "f.yaml:2: url names a running bridge, exec starts one: give one of the two"},
 		"half a certificate":           {"tls: {cert: a.pem}", "go together"},
 		"an invocation of nothing":     {"url: http://x\ninvocations:\n- arguments: {}", "f.yaml:3: invocations: entry 1 names no tool"},
 		"an unknown role":              {"identities:\n  agnet: {bearer: {env: A}}", "f.yaml:2: identities: no check uses the identity agnet; the nearest is agent"},
 		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "none of the identities"},
-		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "say which by drupal"},
+		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "give its URL by drupal"},
 		"nothing but null":             {"~", "f.yaml: the file is empty"},
 		"a text":                       {"hello", "f.yaml:1: the file should be a mapping with some of the keys url, exec"},
 		"a second document":            {"url: http://x\n---\nstrict: true", "f.yaml:3: a second document"},
@@ -85,7 +85,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestOptionsTellWhatIsMissing(t *testing.T) {
+func TestOptionsNameWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ in, says string }{
 		"a variable that is not set": {"identities: {agent: {bearer: {env: BRIDGECHECK_NO_SUCH}}}", "identities.agent: the environment variable BRIDGECHECK_NO_SUCH is not set"},
 		"a file that is not there":   {"identities: {agent: {bearer: {file: nowhere}}}", "identities.agent: read the secret"},
@@ -155,7 +155,7 @@ func TestASecretLosesWhatEditorsAdd(t *testing.T) {
 	}
 }
 
-func TestOptionsSignIn(t *testing.T) {
+func TestOptionsAuthenticate(t *testing.T) {
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		t.Fatal(err)

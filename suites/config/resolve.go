@@ -71,11 +71,11 @@ func (f *File) fault(key, format string, args ...any) error {
 func (f *File) check() error {
 	switch {
 	case f.URL != "" && f.Exec != "":
-		return f.fault("exec", "url names a bridge that is up, exec starts one: give one of the two")
+		return f.fault("exec", "url names a running bridge, exec starts one: give one of the two")
 	case f.DrupalProxy != "" && f.Drupal == "":
-		return f.fault("drupal_proxy", "drupal_proxy stands before a real site: say which by drupal")
+		return f.fault("drupal_proxy", "drupal_proxy is a proxy in front of a real site: give its URL by drupal")
 	case f.DrupalProxy != "" && f.MockListen != "":
-		return f.fault("drupal_proxy", "drupal_proxy and mock_listen both stand behind the bridge: give one of the two")
+		return f.fault("drupal_proxy", "drupal_proxy and mock_listen are both the site behind the bridge: give one of the two")
 	case (f.TLS.Cert == "") != (f.TLS.Key == ""):
 		return f.fault("tls", "tls.cert and tls.key go together")
 	case f.given("rate") && (!(f.Rate > 0) || math.IsInf(f.Rate, 1)): // the first is so of what is no number, too

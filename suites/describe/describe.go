@@ -19,15 +19,15 @@ import (
 
 // Checks of the area describe.
 var Checks = []harness.Check{
-	{ID: "describe/answers-tool", Sees: harness.Front, Changes: true, Generated: true, Run: returnsTool},
-	{ID: "describe/equals-list", Sees: harness.Front, Changes: true, Generated: true, Run: equalsList},
+	{ID: "describe/answers-tool", Sees: harness.Front, Generated: true, Run: returnsTool},
+	{ID: "describe/equals-list", Sees: harness.Front, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: harness.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: harness.Front, Run: unknown404},
 	{ID: "describe/hidden-404", Sees: harness.Site, Run: hidden404},
 	{ID: "describe/inaccessible-404", Sees: harness.Site, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: harness.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: harness.Front, Run: nameNotScalar},
-	{ID: "describe/after-error", Sees: harness.Front, Changes: true, Run: afterError},
+	{ID: "describe/after-error", Sees: harness.Front, Run: afterError},
 	{ID: "describe/reflects-safely", Sees: harness.Front, Run: reflectsSafely},
 }
 

@@ -20,10 +20,10 @@ import (
 
 // Checks of the area filter.
 var Checks = []harness.Check{
-	{ID: "filter/include-exclude", Sees: harness.Site, Changes: true, Run: includeExclude},
+	{ID: "filter/include-exclude", Sees: harness.Site, Run: includeExclude},
 	{ID: "filter/defaults-safe", Sees: harness.Site, Run: defaultsSafe},
 	{ID: "filter/invoke-guarded", Sees: harness.Site, Run: invokeGuarded},
-	{ID: "filter/rate-limit", Sees: harness.Site, Changes: true, Run: rateLimit},
+	{ID: "filter/rate-limit", Sees: harness.Site, Run: rateLimit},
 }
 
 func includeExclude(ctx context.Context, t *harness.T) {

@@ -23,16 +23,16 @@ import (
 
 // Checks of the area fresh.
 var Checks = []harness.Check{
-	{ID: "fresh/cache-hit", Sees: harness.Site, Changes: true, Run: cacheHit},
-	{ID: "fresh/ttl-expiry", Sees: harness.Site, Changes: true, Run: ttlExpiry},
-	{ID: "fresh/invalidate", Sees: harness.Site, Changes: true, Run: invalidate},
-	{ID: "fresh/single-flight", Sees: harness.Site, Changes: true, Costly: true, Run: singleFlight},
-	{ID: "fresh/stale-on-error", Sees: harness.Site, Changes: true, Run: staleOnError},
-	{ID: "fresh/schema-change", Sees: harness.Site, Changes: true, Run: schemaChange},
-	{ID: "fresh/removed-tool", Sees: harness.Site, Changes: true, Run: removedTool},
-	{ID: "fresh/version", Sees: harness.Site, Changes: true, Run: version},
-	{ID: "fresh/per-user-ttl", Sees: harness.Site, Changes: true, Run: perUserTTL},
-	{ID: "fresh/schema-mismatch", Sees: harness.Site, Changes: true, Run: schemaMismatch},
+	{ID: "fresh/cache-hit", Sees: harness.Site, Run: cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: harness.Site, Run: ttlExpiry},
+	{ID: "fresh/invalidate", Sees: harness.Site, Run: invalidate},
+	{ID: "fresh/single-flight", Sees: harness.Site, Costly: true, Run: singleFlight},
+	{ID: "fresh/stale-on-error", Sees: harness.Site, Run: staleOnError},
+	{ID: "fresh/schema-change", Sees: harness.Site, Run: schemaChange},
+	{ID: "fresh/removed-tool", Sees: harness.Site, Run: removedTool},
+	{ID: "fresh/version", Sees: harness.Site, Run: version},
+	{ID: "fresh/per-user-ttl", Sees: harness.Site, Run: perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: harness.Site, Run: schemaMismatch},
 }
 
 func cacheHit(ctx context.Context, t *harness.T) {

@@ -1,7 +1,7 @@
-// Package cases makes values up from a JSON Schema that a stranger wrote: values that fit it, those at its edges among
-// them, and values that break one keyword in one place. It never makes up what correct validators disagree on, nor what
-// the contract leaves open: null, unknown arguments, and 2.0 for an integer. It reads and gives documents as package
-// exact does, never changes one that it was given, and depends on nothing but the schema and the dice.
+// Package generate generates values from any JSON Schema: values that fit it, including those at its limits, and values
+// that break one keyword in one place. It never generates what correct validators disagree on, nor what the contract
+// leaves open: null, unknown arguments, and 2.0 for an integer. Documents are in the form of package exact and are never
+// changed. The result depends only on the schema and the random source.
 package generate
 
 import (

@@ -158,7 +158,7 @@ func TestTheEdgesAreReached(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeUpOf(t *testing.T) {
+func TestNothingIsGeneratedFrom(t *testing.T) {
 	for name, schema := range map[string]string{
 		"a schema that is none":          `{"type":"nonsense"}`,
 		"a schema that cannot be kept":   `{"type":"object","required":["a"],"properties":{"a":false}}`,

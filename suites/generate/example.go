@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Example makes up a plain value that a schema seems to take, with every property that it names; nil where it cannot
-// tell.
+// Example generates a plain value that a schema seems to take, with every property that it names; nil where it finds
+// none.
 func Example(schema any) any { return example(schema) }
 
 func example(schema any) any {

@@ -23,7 +23,6 @@ const (
 type Check struct {
 	ID          string // of the clause
 	Sees        Sees
-	Changes     bool                            // it changes what the site offers
 	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check

@@ -35,10 +35,10 @@ const (
 	InvokePath   = "/mcp/tools/invoke"
 )
 
-// maxAnswer bounds how much of a response is read.
+// MaxResponse bounds how much of a response is read, in bytes.
 const MaxResponse = 64 << 20
 
-// Client speaks to the bridge as one caller; every exchange is recorded as evidence of the running check.
+// Client sends requests to the bridge as one caller; every exchange is recorded as evidence of the running check.
 type Client struct {
 	T     *T
 	Who   Identity
@@ -199,7 +199,7 @@ func read(resp *http.Response, until func([]byte) bool) ([]byte, error) {
 
 var ErrTimeout = errors.New("no response within the time-out")
 
-// NoAnswer says in a bridge author's words why a request got no response.
+// NoResponse says, in words for the bridge's author, why a request got no response.
 func NoResponse(ctx context.Context, err error) error {
 	var (
 		dns  *net.DNSError

@@ -59,8 +59,8 @@ func (t *T) Blamed() *Response {
 	return t.blamed
 }
 
-// Evidence writes down what the finished check has seen, and gives where in it the exchange of a response stands; nil:
-// nowhere.
+// Evidence returns the exchanges of the finished check that a report keeps, and the index of a response's exchange among
+// them; nil: it is not kept.
 func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *int) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -70,7 +70,7 @@ func (t *T) Evidence(failed bool) (kept []reports.Exchange, at func(*Response) *
 	}
 	kept = []reports.Exchange{}
 	where := map[*Response]int{}
-	blamed := t.blamedAnswers()
+	blamed := t.blamedResponses()
 	for _, r := range chosen(all, blamed, limit) {
 		where[r.Response] = len(kept)
 		e := t.reportedExchange(r, body)
@@ -118,8 +118,8 @@ func basicUser(encoded string) string {
 	return name
 }
 
-// blamedAnswers are those that the findings blame, or the one that the failing matcher looked at.
-func (t *T) blamedAnswers() []*Response {
+// blamedResponses are those that the findings blame, or the one that the failing matcher looked at.
+func (t *T) blamedResponses() []*Response {
 	var responses []*Response
 	for _, n := range t.Findings.noted {
 		if n.Response != nil && !slices.Contains(responses, n.Response) {

@@ -35,7 +35,7 @@ func (f Finding) String() string {
 // IsZero reports whether nothing was found.
 func (f Finding) IsZero() bool { return f.Subject == "" && f.Expected == "" }
 
-// About puts a note on the subject that does not speak of it yet.
+// About adds a note to the subject, unless the subject contains it.
 func (f Finding) About(note string) Finding {
 	switch {
 	case note == "" || strings.Contains(" "+f.Subject+" ", " "+note+" "):

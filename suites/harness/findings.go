@@ -13,10 +13,10 @@ import (
 
 // Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
 const (
-	maxFindings   = 100
-	maxUnanswered = 3   // parts that got no response in time
-	keptFinding   = 500 // bytes of a finding's message
-	keptNames     = 600 // bytes of the names of what else is wrong
+	maxFindings = 100
+	maxTimeouts = 3   // parts without a response in time
+	keptFinding = 500 // bytes of a finding's message
+	keptNames   = 600 // bytes of the names of what else is wrong
 )
 
 // Part is what a check tests apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
@@ -27,10 +27,10 @@ type Part struct {
 
 // findings are what the running check has noted.
 type findings struct {
-	noted      []Finding
-	Tested     []Part
-	unanswered int
-	summed     bool // the check has failed for what is noted
+	noted    []Finding
+	Tested   []Part
+	timeouts int
+	summed   bool // the check has failed for what is noted
 }
 
 // For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
@@ -66,7 +66,7 @@ func (t *T) part(p Part, test func()) {
 	noted.Tool, noted.Identity, noted.Row = p.Tool, p.Identity, p.row
 	f.noted = append(f.noted, noted)
 	if noted.Response != nil && errors.Is(noted.Response.Err, ErrTimeout) {
-		f.unanswered++
+		f.timeouts++
 	}
 }
 
@@ -92,8 +92,8 @@ func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
 // enough says why the rest is not tested; "" as long as it is.
 func (f *findings) enough() string {
 	switch {
-	case f.unanswered >= maxUnanswered:
-		return fmt.Sprintf("%d got no response within the time-out: the rest was not asked", f.unanswered)
+	case f.timeouts >= maxTimeouts:
+		return fmt.Sprintf("%d got no response within the time-out: the rest was not tested", f.timeouts)
 	case len(f.noted) >= maxFindings:
 		return fmt.Sprintf("%d are wrong: the rest was not tested", maxFindings)
 	}

@@ -25,7 +25,7 @@ func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() boo
 // nobody knows how long the bridge may show the old one, the check is not testable.
 func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	if t.DiscoveryTTL == 0 {
-		NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+		NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
 	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
 	other := *site

@@ -26,7 +26,7 @@ func says(t *testing.T, fault, words string) {
 	}
 }
 
-func TestFaultJudgesByTheDialectDeclared(t *testing.T) {
+func TestFaultFollowsTheDeclaredDialect(t *testing.T) {
 	for name, c := range map[string]struct{ schema, fault string }{
 		"an object":                        {`{"type":"object","properties":{"a":{"type":["string","null"]}}}`, ""},
 		"true":                             {`true`, ""},

@@ -13,13 +13,13 @@ var limits = [][2]string{
 	{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"},
 }
 
-// Impossible says what makes a schema impossible to satisfy on its face, as `at /path: …`; "" when nothing does. A
-// property that no value fits counts, required or not, for nobody can give it; one that is false is merely forbidden,
-// and counts only when it is required.
+// Impossible says what plainly makes a schema impossible to satisfy, as `at /path: …`; "" when nothing does. A property
+// that no value fits counts even where it is optional; one whose schema is false is merely forbidden, and counts only
+// where it is required.
 func Impossible(schema any) string { return impossible(schema, "", 0) }
 
 func impossible(schema any, at string, depth int) string {
-	const deep = 64 // beyond this, nothing is on the face
+	const deep = 64 // what is nested more deeply is not examined
 	if schema == false {
 		return fmt.Sprintf("at %s: false, which no value fits", pointer(at))
 	}

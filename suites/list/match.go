@@ -26,7 +26,7 @@ func beToolList() types.GomegaMatcher {
 
 // listSame matches a listing of the same names in the same order as another.
 func listSame(other harness.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same tools in the same order as before", Judge: func(l harness.Listing) string {
+	return &match.ListingMatcher{Expected: "the same tools in the same order as before", Fault: func(l harness.Listing) string {
 		return match.OtherNames(other.Names(), l.Names())
 	}}
 }
@@ -47,7 +47,7 @@ func listEachOnce(t *harness.T, methods []*fixtures.Method) *match.ListingMatche
 
 // listEachOnceBut matches a listing for which fault returns "".
 func listEachOnceBut(fault func(harness.Listing) string) *match.ListingMatcher {
-	return &match.ListingMatcher{Expected: "every visible tool exactly once, and an end", Judge: fault}
+	return &match.ListingMatcher{Expected: "every visible tool exactly once, and an end", Fault: fault}
 }
 
 // eachListedOnce is listEachOnce with a separate finding for every tool, if the list ends.
@@ -92,7 +92,7 @@ func coverFaults(t *harness.T, l harness.Listing, methods []*fixtures.Method) ma
 
 // havePagesOf matches a listing whose pages have exactly these numbers of tools.
 func havePagesOf(sizes ...int) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "pages of " + pageSizes(sizes) + " tools", Judge: func(l harness.Listing) string {
+	return &match.ListingMatcher{Expected: "pages of " + pageSizes(sizes) + " tools", Fault: func(l harness.Listing) string {
 		got := make([]int, len(l.Pages))
 		for i, p := range l.Pages {
 			got[i] = len(p.Tools())

@@ -154,7 +154,7 @@ func follow(ctx context.Context, c harness.Client, first *harness.Response) harn
 // keepUnchangedTools matches the pages of a list during which the site changed: each name is on them once, or the old
 // cursor is refused.
 func keepUnchangedTools(names []string) OmegaMatcher {
-	return &match.ListingMatcher{Expected: "each unchanged tool once, or 400 invalid_cursor for the cursor from before the change", Judge: func(l harness.Listing) string {
+	return &match.ListingMatcher{Expected: "each unchanged tool once, or 400 invalid_cursor for the cursor from before the change", Fault: func(l harness.Listing) string {
 		last := l.Last()
 		if last.Status == 400 && last.Code() == "invalid_cursor" {
 			return ""

@@ -80,11 +80,11 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 	const equal = 16
 	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
 	t.Drupal.Mark()
-	answers := make([]*harness.Response, equal)
+	responses := make([]*harness.Response, equal)
 	harness.AtOnce(equal, func(i int) {
-		answers[i] = scenario.Delivered(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, tool, echo.Arguments("equal")) })
+		responses[i] = scenario.Delivered(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, tool, echo.Arguments("equal")) })
 	})
-	given := len(slices.DeleteFunc(answers, func(a *harness.Response) bool { return a.Status != http.StatusOK }))
+	given := len(slices.DeleteFunc(responses, func(a *harness.Response) bool { return a.Status != http.StatusOK }))
 	runs := len(t.Drupal.Runs(echo.ID))
 	t.Row(clients[0].Who, tool, "equal invokes", func() {
 		t.Expect(runs).To(BeNumerically(">=", given), harness.Mismatch(fmt.Sprintf("%d results of equal invokes of one caller at once", given), "as many runs", fmt.Sprintf("%d", runs)))
@@ -155,7 +155,7 @@ func slowMethodIsolated(ctx context.Context, t *harness.T) {
 		t.Expect(r).To(match.HaveStatus(http.StatusOK), "while calls wait on a slow method")
 	})
 	t.Row(harness.Agent, "", "time", func() {
-		t.Expect(took).To(BeNumerically("<", hold), harness.Mismatch("list and a fast method while 32 calls wait", fmt.Sprintf("answers before the slow ones (%v)", hold), fmt.Sprintf("them after %v", took.Round(time.Millisecond))))
+		t.Expect(took).To(BeNumerically("<", hold), harness.Mismatch("list and a fast method while 32 calls wait", fmt.Sprintf("their responses before those of the slow calls (%v)", hold), fmt.Sprintf("them after %v", took.Round(time.Millisecond))))
 	})
 }
 

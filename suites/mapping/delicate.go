@@ -17,7 +17,7 @@ import (
 var delicate = fixtures.Method{
 	ID:    "content.delicate",
 	Usage: "2024-05-06T07:08:09+02:00",
-	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","answer":"no",
+	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","stable":"no",
 		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","escaped":"a\/b\u0026"}`)},
 	Output: fixtures.Raw(`{"type":"object","properties":{"when":{"type":"string","default":"2024-05-06T07:08:09+02:00"},"__proto__":{"type":"string","enum":["1","01","1e1"]},
 		"options":{"type":"object","default":{}},"mail":{"type":"string","format":"email","maxLength":80},

@@ -21,20 +21,20 @@ import (
 // Checks of the area mapping.
 var Checks = []harness.Check{
 	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
-	{ID: "mapping/name-underscored", Sees: harness.Site, Changes: true, Run: nameUnderscored},
+	{ID: "mapping/name-underscored", Sees: harness.Site, Run: nameUnderscored},
 	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
-	{ID: "mapping/description-is-usage", Sees: harness.Site, Changes: true, Run: descriptionIsUsage},
-	{ID: "mapping/title-from-attribute", Sees: harness.Site, Changes: true, Run: titleFromAttribute},
-	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Changes: true, Run: annotationsFromAttribute},
-	{ID: "mapping/output-schema", Sees: harness.Site, Changes: true, Run: outputSchema},
+	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},
+	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Run: annotationsFromAttribute},
+	{ID: "mapping/output-schema", Sees: harness.Site, Run: outputSchema},
 	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
 	{ID: "mapping/no-params-object", Sees: harness.Site, Run: noParamsObject},
-	{ID: "mapping/properties-complete", Sees: harness.Site, Changes: true, Run: propertiesComplete},
-	{ID: "mapping/param-description", Sees: harness.Site, Changes: true, Run: paramDescription},
+	{ID: "mapping/properties-complete", Sees: harness.Site, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Site, Run: paramDescription},
 	{ID: "mapping/required-exact", Sees: harness.Site, Run: requiredExact},
 	{ID: "mapping/factory-params", Sees: harness.Site, Run: factoryParams},
 	{ID: "mapping/by-position", Sees: harness.Site, Run: byPosition},
-	{ID: "mapping/language", Sees: harness.Site, Changes: true, Run: language},
+	{ID: "mapping/language", Sees: harness.Site, Run: language},
 }
 
 func nameIsID(ctx context.Context, t *harness.T) {

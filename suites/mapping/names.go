@@ -67,7 +67,7 @@ func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
 
 // haveIDAsName matches a listing in which the tool with the method's usage has the method's id as name.
 func haveIDAsName(t *harness.T, m *fixtures.Method) OmegaMatcher {
-	return &match.ListingMatcher{Expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), Judge: func(l harness.Listing) string {
+	return &match.ListingMatcher{Expected: fmt.Sprintf("the name %q for the tool %q", m.ID, m.Usage), Fault: func(l harness.Listing) string {
 		if name := nameOf(t, l, m); name != "" && name != m.ID {
 			return fmt.Sprintf("%q", name)
 		}
@@ -77,7 +77,7 @@ func haveIDAsName(t *harness.T, m *fixtures.Method) OmegaMatcher {
 
 // haveNamesOf matches a listing of the same names as another, in any order.
 func haveNamesOf(other harness.Listing) types.GomegaMatcher {
-	return &match.ListingMatcher{Expected: "the same names as before", Judge: func(l harness.Listing) string {
+	return &match.ListingMatcher{Expected: "the same names as before", Fault: func(l harness.Listing) string {
 		before := other.Names()
 		return match.Abbreviate(slices.DeleteFunc(l.Names(), func(n string) bool { return slices.Contains(before, n) }))
 	}}

@@ -84,9 +84,9 @@ func withoutCursor(v any) any {
 	return page
 }
 
-// BeUnknown matches a refusal that cannot be told apart from that of an unknown name: 404 tool_not_found with the status,
-// code, headers and shape of message that two names of nobody get. What differs between those two (dates, request
-// ids) is free. ask sends the request for a name.
+// BeUnknown matches a refusal that cannot be distinguished from that of an unknown name: 404 tool_not_found with the
+// status, code, headers and shape of message that two names without a tool get. What differs between those two (dates,
+// request ids) is free. ask sends the request for a name.
 func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
 	return Conform("the same refusal as for an unknown name", func(a *harness.Response) string {
 		first, second := UnknownName(name, 'q'), UnknownName(name, 'z')

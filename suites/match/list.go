@@ -12,7 +12,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// Minus are the names of all that are not in some.
+// Minus returns the names in all that are not in some.
 func Minus(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }
@@ -33,7 +33,7 @@ func StartsWithAny(name string, beginnings map[string]bool) bool {
 // ListingMatcher compares the pages of a list together.
 type ListingMatcher struct {
 	Expected string
-	Judge    func(harness.Listing) string
+	Fault    func(harness.Listing) string // what is wrong with the list; "" where it matches
 	got      string
 }
 
@@ -42,7 +42,7 @@ func (m *ListingMatcher) Match(actual any) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("a listing is needed, not a %T", actual)
 	}
-	m.got = m.Judge(l)
+	m.got = m.Fault(l)
 	return m.got == "", nil
 }
 
@@ -88,7 +88,7 @@ func ContainsText(a *harness.Response, text string) bool {
 
 // ListOnce matches a listing with exactly one tool of the name.
 func ListOnce(name string) types.GomegaMatcher {
-	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Judge: func(l harness.Listing) string {
+	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Fault: func(l harness.Listing) string {
 		if !l.Once(name) {
 			return "several"
 		}

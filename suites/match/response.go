@@ -20,7 +20,7 @@ func BeSuccess() OmegaMatcher {
 	return MatchWhere("a 2xx", (*harness.Response).Succeeded)
 }
 
-// ResponseMatcher compares one Answer. Where it fails it gives a Finding in the words of the contract.
+// ResponseMatcher compares one Response. Where it fails it gives a Finding in the words of the contract.
 type ResponseMatcher struct {
 	about    string // what of the response is tested; "": all
 	Expected string
@@ -58,7 +58,7 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 	return harness.Mismatch(a.Subject(), expected, got).About(m.about)
 }
 
-// testing builds a matcher from what is expected and a comparison that says what came instead.
+// MatchWhere builds a matcher of the responses for which ok holds; expected says what the contract asks.
 func MatchWhere(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
 		if ok(a) {
@@ -68,7 +68,7 @@ func MatchWhere(expected string, ok func(a *harness.Response) bool) types.Gomega
 	}}
 }
 
-// Conform builds a matcher for one Answer: expected says what the contract asks, fault says what is wrong with the
+// Conform builds a matcher for one Response: expected says what the contract asks, fault says what is wrong with the
 // response ("" when it is right).
 func Conform(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
 	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {

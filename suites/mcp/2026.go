@@ -19,7 +19,7 @@ import (
 // wrongHeader is a header of the stateless revision that disagrees with the body, or is missing.
 type wrongHeader struct {
 	what, name, value string // value "": the header is left out
-	code              string // of the error; "": any, for a bridge may go by the header to what refuses it
+	code              string // of the error; "": any, because a bridge may follow the header and refuse for another reason
 }
 
 var wrongHeaders = []wrongHeader{
@@ -67,11 +67,11 @@ func stateless2026(ctx context.Context, t *harness.T) {
 	}
 
 	future := &harness.Session{Client: s.Client, Revision: "2999-01-01"}
-	t.Row(harness.Agent, "", "a revision that nobody knows", func() {
+	t.Row(harness.Agent, "", "an unknown revision", func() {
 		refused := future.ListTools(ctx, "")
 		t.Expect(refused).To(match.BeRefusedWith(400))
 		t.Expect(refused).To(match.BeProtocolError("-32022"))
-		t.Expect(refused).To(match.Conform("data.supported with the revisions that it knows", func(a *harness.Response) string {
+		t.Expect(refused).To(match.Conform("data.supported with the revisions that the bridge supports", func(a *harness.Response) string {
 			failure, _ := a.RPC()["error"].(map[string]any)
 			data, _ := failure["data"].(map[string]any)
 			if supported, _ := data["supported"].([]any); !holds(supported, string(harness.MCP2026July)) {
@@ -80,7 +80,7 @@ func stateless2026(ctx context.Context, t *harness.T) {
 			return ""
 		}))
 	})
-	t.Row(harness.Agent, "", "a method that nobody has", func() {
+	t.Row(harness.Agent, "", "an unknown method", func() {
 		unknown := s.Call(ctx, "no/such/method", map[string]any{})
 		t.Expect(unknown).To(match.BeRefusedWith(404))
 		t.Expect(unknown).To(match.BeProtocolError("-32601"))
@@ -93,7 +93,7 @@ func stateless2026(ctx context.Context, t *harness.T) {
 	}
 }
 
-// subscribed holds subscriptions/listen to its form: it is acknowledged before all else, with what will be told of.
+// subscribed tests that the first message of subscriptions/listen acknowledges it and names the notifications to come.
 func subscribed(ctx context.Context, t *harness.T) {
 	l := listen(ctx, t.As(harness.Agent), harness.MCP2026July, toolChanges)
 	t.Await(ctx, func() bool { return len(l.messages()) > 0 })
@@ -102,10 +102,10 @@ func subscribed(ctx context.Context, t *harness.T) {
 	t.Expect(l.subscriptionFault()).To(BeEmpty(), "subscriptions/listen")
 	t.Expect(mcpschema.Fault(string(harness.MCP2026July), mcpschema.Acknowledged, messages[0])).To(BeEmpty(), harness.Mismatch(acknowledged, "a valid notification", ""))
 	params, _ := messages[0]["params"].(map[string]any)
-	t.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), harness.Mismatch(acknowledged, "toolsListChanged, which was asked for and is declared", exact.Short(messages[0])))
+	t.Expect(params["notifications"]).To(HaveKeyWithValue("toolsListChanged", true), harness.Mismatch(acknowledged, "toolsListChanged, which was requested and is declared", exact.Short(messages[0])))
 }
 
-// namedByHeader holds tools/call against the header that names the tool.
+// namedByHeader tests that the header Mcp-Name of tools/call must agree with the body.
 func namedByHeader(ctx context.Context, t *harness.T, s *harness.Session) {
 	known := scenario.KnownTool(ctx, t)
 	params := map[string]any{"name": known, "arguments": map[string]any{}}
@@ -134,7 +134,7 @@ func namedByHeader(ctx context.Context, t *harness.T, s *harness.Session) {
 	}
 }
 
-// BeComplete matches a result with the resultType of one that is all there is. Errors of the protocol have none.
+// BeComplete matches a result with resultType complete, and any protocol error, which has no resultType.
 func BeComplete() OmegaMatcher {
 	return match.Conform("resultType complete", func(a *harness.Response) string {
 		if result := a.RPCResult(); result != nil && result["resultType"] != "complete" {

@@ -14,16 +14,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
 )
 
-// MustMCP is MCP for checks that test something else: where no session opens they are not testable.
+// MustMCP opens a session for a check that tests something else: without a session that check is not testable.
 func MustMCP(ctx context.Context, c harness.Client, revision harness.Revision) *harness.Session {
 	s := c.MCP(ctx, revision)
 	if s.Opened.RPCResult() == nil {
-		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens" + ": " + s.Opened.Outcome()}, "mcp/initialize", "mcp/stateless-2026")
+		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens: " + s.Opened.Outcome()}, "mcp/initialize", "mcp/stateless-2026")
 	}
 	return s
 }
 
-// BeValid matches a response whose result or error is what its revision's schema allows.
+// BeValid matches a response whose result or error conforms to its revision's schema.
 func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher {
 	return &match.ResponseMatcher{Expected: fmt.Sprintf("a valid %s of %s", kind, revision), Test: func(a *harness.Response) (string, bool) {
 		var document any = a.RPC()
@@ -41,7 +41,7 @@ func BeValid(revision harness.Revision, kind mcpschema.Kind) types.GomegaMatcher
 			document = result
 		}
 		fault := mcpschema.Fault(string(revision), kind, document)
-		return "one that breaks it " + fault, fault == ""
+		return "one that breaks the schema " + fault, fault == ""
 	}}
 }
 
@@ -54,19 +54,19 @@ func find(l harness.MCPListing, name string) (harness.Tool, bool) {
 	return nil, false
 }
 
-// MustListTools is ListAllTools for checks that test something else.
+// MustListTools is ListAllTools for a check that tests something else: without a list that check is not testable.
 func MustListTools(ctx context.Context, s *harness.Session) harness.MCPListing {
 	l := s.ListAllTools(ctx)
 	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
-		l = s.ListAllTools(ctx) // it changed while it was read
+		l = s.ListAllTools(ctx) // the list changed between two pages
 	}
 	if !l.Fault.IsZero() {
-		harness.BlockedBy(l.Fault.About("tools/list, which it builds on, failed"), "mcp/tools-list")
+		harness.BlockedBy(l.Fault.About("tools/list, which the check needs, failed"), "mcp/tools-list")
 	}
 	return l
 }
 
-// toolResult is a result of tools/call taken apart.
+// toolResult is a parsed result of tools/call.
 type toolResult struct {
 	isError    bool
 	text       []string
@@ -89,8 +89,8 @@ func toolResultOf(a *harness.Response) toolResult {
 	return r
 }
 
-// value is what the tool gave: structuredContent without the wrapping of a result that is no object, or the JSON of the
-// first text.
+// value is the method's result: structuredContent, unwrapped where it wraps a result that is no object, or else the JSON
+// of the first text.
 func (r toolResult) value() any {
 	if r.has {
 		return unwrapped(r.structured)
@@ -104,7 +104,7 @@ func (r toolResult) value() any {
 	return r.text[0]
 }
 
-// unwrapped takes {"result": x} apart; another object is itself.
+// unwrapped returns x for {"result": x} and {"value": x}, and any other value unchanged.
 func unwrapped(v any) any {
 	if object, ok := v.(map[string]any); ok && len(object) == 1 {
 		for _, name := range []string{"result", "value"} {

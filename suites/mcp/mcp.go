@@ -57,7 +57,7 @@ func initialize(ctx context.Context, t *harness.T) {
 		t.Row(harness.Agent, "", string(revision), func() { opensWell(ctx, t, revision) })
 	}
 	unknown := t.As(harness.Agent).MCP(ctx, "1999-01-01")
-	t.Row(harness.Agent, "", "a version that nobody knows", func() {
+	t.Row(harness.Agent, "", "an unknown version", func() {
 		t.Expect(unknown.Opened).To(match.Conform("another version in the response, or an error", func(a *harness.Response) string {
 			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
 				return a.RPCOutcome()
@@ -111,16 +111,16 @@ func unknownTool(ctx context.Context, t *harness.T) {
 			MustListTools(ctx, s)
 		}
 		t.For(harness.Agent, scenario.NoSuchTool, func() {
-			nobodys := s.CallTool(ctx, scenario.NoSuchTool, harness.Args{})
-			t.Expect(nobodys).To(match.BeProtocolError("-32602"), "a tool that nobody has")
-			t.Expect(nobodys).To(BeValid(revision, mcpschema.Error))
+			unknown := s.CallTool(ctx, scenario.NoSuchTool, harness.Args{})
+			t.Expect(unknown).To(match.BeProtocolError("-32602"), "an unknown tool")
+			t.Expect(unknown).To(BeValid(revision, mcpschema.Error))
 		})
 	}
 }
 
 func invalidArguments(ctx context.Context, t *harness.T) {
 	if t.Drupal == nil {
-		harness.NotTestable("it names a tool of the site: put the mock Drupal behind the bridge")
+		harness.NotTestable("the check needs a known tool of the site: put the mock Drupal behind the bridge")
 	}
 	echo := scenario.EchoTool(t)
 	for _, revision := range revisions(ctx, t) {
@@ -151,20 +151,20 @@ func structuredContent(ctx context.Context, t *harness.T) {
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
 		l := MustListTools(ctx, s)
-		judged := 0
+		tested := 0
 		for _, m := range scenario.AgentTools(t) {
 			tool, listed := find(l, t.ToolName(m.ID))
 			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(scenario.Parsed(string(m.Behaviour.Value))) {
 				continue
 			}
-			judged++
+			tested++
 			t.For(harness.Agent, tool.Name(), func() {
 				called := s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})
 				t.Expect(called).To(GiveStructured(m, tool, revision))
 				t.Expect(called).To(BeValid(revision, mcpschema.CallTool))
 			})
 		}
-		if judged == 0 {
+		if tested == 0 {
 			harness.NotTestable("no tool with an outputSchema and a fixed result is listed")
 		}
 	}
@@ -175,7 +175,7 @@ func clientTolerance(ctx context.Context, t *harness.T) {
 		for _, tool := range MustListTools(ctx, MustMCP(ctx, t.As(harness.Agent), revision)).Tools {
 			t.For(harness.Agent, tool.Name(), func() {
 				for _, fault := range []string{clientFault(tool, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(tool))} {
-					t.Expect(fault).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), "a tool that strict clients read", fmt.Sprintf("one that they do not: %s", fault)))
+					t.Expect(fault).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), "a tool that strict clients accept", fmt.Sprintf("one that they reject: %s", fault)))
 				}
 			})
 		}
@@ -183,14 +183,14 @@ func clientTolerance(ctx context.Context, t *harness.T) {
 }
 
 func emptyMap(ctx context.Context, t *harness.T) {
-	judged := 0
+	tested := 0
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
 		for _, m := range scenario.AgentTools(t) {
 			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
 				continue
 			}
-			judged++
+			tested++
 			t.For(harness.Agent, t.ToolName(m.ID), func() {
 				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), harness.Args{})).To(match.Conform("structuredContent {}", func(a *harness.Response) string {
 					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, map[string]any{}) {
@@ -201,17 +201,17 @@ func emptyMap(ctx context.Context, t *harness.T) {
 			})
 		}
 	}
-	if judged == 0 {
-		harness.NotTestable("the site has no tool that gives [] for an object")
+	if tested == 0 {
+		harness.NotTestable("the site has no tool that returns [] for an object")
 	}
 }
 
-// opensWell holds a session's opening, and the form of what comes after it, to a revision.
+// opensWell tests initialize and the first requests of a session against a revision.
 func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
 	s := t.As(harness.Agent).MCP(ctx, revision)
 	t.Expect(s.Opened).To(match.Conform("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
 	if t.Claims("mcp-list-changed") && !declaresListChanged(s) {
-		t.Expect(offersStream(ctx, s)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, for there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
+		t.Expect(offersStream(ctx, s)).To(BeFalse(), harness.Mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, because there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
 	}
 	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
 	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
@@ -222,30 +222,30 @@ func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
 		}
 		return ""
 	}))
-	nobodys := map[string]any{"name": scenario.NoSuchTool, "arguments": harness.Args{}}
+	unknown := map[string]any{"name": scenario.NoSuchTool, "arguments": harness.Args{}}
 	for _, id := range ids {
 		t.Expect(s.Send(ctx, s.Message(id, "tools/list", map[string]any{}), s.Headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
-		t.Expect(s.Send(ctx, s.Message(id, "tools/call", nobodys), s.Headers("tools/call", nobodys))).To(BeAnswered(), "an error to the id %#v", id)
+		t.Expect(s.Send(ctx, s.Message(id, "tools/call", unknown), s.Headers("tools/call", unknown))).To(HaveSameID(), "an error to the id %#v", id)
 	}
 	for _, o := range optional {
-		answer := s.Call(ctx, o.method, map[string]any{})
+		response := s.Call(ctx, o.method, map[string]any{})
 		if _, has := declared[o.capability]; !has {
-			t.Expect(answer).To(match.BeProtocolError("-32601"), "%s is not declared", o.capability)
+			t.Expect(response).To(match.BeProtocolError("-32601"), "%s is not declared", o.capability)
 		} else if o.needed {
-			t.Expect(answer).NotTo(match.BeProtocolError("-32601"), "%s is declared", o.capability)
+			t.Expect(response).NotTo(match.BeProtocolError("-32601"), "%s is declared", o.capability)
 		}
 	}
 }
 
-// listsByMCP holds what tools/list pages to against what the caller must see.
+// listsByMCP tests all pages of tools/list against what the caller must see.
 func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
 	l := MustMCP(ctx, t.As(who), revision).ListAllTools(ctx)
 	t.Expect(l.Fault).To(harness.BeNone(), "tools/list in %s as %s", revision, who)
 	for _, page := range l.Pages {
-		if !revision.Stateless() { // mcp/stateless-2026 test those
+		if !revision.Stateless() { // mcp/stateless-2026 tests those
 			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
 		}
-		t.Expect(page).To(match.Conform("`_meta` with keys as the specification forms them", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
+		t.Expect(page).To(match.Conform("`_meta` with keys in the form of the specification", func(a *harness.Response) string { return metaKeyFault(a.RPCResult()) }))
 	}
 	last := l.Pages[len(l.Pages)-1]
 	t.Expect(last).To(match.Conform("no `nextCursor` on the last page", func(a *harness.Response) string {
@@ -266,10 +266,10 @@ func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, wh
 	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.Abbreviate(match.Repeated(l.Names())))))
 }
 
-// metaKey is what a key of `_meta` looks like: labels, a slash and a name, or the name alone.
+// metaKey matches a key of `_meta`: labels, a slash and a name, or the name alone.
 var metaKey = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*/)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
 
-// metaKeyFault says which key of a page's `_meta`, or of that of one of its tools, is none; "" when all are.
+// metaKeyFault names an invalid key in the `_meta` of a page or of one of its tools; "" when all are valid.
 func metaKeyFault(page map[string]any) string {
 	tools, _ := page["tools"].([]any)
 	for _, holder := range append([]any{page}, tools...) {
@@ -284,12 +284,12 @@ func metaKeyFault(page map[string]any) string {
 	return ""
 }
 
-// ids are what a request may be called by, beside a small number: what PHP takes for nothing, text, and the time in
+// ids are valid ids of requests other than a small number: values that are false in PHP, text, and the time in
 // milliseconds.
 var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
 
-// optional are methods that stand under a capability which a bridge need not have; who declares it has those that are
-// needed.
+// optional are the methods of capabilities that a bridge need not have. A bridge that declares the capability has the
+// methods that are needed.
 var optional = []struct {
 	capability, method string
 	needed             bool
@@ -298,8 +298,8 @@ var optional = []struct {
 	{"completions", "completion/complete", true}, {"logging", "logging/setLevel", true},
 }
 
-// deniedSince holds the call of a tool whose permission has just been taken, and which the bridge may think is still the
-// caller's, to that of one that never was.
+// deniedSince calls a tool whose permission the caller has just lost, which the bridge may not know yet: the call must be
+// refused all the same.
 func deniedSince(ctx context.Context, t *harness.T, revision harness.Revision, tool string) {
 	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 	t.For(who, tool, func() {
@@ -313,25 +313,25 @@ func deniedSince(ctx context.Context, t *harness.T, revision harness.Revision, t
 				return a.RPCOutcome()
 			}
 			return ""
-		}), "a tool whose permission has just been taken")
-		t.Expect(r).To(match.HaveRun(tool, 0), "a tool whose permission has just been taken")
+		}), "a tool whose permission has just been revoked")
+		t.Expect(r).To(match.HaveRun(tool, 0), "a tool whose permission has just been revoked")
 	})
 }
 
-// otherTool names a tool that the agent may run without arguments, but not the one given: the site may write the positive control's
-// run down late.
+// otherTool names a tool that the agent may run without arguments, other than the one given: the site may record the
+// positive control's run late.
 func otherTool(t *harness.T, not string) string {
 	for _, m := range scenario.AgentTools(t) {
 		if name := t.ToolName(m.ID); scenario.RunsPlainly(m) && name != not {
 			return name
 		}
 	}
-	harness.NotTestable("the site has but one tool that runs without arguments")
+	harness.NotTestable("the site has only one tool that runs without arguments")
 	return ""
 }
 
-// notShown holds tools/list against what the caller is refused elsewhere: who may not list by the three endpoints is
-// shown nothing, and where there is MCP alone, anonymous callers nothing that they may not run.
+// notShown tests tools/list for callers without permission: a caller who may not list by the three endpoints sees no
+// tool; on a bridge with MCP alone, an anonymous caller sees no tool that it may not run.
 func notShown(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
 	if t.Claims("tools") && t.As(who).List(ctx).Status == http.StatusOK {
 		return // mcp/parity compares the two
@@ -343,7 +343,7 @@ func notShown(ctx context.Context, t *harness.T, revision harness.Revision, who 
 	shown := s.ListAllTools(ctx).Names()
 	switch {
 	case t.Claims("tools"):
-		t.Expect(shown).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s, whom %s refuses", revision, who, harness.ListPath), "no tool", match.Abbreviate(shown)))
+		t.Expect(shown).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("tools/list in %s as %s, who is refused by %s", revision, who, harness.ListPath), "no tool", match.Abbreviate(shown)))
 	case t.Drupal != nil && who == harness.Anonymous:
 		visible := t.Visible(who)
 		more := match.Minus(shown, visible)
@@ -351,14 +351,14 @@ func notShown(ctx context.Context, t *harness.T, revision harness.Revision, who 
 	}
 }
 
-// revisions are those that the bridge offers, of those that it claims.
+// revisions are the revisions that the bridge claims and offers.
 func revisions(ctx context.Context, t *harness.T) []harness.Revision {
 	offered := sessionRevisions(ctx, t)
 	if t.Claims("mcp-2026") {
 		offered = append(offered, harness.MCP2026July)
 	}
 	if len(offered) == 0 {
-		harness.BlockedBy(harness.Finding{Subject: "the bridge opens a session in no revision"}, "mcp/initialize")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge opens no session in any revision"}, "mcp/initialize")
 	}
 	return offered
 }
@@ -403,9 +403,9 @@ func HaveTools() OmegaMatcher {
 	}}
 }
 
-// BeAnswered matches a response to what was asked, whatever it says.
-func BeAnswered() OmegaMatcher {
-	return match.Conform("a response by the request's id", func(a *harness.Response) string {
+// HaveSameID matches any response with the id of its request.
+func HaveSameID() OmegaMatcher {
+	return match.Conform("a response with the request's id", func(a *harness.Response) string {
 		if a.RPC() == nil && a.Status < 400 {
 			return a.RPCOutcome()
 		}
@@ -413,7 +413,7 @@ func BeAnswered() OmegaMatcher {
 	})
 }
 
-// clientFault says what in a tool makes a strict client drop the whole list; "" when nothing does.
+// clientFault says what in a tool makes a strict client reject the whole list; "" when nothing does.
 func clientFault(t harness.Tool, revision harness.Revision) string {
 	for name, value := range harness.InOrder(t) {
 		if value == nil {

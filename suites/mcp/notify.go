@@ -20,19 +20,19 @@ import (
 
 func notify(ctx context.Context, t *harness.T) {
 	if t.DiscoveryTTL == 0 {
-		harness.NotTestable("it changes the site, and how long the bridge may show the old one is unknown: give --discovery-ttl")
+		harness.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
 	streams := map[harness.Revision]*listener{}
 	for _, revision := range notifyingRevisions(ctx, t) {
 		streams[revision] = listen(ctx, t.As(harness.Agent), revision, toolChanges)
 	}
-	t.Expect(streams).NotTo(BeEmpty(), harness.Mismatch("a revision in which clients are told of changed tools", "one that declares listChanged", "none"))
-	var deaf *listener
+	t.Expect(streams).NotTo(BeEmpty(), harness.Mismatch("the revisions that the bridge offers", "one that declares listChanged", "none"))
+	var unsubscribed *listener
 	if streams[harness.MCP2026July] != nil {
-		deaf = listen(ctx, t.As(harness.Agent), harness.MCP2026July, map[string]any{})
+		unsubscribed = listen(ctx, t.As(harness.Agent), harness.MCP2026July, map[string]any{})
 	}
 	t.ExpireCaches()
-	early := harness.Within(ctx, lookAgain(t), func() bool { return len(told(streams)) > 0 })
+	early := harness.Within(ctx, lookAgain(t), func() bool { return len(notified(streams)) > 0 })
 	t.Expect(early).To(BeFalse(), harness.Mismatch("nothing changed", "no "+listChanged, "one"))
 	before := t.Drupal.Site()
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
@@ -42,10 +42,10 @@ func notify(ctx context.Context, t *harness.T) {
 			return !slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), t.ToolName(scenario.Arrival))
 		})
 	})
-	heard := t.Await(ctx, func() bool { return len(told(streams)) == len(streams) })
-	if !heard {
+	received := t.Await(ctx, func() bool { return len(notified(streams)) == len(streams) })
+	if !received {
 		for revision := range harness.InOrder(streams) {
-			t.Expect(told(streams)).To(ContainElement(revision), harness.Mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.ChangeLimit(), revision), "none"))
+			t.Expect(notified(streams)).To(ContainElement(revision), harness.Mismatch("the tools changed", fmt.Sprintf("notifications/tools/list_changed within %v in %s", t.ChangeLimit(), revision), "none"))
 		}
 	}
 	for revision, l := range harness.InOrder(streams) {
@@ -59,53 +59,53 @@ func notify(ctx context.Context, t *harness.T) {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(l.session.ListAllTools(ctx).Names(), t.ToolName(scenario.Arrival)) })).
 			To(BeTrue(), harness.Mismatch(fmt.Sprintf("%s in %s", listChanged, revision), "the changed tools in tools/list of that client", "the old ones"))
 	}
-	toldOfSchemas(ctx, t, streams)
-	if deaf != nil {
-		t.Expect(deaf.changes()).To(BeZero(), harness.Mismatch("subscriptions/listen that asked for nothing", fmt.Sprintf("no %s", listChanged), "one"))
+	notifiesOfSchemas(ctx, t, streams)
+	if unsubscribed != nil {
+		t.Expect(unsubscribed.changes()).To(BeZero(), harness.Mismatch("subscriptions/listen without any notification requested", fmt.Sprintf("no %s", listChanged), "one"))
 	}
 }
 
-// toldOfSchemas changes the inputSchema of the arrived tool, and holds the streams to telling of that as well.
-func toldOfSchemas(ctx context.Context, t *harness.T, streams map[harness.Revision]*listener) {
+// notifiesOfSchemas changes the inputSchema of the arrived tool: every stream must notify of that, too.
+func notifiesOfSchemas(ctx context.Context, t *harness.T, streams map[harness.Revision]*listener) {
 	before := map[harness.Revision]int{}
 	for revision, l := range streams {
 		before[revision] = l.changes()
 	}
-	untold := func() []harness.Revision {
+	missing := func() []harness.Revision {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(streams)), func(r harness.Revision) bool { return streams[r].changes() > before[r] })
 	}
 	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
-	all := func() bool { return len(untold()) == 0 }
+	all := func() bool { return len(missing()) == 0 }
 	if !t.Await(ctx, all) {
-		t.Await(ctx, all) // a look at the site that began before the change may have counted as one after it
+		t.Await(ctx, all) // a fetch that began before the change may have counted as one after it
 	}
-	missed := untold()
+	missed := missing()
 	t.Expect(missed).To(BeEmpty(), harness.Mismatch("a tool's inputSchema changed", fmt.Sprintf("one more notifications/tools/list_changed within %v in every revision", t.ChangeLimit()), fmt.Sprintf("none in %v", missed)))
 }
 
-// toolChanges asks for the notifications of changed tools.
+// toolChanges requests the notifications of changed tools.
 var toolChanges = map[string]any{"toolsListChanged": true}
 
-// subscriptionKey is the member of `_meta` that says to which subscriptions/listen a message belongs.
+// subscriptionKey is the member of `_meta` with the id of the subscriptions/listen that a message belongs to.
 const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
-// notifyingRevisions are the offered revisions in which clients are told of changed tools: a bridge may have some
-// without a stream of notifications.
+// notifyingRevisions are the offered revisions in which the bridge notifies clients of changed tools: a bridge may have
+// some without a stream of notifications.
 func notifyingRevisions(ctx context.Context, t *harness.T) []harness.Revision {
 	return slices.DeleteFunc(revisions(ctx, t), func(revision harness.Revision) bool {
 		return !declaresListChanged(MustMCP(ctx, t.As(harness.Agent), revision))
 	})
 }
 
-// declaresListChanged reports whether the bridge says that it says of changed tools.
+// declaresListChanged reports whether the bridge declares that it notifies clients of changed tools.
 func declaresListChanged(s *harness.Session) bool {
 	capabilities, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
 	tools, _ := capabilities["tools"].(map[string]any)
 	return tools["listChanged"] == true
 }
 
-// offersStream reports whether the bridge opens a stream for notifications in a revision with sessions, also to a page of
-// the origin where one is given.
+// offersStream reports whether the bridge opens a stream for notifications in a revision with sessions; where an origin is
+// given, to a web page of that origin.
 func offersStream(ctx context.Context, s *harness.Session, origin ...string) bool {
 	resp, err := openStream(ctx, s, nil, origin...)
 	if err != nil {
@@ -117,7 +117,7 @@ func offersStream(ctx context.Context, s *harness.Session, origin ...string) boo
 
 const listChanged = "notifications/tools/list_changed"
 
-// lookAgain is the time in which a bridge that polls has looked at the site once more.
+// lookAgain is the time within which a bridge that polls has fetched the site's methods once more.
 func lookAgain(t *harness.T) time.Duration {
 	const slack = 400 * time.Millisecond
 	if t.Advance != nil {
@@ -126,15 +126,15 @@ func lookAgain(t *harness.T) time.Duration {
 	return t.DiscoveryTTL + slack
 }
 
-// told lists the revisions in which a client heard of a changed list.
-func told(streams map[harness.Revision]*listener) []harness.Revision {
-	var heard []harness.Revision
+// notified lists the revisions in which a client received a notification of a changed list.
+func notified(streams map[harness.Revision]*listener) []harness.Revision {
+	var received []harness.Revision
 	for revision, l := range harness.InOrder(streams) {
 		if l.changes() > 0 {
-			heard = append(heard, revision)
+			received = append(received, revision)
 		}
 	}
-	return heard
+	return received
 }
 
 // listener collects the notifications of a stream.
@@ -148,8 +148,8 @@ type listener struct {
 // subscriptionID is the id of the suites' subscriptions/listen.
 const subscriptionID = 4711
 
-// openStream asks for the stream on which the revision's notifications come, which ends with ctx: by a request of its
-// own, or by subscriptions/listen with what is wanted; as a page of the origin would, where one is given.
+// openStream opens the stream on which the revision sends notifications, which ends with ctx: by GET, or by
+// subscriptions/listen with the notifications wanted. Where an origin is given, the request is that of a web page of it.
 func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, origin ...string) (*http.Response, error) {
 	method, h, message := http.MethodGet, s.Headers("", nil), []byte(nil)
 	h.Set("Accept", "text/event-stream")
@@ -173,7 +173,7 @@ func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, 
 	return s.Client.T.Transport.RoundTrip(req)
 }
 
-// listen opens the stream of notifications, waits until it stands, and lists the tools once more. The stream ends with
+// listen opens the stream of notifications, waits until it is open, and lists the tools once more. The stream ends with
 // the check.
 func listen(ctx context.Context, c harness.Client, revision harness.Revision, wanted map[string]any) *listener {
 	s := MustMCP(ctx, c, revision)
@@ -213,7 +213,7 @@ func statusOf(resp *http.Response) string {
 	return resp.Status + " "
 }
 
-// messages are those that came so far.
+// messages are those received so far.
 func (l *listener) messages() []map[string]any {
 	for {
 		select {
@@ -239,15 +239,15 @@ func (l *listener) changes() int {
 	return n
 }
 
-// subscriptionFault says what is wrong with the messages of a subscription: the first must acknowledge it, and each
-// must say to which it belongs; "" in the revisions with sessions.
+// subscriptionFault says what is wrong with the messages of a subscription: the first must acknowledge it, and each must
+// have the id of the subscription; "" when nothing is, and in the revisions with sessions.
 func (l *listener) subscriptionFault() string {
 	if l.id == nil {
 		return ""
 	}
 	for i, m := range l.messages() {
 		carrier, _ := m["params"].(map[string]any)
-		if m["method"] == nil { // the response, with which it ends
+		if m["method"] == nil { // the response, which ends the stream
 			carrier, _ = m["result"].(map[string]any)
 		}
 		meta, _ := carrier["_meta"].(map[string]any)

@@ -18,7 +18,7 @@ import (
 
 func parity(ctx context.Context, t *harness.T) {
 	if !t.Claims("tools") {
-		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge has MCP only: there is nothing to compare it with"}})
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge has MCP only: there is no other interface to compare it with"}})
 	}
 	for _, revision := range revisions(ctx, t) {
 		for _, who := range t.Callers(harness.Agent, harness.Discoverer) {
@@ -30,7 +30,7 @@ func parity(ctx context.Context, t *harness.T) {
 	sameAfterChange(ctx, t)
 }
 
-// sameTools holds what MCP shows a caller against what the three endpoints show.
+// sameTools compares the tools that MCP shows a caller with those of the three endpoints.
 func sameTools(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
 	listed := t.As(who).MustListAll(ctx)
 	shown := MustListTools(ctx, MustMCP(ctx, t.As(who), revision))
@@ -40,23 +40,23 @@ func sameTools(ctx context.Context, t *harness.T, revision harness.Revision, who
 	for _, tool := range shown.Tools {
 		other, there := listed.Find(tool.Name())
 		if !there {
-			continue // the lists differ, which is told above
+			continue // the lists differ, which the expectation above reports
 		}
 		t.For(who, tool.Name(), func() {
 			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
-			t.Expect(difference).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", harness.ListPath), fmt.Sprintf("another: %s", difference)))
-			otherwise := toldOtherwise(other, tool)
-			t.Expect(otherwise).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("what %s says of it", harness.ListPath), otherwise))
+			t.Expect(difference).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", harness.ListPath), fmt.Sprintf("a different one: %s", difference)))
+			otherwise := describedOtherwise(other, tool)
+			t.Expect(otherwise).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the description, title and hints of %s", harness.ListPath), otherwise))
 		})
 	}
 }
 
-// hints are the annotations that clients act on, with what their absence means.
+// hints are the annotations that clients act on, each with its default.
 var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
 
-// toldOtherwise says what a tool of MCP says people otherwise than the same tool of list; "" when nothing. What list
-// leaves empty is MCP's own; members of a wrong type are tested by mcp/client-tolerance.
-func toldOtherwise(listed, shown harness.Tool) string {
+// describedOtherwise says in which text or hint a tool of MCP differs from the same tool of list; "" when in none. What
+// list leaves empty, MCP may fill; mcp/client-tolerance tests members of a wrong type.
+func describedOtherwise(listed, shown harness.Tool) string {
 	notes, _ := listed["annotations"].(map[string]any)
 	mcpNotes, areNotes := shown["annotations"].(map[string]any)
 	title, there := shown["title"]
@@ -93,10 +93,10 @@ func toldOtherwise(listed, shown harness.Tool) string {
 	return ""
 }
 
-// manySided is an argument with all that is lost on the way through another language's types.
+// manySided is an argument with the values that are easily lost when a program decodes and encodes JSON.
 const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
 
-// sameArguments holds what tools/call sends the site against what invoke sends, for the agent.
+// sameArguments compares the arguments that the site receives from tools/call and from invoke, for the agent.
 func sameArguments(ctx context.Context, t *harness.T, revision harness.Revision) {
 	if t.Drupal == nil {
 		return
@@ -119,7 +119,7 @@ func sameArguments(ctx context.Context, t *harness.T, revision harness.Revision)
 	})
 }
 
-// sameAfterChange holds what MCP shows of a changed site against what list shows.
+// sameAfterChange tests that MCP shows a new tool of the site once list shows it.
 func sameAfterChange(ctx context.Context, t *harness.T) {
 	if t.Drupal == nil || t.DiscoveryTTL == 0 {
 		return
@@ -131,11 +131,11 @@ func sameAfterChange(ctx context.Context, t *harness.T) {
 	}
 	t.For(harness.Agent, name, func() {
 		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(harness.Agent).ListedByMCP(ctx), name) })).
-			To(BeTrue(), harness.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", harness.ListPath), fmt.Sprintf("it in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
+			To(BeTrue(), harness.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", harness.ListPath), fmt.Sprintf("the tool in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
 	})
 }
 
-// sameCalls holds the responses of tools/call against those of invoke, for the agent.
+// sameCalls compares the responses of tools/call with those of invoke, for the agent.
 func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 	if t.Drupal == nil {
 		return // no tool may be run
@@ -174,12 +174,12 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 	}
 	t.For(harness.Agent, scenario.KnownTool(ctx, t), func() {
 		bare := map[string]any{"name": scenario.KnownTool(ctx, t)}
-		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Conform("a result or an error to the request", func(a *harness.Response) string {
+		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Conform("a result or an error with the request's id", func(a *harness.Response) string {
 			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
 				return a.RPCOutcome()
 			}
 			return ""
-		}), "without `arguments`, which may be left out")
+		}), "without `arguments`, which is optional")
 	})
 	echo := scenario.EchoTool(t)
 	for what, arguments := range harness.InOrder(map[string]any{"a required parameter missing": harness.Args{}, "a wrong type": echo.Arguments(5)}) {

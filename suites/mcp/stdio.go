@@ -25,13 +25,13 @@ func stdio(ctx context.Context, t *harness.T) {
 	if t.Claims("mcp-2026") {
 		revisions = append(revisions, harness.MCP2026July)
 	}
-	spoken := 0
+	supported := 0
 	for _, revision := range revisions {
 		p := dialStdio(ctx, t, revision)
 		if !p.open(ctx) {
 			continue // one of the revisions is enough
 		}
-		spoken++
+		supported++
 		opened := map[bool]mcpschema.Kind{true: mcpschema.Discover, false: mcpschema.Initialize}[revision.Stateless()]
 		t.Expect(mcpschema.Fault(string(revision), opened, p.opened)).To(BeEmpty(), harness.Mismatch(fmt.Sprintf("the first response over stdio in %s", revision), fmt.Sprintf("a valid %s", opened), ""))
 		names := p.listAll(ctx)
@@ -51,11 +51,11 @@ func stdio(ctx context.Context, t *harness.T) {
 		t.Expect(codeOf(unknown)).To(Equal("-32601"), harness.Mismatch("no/such/method over stdio", "the protocol error -32601", exact.Short(unknown)))
 		t.Expect(p.strange).To(BeEmpty(), harness.Mismatch("stdout of the bridge", "protocol messages only", match.Abbreviate(p.strange)))
 	}
-	t.Expect(spoken).NotTo(BeZero(), harness.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the response", revisions), "neither"))
+	t.Expect(supported).NotTo(BeZero(), harness.Mismatch("initialize over stdio", fmt.Sprintf("one of the revisions %v in the response", revisions), "none of them"))
 }
 
-// callsWell holds calls over stdio to what they are over HTTP: a method that fails is a result with isError, and a line
-// is as long as what it carries.
+// callsWell tests calls over stdio as over HTTP: a method that fails gives a result with isError, and a long text comes
+// back whole.
 func (p *pipe) callsWell(ctx context.Context, t *harness.T) {
 	if failing := anyFailing(t); failing != "" {
 		failed := p.call(ctx, "tools/call", map[string]any{"name": failing, "arguments": map[string]any{}})
@@ -70,7 +70,7 @@ func (p *pipe) callsWell(ctx context.Context, t *harness.T) {
 	text := strings.Repeat("é", long/2)
 	echoed := p.call(ctx, "tools/call", map[string]any{"name": t.ToolName(echo.ID), "arguments": echo.Arguments(text)})
 	result, _ := echoed["result"].(map[string]any)
-	t.Expect(strings.Contains(string(harness.Encode(result)), text)).To(BeTrue(), harness.Mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "it back", exact.Short(echoed)))
+	t.Expect(strings.Contains(string(harness.Encode(result)), text)).To(BeTrue(), harness.Mismatch(fmt.Sprintf("tools/call over stdio with a text of %d bytes", long), "the same text in the result", exact.Short(echoed)))
 }
 
 // codeOf is the code of a response's error; "" without one.
@@ -82,10 +82,10 @@ func codeOf(response map[string]any) string {
 	return ""
 }
 
-// pipe is a bridge that speaks MCP on its stdin and stdout.
+// pipe is a connection to a bridge that serves MCP on its stdin and stdout.
 type pipe struct {
 	t       *harness.T
-	session harness.Session // of which it takes the form of messages
+	session harness.Session // builds the messages
 	opened  map[string]any
 	last    int // id
 	to      io.Writer
@@ -112,7 +112,7 @@ func dialStdio(ctx context.Context, t *harness.T, revision harness.Revision) *pi
 	return p
 }
 
-// open greets the bridge; false says that it does not speak the revision.
+// open opens the session; false: the bridge does not support the revision.
 func (p *pipe) open(ctx context.Context) bool {
 	revision := p.session.Revision
 	if revision.Stateless() {
@@ -181,7 +181,7 @@ func (p *pipe) call(ctx context.Context, method string, params map[string]any) m
 			if harness.SameID(id, message["id"]) {
 				return message
 			}
-			p.strange = append(p.strange, "a response to nothing that was asked: "+exact.Cut(line, 120))
+			p.strange = append(p.strange, "a response without a request: "+exact.Cut(line, 120))
 		case <-patience.C:
 			p.t.Expect(p.strange).To(BeNil(), harness.Mismatch(fmt.Sprintf("%s over stdio", method), "a response", fmt.Sprintf("other lines only: %s", match.Abbreviate(p.strange))))
 			p.t.Fail(harness.Mismatch(method+" over stdio", "a response within 10s", "none"))

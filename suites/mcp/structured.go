@@ -17,8 +17,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// GiveStructured matches a result of tools/call whose structuredContent holds the method's result and fits the
-// outputSchema that is shown, and stands in a text block as well.
+// GiveStructured matches a result of tools/call whose structuredContent contains the method's result, conforms to the
+// tool's outputSchema, and is repeated in a text block.
 func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revision) OmegaMatcher {
 	want := scenario.Parsed(string(m.Behaviour.Value))
 	return match.Conform("structuredContent with "+exact.Short(want)+" that fits the outputSchema, and the same as text", func(a *harness.Response) string {
@@ -49,14 +49,14 @@ func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revi
 	})
 }
 
-// conforms reports whether a method keeps its own output schema: what MCP makes of one that does not is nobody's clause.
+// conforms reports whether a method's result conforms to its output schema: no clause covers one that does not.
 func conforms(m *fixtures.Method) bool {
 	schema, err := jsonschema.Compile(scenario.Parsed(string(m.Output)), jsonschema.Draft7)
 	return err == nil && schema.Fault(scenario.Parsed(string(m.Behaviour.Value))) == ""
 }
 
-// beyondDouble reports whether a value holds a number that a double cannot: who speaks MCP in JavaScript has lost it,
-// so that nobody can rely on it. invoke/result-exact and mcp/parity test such numbers.
+// beyondDouble reports whether a value contains a number that a double cannot represent: MCP bridges in JavaScript lose
+// its digits, so that no client relies on them. invoke/result-exact and mcp/parity test such numbers.
 func beyondDouble(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -15,7 +15,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// unknownVersions are values of MCP-Protocol-Version that no revision has: before, after and between them, and no date.
+// unknownVersions are values of MCP-Protocol-Version without a revision: dates before, after and between them, and no date.
 var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
 
 func badVersionHeader(ctx context.Context, t *harness.T) {
@@ -37,7 +37,7 @@ func origin(ctx context.Context, t *harness.T) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
 		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
 		refused := []int{403}
-		if revision == harness.MCP2025June { // which does not say how
+		if revision == harness.MCP2025June { // which names no status
 			refused = []int{400, 401, 403, 404, 421}
 		}
 		refuse := func(s *harness.Session, method string, params map[string]any, origin string) {
@@ -62,24 +62,24 @@ func origin(ctx context.Context, t *harness.T) {
 func session(ctx context.Context, t *harness.T) {
 	revisions := sessionRevisions(ctx, t)
 	if len(revisions) == 0 {
-		harness.BlockedBy(harness.Finding{Subject: "the bridge opens a session in no revision"}, "mcp/initialize")
+		harness.BlockedBy(harness.Finding{Subject: "the bridge opens no session in any revision"}, "mcp/initialize")
 	}
 	for _, revision := range revisions {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
 		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
 		if s.ID == "" {
-			continue // a bridge may do without sessions
+			continue // sessions are optional
 		}
 		stranger := &harness.Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-		t.Row(harness.Agent, "", "a session that nobody opened", func() { t.Expect(stranger.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+		t.Row(harness.Agent, "", "an unknown session", func() { t.Expect(stranger.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
 		for _, who := range t.Callers(harness.Discoverer, harness.Anonymous) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
 		ended := s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: s.Headers("", nil)})
 		if ended.Status == http.StatusMethodNotAllowed {
-			continue // a bridge may refuse that clients end a session
+			continue // a bridge may refuse to let clients end a session
 		}
-		t.Row(harness.Agent, "", "a session that was ended", func() { t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+		t.Row(harness.Agent, "", "an ended session", func() { t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
 	}
 }
 
@@ -103,15 +103,14 @@ func notification202(ctx context.Context, t *harness.T) {
 	}
 }
 
-// foreignOrigins are those of pages that are none of the bridge's: of another host, also where it begins or ends like
+// foreignOrigins are the origins of web pages that are not the bridge's: of other hosts, of which some begin or end like
 // the bridge's own, and of a sandbox.
 func foreignOrigins(t *harness.T) []string {
 	scheme, _, _ := strings.Cut(t.URL, "://")
 	return []string{"http://evil.example", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), "null"}
 }
 
-// guardsSession holds a session's other requests, for its stream and for its end, to what its messages are held to: a
-// page of another origin gets neither.
+// guardsSession tests that a web page of another origin can neither open the stream of a session nor end the session.
 func guardsSession(ctx context.Context, t *harness.T, s *harness.Session, origin string) {
 	if s.ID == "" {
 		return
@@ -129,7 +128,7 @@ func guardsSession(ctx context.Context, t *harness.T, s *harness.Session, origin
 	})
 }
 
-// notify sends a notification that the bridge can accept.
+// sendNotification sends a notification that the bridge can accept.
 func sendNotification(ctx context.Context, s *harness.Session, method string) *harness.Response {
 	var params map[string]any
 	if method == "notifications/cancelled" {
@@ -138,7 +137,7 @@ func sendNotification(ctx context.Context, s *harness.Session, method string) *h
 	return s.Send(ctx, s.Message(nil, method, params), s.Headers(method, params))
 }
 
-// notLent tries a session as another: that must be refused, or give what is the sender's own.
+// notLent uses a session as another caller: that must be refused, or show the sender's own tools.
 func notLent(ctx context.Context, t *harness.T, s *harness.Session, who harness.Identity) {
 	var own []string
 	if opened := t.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {

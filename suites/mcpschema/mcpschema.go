@@ -75,7 +75,7 @@ func Compile(text []byte, pointer string) (*jsonschema.Schema, error) {
 	return c.Compile(address + pointer)
 }
 
-// deepest gives the line of an error that speaks of the place deepest in the document, the first of several.
+// deepest returns the line of an error whose place is deepest in the document, the first of several.
 func deepest(e *jsonschema.ValidationError) string {
 	best, depth := "", -1
 	for _, line := range strings.Split(e.Error(), "\n") {

@@ -1,4 +1,4 @@
-// Package pertool checks bridges with one endpoint a tool, whose bodies are JSON-RPC.
+// Package pertool checks bridges with one endpoint per tool, whose bodies are JSON-RPC.
 package pertool
 
 import (
@@ -20,30 +20,32 @@ import (
 
 // Checks of the area per-tool.
 var Checks = []harness.Check{
-	{ID: "per-tool/answers", Sees: harness.Site, Run: answers},
+	{ID: "per-tool/answers", Sees: harness.Site, Run: respondsInRPC},
 	{ID: "per-tool/name-binds", Sees: harness.Site, Run: nameBinds},
 	{ID: "per-tool/scopes", Sees: harness.Site, Run: scopes},
 	{ID: "per-tool/unknown-404", Sees: harness.Site, Run: unknown404},
 }
 
-// scoped is the method that the checks of scopes add to the site, and the scopes that it asks for.
+// scoped is the method that the check of scopes adds to the site; scopeNames are the scopes that it requires.
 const scoped = "content.scoped"
 
 var scopeNames = []string{"content:read", "content:write"}
 
-func answers(ctx context.Context, t *harness.T) {
+func respondsInRPC(ctx context.Context, t *harness.T) {
 	known, echo := knownMethod(t), scenario.EchoTool(t)
 	for _, id := range []any{"abc", 7, "7"} {
-		t.Row(harness.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() { t.Expect(CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, id)).To(AnswerRPC(id)) })
+		t.Row(harness.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() {
+			t.Expect(CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, id)).To(BeRPCResult(id))
+		})
 		t.Row(harness.Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-			t.Expect(AskAt(ctx, t.As(harness.Agent), known, rpcBody(known, harness.Args{}, id))).To(AnswerRPC(id))
+			t.Expect(AskAt(ctx, t.As(harness.Agent), known, rpcBody(known, harness.Args{}, id))).To(BeRPCResult(id))
 		})
 	}
 	params := echo.Arguments("é+&% {}")
 	call := rpcBody(echo.ID, params, 1)
 	for how, r := range harness.InOrder(map[string]*harness.Response{"by POST": PostAt(ctx, t.As(harness.Agent), echo.ID, call), "by GET ?query=": AskAt(ctx, t.As(harness.Agent), echo.ID, call)}) {
 		t.Row(harness.Agent, echo.ID, how, func() {
-			t.Expect(r).To(AnswerRPC(1))
+			t.Expect(r).To(BeRPCResult(1))
 			t.Expect(r).To(match.GiveResult(string(harness.Encode(params))))
 		})
 	}
@@ -121,7 +123,7 @@ func scopes(ctx context.Context, t *harness.T) {
 func unknown404(ctx context.Context, t *harness.T) {
 	known := knownMethod(t)
 	CallAt(ctx, t.As(harness.Agent), known, known, harness.Args{}, 1).MustSucceed()
-	for what, name := range harness.InOrder(map[string]string{"a tool that nobody has": "no.such.tool", "a method that is no tool": scenario.HiddenMethods(t)[0]}) {
+	for what, name := range harness.InOrder(map[string]string{"an unknown tool": "no.such.tool", "a method that is no tool": scenario.HiddenMethods(t)[0]}) {
 		for how, r := range harness.InOrder(map[string]*harness.Response{"by POST": CallAt(ctx, t.As(harness.Agent), name, name, harness.Args{}, 1), "by GET ?query=": AskAt(ctx, t.As(harness.Agent), name, rpcBody(name, harness.Args{}, 1))}) {
 			t.Row(harness.Agent, name, what+", "+how, func() {
 				t.Expect(r).To(match.BeRefusedWith(404))
@@ -148,7 +150,7 @@ func CallAt(ctx context.Context, c harness.Client, tool, method string, params h
 	return PostAt(ctx, c, tool, rpcBody(method, params, id))
 }
 
-// PostAt posts a body of any kind to the endpoint of a tool.
+// PostAt posts a body to the endpoint of a tool.
 func PostAt(ctx context.Context, c harness.Client, tool string, body []byte) *harness.Response {
 	return c.Send(ctx, harness.Request{Method: http.MethodPost, Path: toolPath(tool), Body: bytes.NewReader(body), Show: string(body)})
 }
@@ -158,7 +160,7 @@ func AskAt(ctx context.Context, c harness.Client, tool string, call []byte) *har
 	return c.Send(ctx, harness.Request{Path: toolPath(tool), Query: url.Values{"query": {string(call)}}})
 }
 
-// knownMethod is a plain tool of the site.
+// knownMethod is a tool of the site that runs without arguments.
 func knownMethod(t *harness.T) string {
 	id := scenario.Simplest(t)
 	if id == "" {
@@ -167,24 +169,24 @@ func knownMethod(t *harness.T) string {
 	return id
 }
 
-// RPCResultIs reports whether the response is a JSON-RPC result of that text.
+// RPCResultIs reports whether the response is a JSON-RPC response with that text as its result.
 func RPCResultIs(a *harness.Response, text string) bool { return a.RPC()["result"] == text }
 
-// accounted are the runs of a method that a caller with every scope asked for in this check.
+// accounted are this check's successful calls of a method, which explain its runs.
 func accounted(t *harness.T, method string) []*harness.Response {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	var answers []*harness.Response
+	var responses []*harness.Response
 	for _, r := range t.Exchanges {
 		if r.Response.Status == http.StatusOK && strings.HasSuffix(r.Response.Path, method) {
-			answers = append(answers, r.Response)
+			responses = append(responses, r.Response)
 		}
 	}
-	return answers
+	return responses
 }
 
-// AnswerRPC matches a JSON-RPC response with a result and the request's id.
-func AnswerRPC(id any) OmegaMatcher {
+// BeRPCResult matches a JSON-RPC response with a result and the request's id.
+func BeRPCResult(id any) OmegaMatcher {
 	want := match.Must(exact.Parse(harness.Encode(id)))
 	return match.Conform("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *harness.Response) string {
 		_, result := a.Member("result")
@@ -204,7 +206,7 @@ func beRPCRefused() OmegaMatcher {
 	})
 }
 
-// challenge matches a WWW-Authenticate for bearer tokens that holds the words.
+// challenge matches a WWW-Authenticate for bearer tokens that contains the words.
 func challenge(words ...string) OmegaMatcher {
 	return match.Conform("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
 		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")

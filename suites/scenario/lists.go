@@ -53,7 +53,7 @@ func MustBeReadable(list harness.Listing) {
 	}
 }
 
-// NewCaller is a caller like the agent whom the bridge has never seen; without a site to make one on, the agent.
+// NewCaller returns a new caller with the agent's permissions, unknown to the bridge; without a site, the agent itself.
 func NewCaller(t *harness.T) harness.Client {
 	if t.Drupal == nil {
 		return t.As(harness.Agent)
@@ -108,15 +108,15 @@ func MethodOf(t *harness.T, name string) *fixtures.Method {
 	return found
 }
 
-// Serve puts these methods in place of the site's for the rest of the running check: see present.
+// Serve puts these methods in place of the site's for the rest of the running check: see Present.
 func Serve(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
 	t.Replace(ctx, t.Drupal.Site())
 	return Present(ctx, t, methods)
 }
 
 // Present puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer
-// shows the old ones, and gives a caller whom it has never seen, with the agent's permissions. Replace must have seen
-// to it that the old site comes back.
+// shows the old ones, and returns a new caller with the agent's permissions. T.Replace must have been called before, so
+// that the old site comes back.
 func Present(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
 	caller := NewCaller(t)
 	old := t.Visible(caller.Who)
@@ -158,8 +158,8 @@ func EveryTool(ctx context.Context, t *harness.T, test func(list harness.Listing
 	}
 }
 
-// Collides reports whether a name can be that of one of several methods whose underscored ids are the same: how they are
-// told apart is the bridge's affair, as long as the common part stays.
+// Collides reports whether a name can be that of one of several methods whose underscored ids are the same: the bridge
+// chooses how their names differ, as long as they contain the common part.
 func Collides(t *harness.T, name string) bool {
 	return t.Claims("naming-underscore") && slices.ContainsFunc(Colliding(t), func(m *fixtures.Method) bool { return strings.Contains(name, t.ToolName(m.ID)) })
 }

@@ -18,20 +18,20 @@ type Cause string
 
 // Causes that several requests share, and those whose code a clause names.
 const (
-	wrongVerb    Cause = "a verb that the endpoint does not take"
-	noSignIn     Cause = "nobody is authenticated"
-	badSignIn    Cause = "credentials of nobody"
-	noDiscovery  Cause = "a caller who may not discover tools"
-	MissingName  Cause = "a missing name"
-	UnknownTool  Cause = "an unknown tool"
-	MalformedDoc Cause = "a body that is no JSON"
-	BrokenRule   Cause = "arguments that break the inputSchema"
-	FailedMethod Cause = "a method that failed"
-	Other        Cause = "" // stands alone
+	wrongVerb      Cause = "a verb that the endpoint does not take"
+	noCredentials  Cause = "no credentials"
+	badCredentials Cause = "credentials of no account"
+	noDiscovery    Cause = "a caller who may not discover tools"
+	MissingName    Cause = "a missing name"
+	UnknownTool    Cause = "an unknown tool"
+	MalformedDoc   Cause = "a body that is no JSON"
+	BrokenRule     Cause = "arguments that break the inputSchema"
+	FailedMethod   Cause = "a method that failed"
+	Other          Cause = "" // stands alone
 )
 
-// refusal is a request that a bridge ought to refuse. In query and body stand {known}, {hidden}, {denied}, {strict},
-// {failing} and {throwing} for tools; without a mock, a request to invoke that holds one is left out.
+// refusal is a request that a bridge ought to refuse. Query and body may contain {known}, {hidden}, {denied}, {strict},
+// {failing} and {throwing} in place of tools; without a mock, a request with one of these is not sent.
 type refusal struct {
 	What   string
 	Cause  Cause
@@ -58,8 +58,8 @@ var refusals = []refusal{
 	{"list by PUT", wrongVerb, harness.Agent, "PUT", harness.ListPath, "", "", nil, nil},
 	{"list by PATCH", wrongVerb, harness.Agent, "PATCH", harness.ListPath, "", "", nil, nil},
 	{"list by DELETE", wrongVerb, harness.Agent, "DELETE", harness.ListPath, "", "", nil, nil},
-	{"list by nobody", noSignIn, harness.Anonymous, "", harness.ListPath, "", "", nil, nil},
-	{"list with credentials of nobody", badSignIn, harness.Anonymous, "", harness.ListPath, "", "", AsNobody, nil},
+	{"list without credentials", noCredentials, harness.Anonymous, "", harness.ListPath, "", "", nil, nil},
+	{"list with credentials of no account", badCredentials, harness.Anonymous, "", harness.ListPath, "", "", AsNobody, nil},
 	{"list by one who may not discover", noDiscovery, harness.Outsider, "", harness.ListPath, "", "", nil, nil},
 
 	{"describe without a name", MissingName, harness.Agent, "", harness.DescribePath, "", "", nil, nil},
@@ -72,8 +72,8 @@ var refusals = []refusal{
 	{"describe by POST", wrongVerb, harness.Agent, "POST", harness.DescribePath, "name=" + NoSuchTool, "{}", nil, nil},
 	{"describe by PUT", wrongVerb, harness.Agent, "PUT", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
 	{"describe by DELETE", wrongVerb, harness.Agent, "DELETE", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe by nobody", noSignIn, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe with credentials of nobody", badSignIn, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", AsNobody, nil},
+	{"describe without credentials", noCredentials, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe with credentials of no account", badCredentials, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", AsNobody, nil},
 	{"describe by one who may not discover", noDiscovery, harness.Outsider, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
 
 	{"invoke with an empty body", Other, harness.Agent, "POST", harness.InvokePath, "", " ", nil, nil},
@@ -95,8 +95,8 @@ var refusals = []refusal{
 	{"invoke by DELETE", wrongVerb, harness.Agent, "DELETE", harness.InvokePath, "", "", nil, nil},
 	{"invoke as text", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsText, nil},
 	{"invoke as a form", Other, harness.Agent, "POST", harness.InvokePath, "", `name=` + NoSuchTool, asForm, nil},
-	{"invoke by nobody", noSignIn, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
-	{"invoke with credentials of nobody", badSignIn, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsNobody, nil},
+	{"invoke without credentials", noCredentials, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke with credentials of no account", badCredentials, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsNobody, nil},
 	{"invoke by one who may not use JSON-RPC", Other, harness.NoRPC, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
 	{"invoke of a method that is no tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{hidden}","arguments":{}}`, nil, nil},
 	{"invoke of a tool that the caller may not run", Other, harness.Discoverer, "POST", harness.InvokePath, "", `{"name":"{denied}","arguments":{}}`, nil, nil},
@@ -190,7 +190,7 @@ func hasSample(list []Sample, id string) bool {
 	return false
 }
 
-// In puts the tools in; ok is false when one is needed that there is not.
+// In puts the tools into a text; ok is false when the site has none for one of its placeholders.
 func (s Placeholders) In(text string) (filled string, ok bool) {
 	for word, name := range s {
 		text = strings.ReplaceAll(text, word, name)

@@ -103,7 +103,7 @@ func MustFind(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Samp
 // SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.
 var SucceedingKinds = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
 
-// leastArguments makes up the required arguments of a method.
+// leastArguments generates the required arguments of a method.
 func leastArguments(m *fixtures.Method) (map[string]any, bool) {
 	arguments := map[string]any{}
 	for _, p := range m.Params {

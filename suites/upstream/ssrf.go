@@ -79,7 +79,7 @@ func noSSRF(ctx context.Context, t *harness.T) {
 	}
 	expectNoVisit("a URL as the cursor", func() { t.As(harness.Agent).List(ctx, there) })
 	all := lures(host)
-	strangers := t.Drupal.NewUsers(len(all), t.Permissions(harness.Agent)...) // for whom nothing is cached
+	strangers := t.Drupal.NewUsers(len(all), t.Permissions(harness.Agent)...) // nothing is cached for these
 	for i, l := range all {
 		caller := t.As(strangers[i])
 		for _, to := range interfaceRequests(ctx, t, caller, known) {

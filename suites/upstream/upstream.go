@@ -26,10 +26,10 @@ var Checks = []harness.Check{
 	{ID: "upstream/http-error", Sees: harness.Journal, Run: httpError},
 	{ID: "upstream/auth-error", Sees: harness.Journal, Run: authError},
 	{ID: "upstream/timeout", Sees: harness.Journal, Run: timeout},
-	{ID: "upstream/down-and-up", Sees: harness.Site, Changes: true, Run: downAndUp},
+	{ID: "upstream/down-and-up", Sees: harness.Site, Run: downAndUp},
 	{ID: "upstream/cancel", Sees: harness.Journal, Run: cancel},
 	{ID: "upstream/huge-answer", Sees: harness.Journal, Run: hugeResponse},
-	{ID: "upstream/no-ssrf", Sees: harness.Site, Changes: true, Run: noSSRF},
+	{ID: "upstream/no-ssrf", Sees: harness.Site, Run: noSSRF},
 	{ID: "upstream/post-only", Sees: harness.Journal, Run: postOnly},
 	{ID: "upstream/error-any-status", Sees: harness.Site, Run: errorAnyStatus},
 }

@@ -229,8 +229,8 @@ func TestThrottleOverAReload(t *testing.T) {
 	}
 }
 
-// What is said to those who are held back shows neither names nor passwords, nor whether the account exists.
-func TestThrottleTellsNothing(t *testing.T) {
+// The response to a throttled caller shows neither names nor passwords, nor whether the account exists.
+func TestThrottleRevealsNothing(t *testing.T) {
 	base := identityBridge(t, newIdentitySite(t).URL)
 	said := map[string]string{}
 	for _, name := range []string{"user1", "nobody"} {

@@ -102,7 +102,7 @@ func talk(t *testing.T, sdk, era, url string, call ...string) conversation {
 	}
 	t.Cleanup(func() {
 		cmd.Cancel() //nolint:errcheck // it has most likely ended
-		cmd.Wait()   //nolint:errcheck // its lines tell what it did
+		cmd.Wait()   //nolint:errcheck // its lines show what it did
 	})
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 4<<20)

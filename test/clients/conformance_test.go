@@ -53,8 +53,8 @@ func TestOfficialConformance(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.CommandContext(within(t, 3*time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js",
 				"server", "--url", url+"/mcp", "--spec-version", revision, "--suite", "all", "-o", dir)
-			out, _ := cmd.CombinedOutput() // fails for the scenarios of the baseline too: the checks tell
-			judge(t, dir, baseline[revision], out)
+			out, _ := cmd.CombinedOutput() // fails for the scenarios of the baseline too: the checks count
+			compareWithBaseline(t, dir, baseline[revision], out)
 		})
 	}
 }
@@ -125,8 +125,8 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 	return front.URL
 }
 
-// test compares the checks of all scenarios with the baseline.
-func judge(t *testing.T, dir string, baseline map[string]excuse, out []byte) {
+// compareWithBaseline compares the checks of all scenarios with the baseline.
+func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, out []byte) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 	if err != nil || len(files) < len(baseline) {

@@ -136,7 +136,7 @@ func TestActionScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := actionFile(t)
-	judge := a.Runs.Steps[len(a.Runs.Steps)-1]
+	last := a.Runs.Steps[len(a.Runs.Steps)-1]
 	const hostile = `x"; touch pwned; $(touch pwned) '` + "`touch pwned`" + ` --list`
 	for _, c := range []struct {
 		name   string
@@ -158,7 +158,7 @@ func TestActionScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			env := []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output")}
-			for variable, value := range judge.Env {
+			for variable, value := range last.Env {
 				name := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
 				given, ok := c.inputs[name]
 				if !ok {
@@ -166,7 +166,7 @@ func TestActionScript(t *testing.T) {
 				}
 				env = append(env, variable+"="+given)
 			}
-			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", judge.Run) // as GitHub starts `shell: bash`
+			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", last.Run) // as GitHub starts `shell: bash`
 			cmd.Dir, cmd.Env = dir, env
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState.ExitCode() != 1 {

@@ -1,6 +1,6 @@
 // Command module moves this module to another path: `go run ./internal/tools/module example.org/you/bridgecheck` in the
 // root of the repository. It replaces the path in every text file, as import, in go.mod and in the documentation, and
-// formats the Go files anew, because imports are sorted by their path.
+// formats the Go files again, because imports are sorted by their path.
 package main
 
 import (

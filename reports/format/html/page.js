@@ -132,7 +132,7 @@
   // A run that saw nothing of the site must not say that nothing reached it.
   const siteSeen = document.querySelector('main').dataset.site !== 'unseen';
 
-  const fillWire = details => {
+  const showExchanges = details => {
     const data = details.querySelector('script[type="application/json"]');
     if (!data) return;
     const exchanges = JSON.parse(data.textContent);
@@ -141,7 +141,7 @@
     const rows = exchanges.map(e => el('li', 'exchange', front(e, Date.parse(e.at) - start),
       e.drupal.length ? el('div', 'ups', ...e.drupal.map(u => upstream(u, offset(e, u, start))))
         : el('p', 'facts ups', siteSeen ? 'nothing reached the site' : 'the site behind the bridge was not seen')));
-    details.querySelector('.wire').append(lanes(exchanges, start), el('ol', '', ...rows));
+    details.querySelector('.exchanges').append(lanes(exchanges, start), el('ol', '', ...rows));
   };
 
   // --- filters and the address
@@ -188,7 +188,7 @@
     if (!d) return;
     d.hidden = false;
     d.open = true;
-    fillWire(d);
+    showExchanges(d);
     d.scrollIntoView({block: 'start'});
     if (focus) d.querySelector('summary').focus({preventScroll: true});
   };
@@ -224,12 +224,12 @@
   for (const d of results) {
     d.addEventListener('toggle', () => {
       if (!d.open) return;
-      fillWire(d);
+      showExchanges(d);
       if (ready) writeAddress(d.id);
     });
   }
   addEventListener('beforeprint', () => {
-    for (const d of results) if (!d.hidden && 'attention' in d.dataset) { d.open = true; fillWire(d); }
+    for (const d of results) if (!d.hidden && 'attention' in d.dataset) { d.open = true; showExchanges(d); }
   });
 
   // --- copy and keys

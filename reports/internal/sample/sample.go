@@ -28,7 +28,7 @@ func Every() *reports.Report {
 		Environment:  &reports.Environment{OS: "linux", Arch: "amd64", Go: "go1.26"},
 		Seed:         9007199254740993,
 		Results: []reports.Result{
-			{ID: "list/answers-json", Level: reports.MUST, Area: "list", Verdict: reports.Pass, Text: "GET /mcp/tools/list answers 200.", Source: "plan2", DurationMS: 3.5},
+			{ID: "list/answers-json", Level: reports.MUST, Area: "list", Verdict: reports.Pass, Text: "GET /mcp/tools/list responds with 200.", Source: "plan2", DurationMS: 3.5},
 			{ID: "list/has-tools-array", Level: reports.MUST, Area: "list", Verdict: reports.Pass, DurationMS: 1.25},
 			{ID: "list/description-not-empty", Level: reports.SHOULD, Area: "list", Verdict: reports.Warn, Message: "tool content.get has an empty description", DurationMS: 2, Expected: "a description", Actual: `""`},
 			{ID: "mapping/no-params-object", Level: reports.MUST, Area: "mapping", Verdict: reports.Fail, Text: "A method without parameters gives `properties: {}`, never `[]`.", Source: "seen",

@@ -392,7 +392,7 @@ func lockAfterRefusal() middleware {
 	})
 }
 
-// staleListWhenRefused gives a caller whom the site refuses the last good list of that caller.
+// staleListWhenRefused gives a caller that the site refuses the last good list of that caller.
 func staleListWhenRefused() middleware {
 	good := newMemory[[]byte]()
 	return onResponse(toList, func(x *exchange) {

@@ -36,7 +36,7 @@ func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Id
 	}
 	all := map[suites.Identity]suites.Credentials{}
 	for _, name := range names {
-		creds, err := f.signIn(ctx, f.Identities[name], o)
+		creds, err := f.authenticate(ctx, f.Identities[name], o)
 		if err != nil {
 			return nil, f.fault("identities."+name, "identities.%s: %w", name, err)
 		}
@@ -105,7 +105,7 @@ func (i Identity) secrets() []Secret {
 	return all
 }
 
-func (f *File) signIn(ctx context.Context, i Identity, o suites.Options) (suites.Credentials, error) {
+func (f *File) authenticate(ctx context.Context, i Identity, o suites.Options) (suites.Credentials, error) {
 	creds := suites.Credentials{Header: map[string]string{}}
 	var err error
 	for header, secret := range i.Headers {
