@@ -55,7 +55,7 @@ func (r *Report) WriteBodies(dir string) error {
 
 // readBodies reads the files that r's requests name from the report directory. One that is not there stays away.
 func (r *Report) readBodies(dir string) error {
-	root, err := os.OpenRoot(dir) // whoever wrote the report: nothing outside of its directory is read
+	root, err := os.OpenRoot(dir) // nothing outside of its directory is read: others may have written the report
 	if err != nil {
 		return fmt.Errorf("open the directory of the report: %w", err)
 	}
