@@ -147,9 +147,9 @@ func TestWalkThroughs(t *testing.T) {
 	const capability = "  auth-key: callers authenticate by a key\n"
 	edit{"suites/contract/contract.yaml", "  auth-cookie: ", capability}.apply(t, dir)
 	reported(alwaysRun,
-		"add \"key\" to schemes in fixtures/parse.go",
-		"add it to the schemes in bridge/upstream/caller.go and bridge/settings.go",
-		"send it in T.CredentialsOf in suites/harness/t.go",
+		"site files do not know it: add \"key\" to Kinds in internal/authkind/authkind.go",
+		"the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go",
+		"send it in Drupal.credentialsOf in suites/harness/t.go",
 		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
 		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
 		"MUST describe/only-tool: no mutant breaks it: add one to suites/selftest/mutants/describe.go",
