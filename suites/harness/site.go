@@ -13,16 +13,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
-// ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows
-// it: seen is asked again and again, at most for the discovery TTL and some slack. Where the bridge goes on showing the
-// old site, the check is not testable: fresh/ttl-expiry tests that.
+// ChangeSite puts another site behind the bridge for the rest of the running check and waits until the bridge shows it: it
+// calls seen until that returns true, at most for the discovery TTL and some slack. If the bridge still shows the old site
+// then, the check is not testable: fresh/ttl-expiry tests that.
 func (t *T) ChangeSite(ctx context.Context, site *fixtures.Site, seen func() bool) {
 	t.Replace(ctx, site)
 	t.AwaitShown(ctx, "the site "+site.Name, seen)
 }
 
-// Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. Where
-// nobody knows how long the bridge may show the old one, the check is not testable.
+// Replace puts another site behind the bridge and does not wait. The old site comes back when the check ends. If it is
+// unknown how long the bridge may cache the old one, the check is not testable.
 func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	if t.DiscoveryTTL == 0 {
 		NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
@@ -37,7 +37,7 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	})
 }
 
-// ListedNames names the tools that the agent is shown now, by MCP where there is nothing else; none where there is no list.
+// ListedNames names the tools that the bridge shows the agent now, by MCP if that is its only interface; none if it has no list.
 func (t *T) ListedNames(ctx context.Context) []string {
 	if !t.Claims("tools") {
 		return t.As(Agent).ListedByMCP(ctx)
@@ -71,8 +71,8 @@ func (t *T) Exposed(m *fixtures.Method) bool {
 	return m.MCP != nil
 }
 
-// ToolName is the name under which the bridge must list a method. Ids that collide when underscored have no name that
-// the contract foretells: mapping/name-underscored test those.
+// ToolName is the name under which the bridge must list a method. The contract determines no name for ids that collide
+// when underscored: mapping/name-underscored tests those.
 func (t *T) ToolName(id string) string {
 	if !t.Claims("naming-underscore") {
 		return id
@@ -103,21 +103,21 @@ type Recorder interface {
 	Arm(mockdrupal.Fault) (disarm func(), err error)
 }
 
-// SiteSide is the connection between bridge and site as the checks see it. A nil *Upstream stands for a black-box run and has
-// seen nothing.
+// SiteSide is the connection between bridge and site as the checks see it. A nil *SiteSide stands for a run that does not
+// see the site, and reports no requests.
 type SiteSide struct {
 	Recorder Recorder
 	since    int64 // journal position at which the running check began
 	armed    atomic.Int32
 }
 
-// Faulty reports whether a fault of the site is armed: then the bridge may well not respond.
+// Faulty reports whether a fault of the site is armed: then a bridge without a response may be correct.
 func (u *SiteSide) Faulty() bool { return u != nil && u.armed.Load() > 0 }
 
-// Mark forgets what the journal holds so far: Journal, Calls and Runs hold only what comes after.
+// Mark sets the position from which Journal, Calls and Runs read the journal to its end.
 func (u *SiteSide) Mark() { u.since = u.Last() }
 
-// Journal lists the requests that reached the site since the check began or the last Mark. Where the journal has dropped
+// Journal lists the requests that reached the site since the check began or since the last Mark. If the journal has dropped
 // some of them, the running check is not testable.
 func (u *SiteSide) Journal() []mockdrupal.Entry {
 	journal := u.Recorder.Journal()
@@ -154,7 +154,7 @@ func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 	return disarm
 }
 
-// TryArm is Arm for faults that not every machine can show; the error says why this one cannot.
+// TryArm is Arm for faults that not every machine supports; the error says why this one does not.
 func (u *SiteSide) TryArm(fault mockdrupal.Fault) (disarm func(), err error) {
 	lift, err := u.Recorder.Arm(fault)
 	if err != nil {
@@ -176,8 +176,8 @@ func (u *SiteSide) Last() int64 {
 	return u.Recorder.Journal().Last()
 }
 
-// Drupal is a site side with the mock site at its end: the site's data are known and can be changed. Whatever a check changes
-// through it is undone when the check ends.
+// Drupal is a site side with the mock behind it: the site's data are known and can be changed. T.Replace and Arm are undone
+// when the check ends; a check that changes the site's methods in another way undoes it by Cleanup.
 type Drupal struct {
 	*SiteSide
 	Mock     *mockdrupal.Drupal
@@ -198,7 +198,7 @@ func (d *Drupal) Session(who Identity) string {
 // Site is the site as it is served now.
 func (d *Drupal) Site() *fixtures.Site { return d.Mock.Site() }
 
-// NewUser creates an account that no bridge has seen yet, with the given permissions, for the running check.
+// NewUser creates an account that the bridge does not know yet, with the given permissions, for the running check.
 func (d *Drupal) NewUser(permissions ...string) Identity { return d.NewUsers(1, permissions...)[0] }
 
 // NewUsers creates n such accounts.
@@ -221,13 +221,13 @@ func (d *Drupal) NewUsers(n int, permissions ...string) []Identity {
 	return created
 }
 
-// made reports whether an account is one of NewUser.
+// made reports whether an account is one of NewUsers.
 func (d *Drupal) made(who Identity) bool {
 	_, ok := d.accounts.Load(who)
 	return ok
 }
 
-// Permit changes what an account of NewUser holds.
+// Permit replaces the permissions of an account of NewUsers.
 func (d *Drupal) Permit(who Identity, permissions ...string) {
 	d.ChangePeople(func(site *fixtures.Site) {
 		for i := range site.Roles {
@@ -238,8 +238,8 @@ func (d *Drupal) Permit(who Identity, permissions ...string) {
 	})
 }
 
-// ChangePeople alters the site's roles and users under the bridge's feet. New accounts stay: bridges may remember them,
-// and nobody else does.
+// ChangePeople changes the site's roles and users. Unless the check also replaces the site, the change stays when it ends:
+// a bridge may have cached the new accounts, and no other check uses them.
 func (d *Drupal) ChangePeople(alter func(*fixtures.Site)) {
 	site := d.Site().ClonePeople()
 	alter(site)
