@@ -19,7 +19,7 @@ type watcher struct {
 
 // watch starts a watcher; nil where there is no shell.
 func watch(group int) *watcher {
-	w := &watcher{cmd: exec.Command("/bin/sh", "-c", `read -r line || kill -s KILL -- "-$0"`, strconv.Itoa(group))}
+	w := &watcher{cmd: exec.Command("/bin/sh", "-c", `read -r line || kill -KILL "-$0"`, strconv.Itoa(group))}
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	w.cmd.Env, w.cmd.Dir = []string{}, "/"
 	var err error
