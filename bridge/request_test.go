@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,9 +37,21 @@ func (fuzzSite) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Whatever a request is, the bridge responds in its own form, without a failure of its own and without a secret.
 func FuzzRequest(f *testing.F) {
-	log := &bytes.Buffer{}
+	var mu sync.Mutex // the log is also written by what works in the background
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), nil))
+	logged := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		defer log.Reset()
+		return log.String()
+	}
 	b, err := bridge.New(bridge.Options{Drupal: "http://site.example", Transport: fuzzSite{}, AdminTokens: []upstream.Secret{"operator-canary"},
-		AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		AccountFailures: 1 << 30, AddressFailures: 1 << 30, TotalFailures: 1 << 30, Logger: logger})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -68,17 +81,17 @@ func FuzzRequest(f *testing.F) {
 		defer cancel()
 		r = r.WithContext(ctx)
 		r.Body, r.ContentLength, r.RemoteAddr = io.NopCloser(bytes.NewReader(body)), int64(len(body)), "192.0.2.1:1234"
-		log.Reset()
 		w := httptest.NewRecorder()
 		b.ServeHTTP(w, r)
-		if w.Code == http.StatusInternalServerError || w.Code < 200 || bytes.Contains(log.Bytes(), []byte("panic")) {
-			t.Errorf("%d %s\n%s", w.Code, w.Body, log)
+		text := logged()
+		if w.Code == http.StatusInternalServerError || w.Code < 200 || strings.Contains(text, "panic") {
+			t.Errorf("%d %s\n%s", w.Code, w.Body, text)
 		}
 		kind, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))
 		if kind == "application/json" && w.Body.Len() > 0 && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("no JSON: %q", w.Body)
 		}
-		if shown := log.String() + w.Body.String(); strings.Contains(shown, "operator-canary") {
+		if shown := text + w.Body.String(); strings.Contains(shown, "operator-canary") {
 			t.Errorf("shown: %s", shown)
 		}
 	})
