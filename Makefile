@@ -1,5 +1,6 @@
 # make run    build bridgecheck and test the reference bridge
 # make test   all tests
+# make fuzz     every fuzz target, FUZZTIME each
 # make stability  50 runs in a row, which must give the same verdicts
 # make clients  real MCP clients against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
@@ -10,7 +11,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak siege lint platforms notices module clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -54,6 +55,11 @@ soak:
 SIEGE_TIME := 10m
 siege:
 	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
+
+# Every fuzz target for so long, as many side by side as there are processors; prints the inputs of each and of all.
+FUZZTIME := 1m
+fuzz:
+	go run ./internal/tools/fuzz -time $(FUZZTIME)
 
 lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }

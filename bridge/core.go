@@ -68,6 +68,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	if err := kept.make(o); err != nil {
 		return nil, err
 	}
+	callers.Attempts = kept.attempts
 	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,

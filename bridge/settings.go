@@ -150,7 +150,7 @@ func Settings() []Setting {
 			"refusals of one account name in 6 hours; then new credentials for it get 429; below Drupal's user.flood user_limit",
 			func(o *Options) *int { return &o.AccountFailures }),
 		number("auth_address_failures", "BRIDGE_AUTH_ADDRESS_FAILURES", "20",
-			"different credentials from one client address that the site refuses in 1 hour; then new ones from there get 429",
+			"different credentials from one client address that the site or the bridge refuses in 1 hour; then new ones from there get 429",
 			func(o *Options) *int { return &o.AddressFailures }),
 		number("auth_total_failures", "BRIDGE_AUTH_TOTAL_FAILURES", "40",
 			"refusals of account names in 1 hour over all clients; below Drupal's user.flood ip_limit, which counts the bridge's address; not counted with forward_address",

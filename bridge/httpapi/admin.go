@@ -2,21 +2,23 @@ package httpapi
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// administrator lets an operator's token pass, or a caller who administers the site.
+// administrator lets an operator's token pass, or a caller who administers the site. A wrong token is counted: by the
+// discovery, where it goes on to the site, or else here.
 func (a *API) administrator(r *http.Request) error {
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") &&
-		upstream.MatchesSecret(token, a.AdminTokens) {
-		return nil
+	token := upstream.BearerToken(r.Header)
+	if upstream.MatchesSecret(token, a.AdminTokens) {
+		return a.Callers.CountToken(r, token, nil)
 	}
 	who, v, err := a.view(r)
 	switch {
+	case fault.Is(err, fault.AuthRequired) && who.Anonymous() && token != "" && len(a.AdminTokens) > 0:
+		return a.Callers.CountToken(r, token, fault.From(err))
 	case err != nil:
 		return err
 	case v.Administers:

@@ -129,6 +129,24 @@ func (l *Limiter) Try(ctx context.Context, a Attempt) (*Trial, error) {
 	}
 }
 
+// Check is an attempt that the bridge decides itself: refusal is nil for a right credential. A wrong one is counted. Where
+// an address has guessed too often, a right credential that was never used before gets the same fault as a wrong one.
+func (l *Limiter) Check(ctx context.Context, a Attempt, refusal *fault.Error) error {
+	if _, ok := l.good.GetIfPresent(a.Credential); ok && refusal == nil {
+		return nil
+	}
+	t, err := l.Try(ctx, a)
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		t.Refused(refusal)
+		return refusal
+	}
+	t.Accepted()
+	return nil
+}
+
 // begin takes a place, or gives what to wait for. known is how the site refused the credential before.
 func (l *Limiter) begin(a Attempt, known *fault.Error) (*Trial, <-chan struct{}, error) {
 	l.mu.Lock()

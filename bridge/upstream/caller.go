@@ -145,11 +145,12 @@ const (
 // stays here.
 type Callers struct {
 	Schemes   []Scheme
-	Service   *ServiceAccount // nil: the caller's own credentials go on
-	Verify    Verify          // nil: the site alone checks tokens
-	Languages Languages       // of the site; nil: all that there are
-	Proxies   Proxies         // whose X-Forwarded-For is believed
-	Forward   bool            // the site is sent the client's address in X-Forwarded-For
+	Service   *ServiceAccount   // nil: the caller's own credentials go on
+	Verify    Verify            // nil: the site alone checks tokens
+	Languages Languages         // of the site; nil: all that there are
+	Proxies   Proxies           // whose X-Forwarded-For is believed
+	Forward   bool              // the site is sent the client's address in X-Forwarded-For
+	Attempts  *throttle.Limiter // counts wrong tokens of those that the bridge itself compares; nil: any number
 }
 
 // Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
@@ -168,9 +169,7 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 	case cs.Verify != nil:
 		err = cs.verified(r, &c)
 	case cs.Service != nil:
-		var cred credential
-		cred, c.as, err = cs.Service.exchange(r.Header)
-		c.credentials, c.account = []credential{cred}, accountKey(cs.Service.User)
+		err = cs.exchange(r, &c)
 	default:
 		err = cs.passThrough(r.Header, &c)
 	}
@@ -183,13 +182,7 @@ func (cs Callers) From(r *http.Request) (Caller, error) {
 
 // verified accepts a token whose audience is the bridge, and nothing else.
 func (cs Callers) verified(r *http.Request, c *Caller) error {
-	var token string
-	if values := r.Header.Values("Authorization"); len(values) == 1 { // of several, none is certain to be the intended one
-		scheme, rest, _ := strings.Cut(values[0], " ")
-		if strings.EqualFold(scheme, string(Bearer)) {
-			token = strings.Trim(rest, " \t")
-		}
-	}
+	token := BearerToken(r.Header)
 	var err error
 	if c.Grant, err = cs.Verify(r.Context(), token); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
 
 // Secret is a text that shows nowhere: not in a log, not in an error, not in JSON or YAML.
@@ -35,15 +36,49 @@ type ServiceAccount struct {
 	Tokens   []Secret // with which callers authenticate at the bridge and act as the account; without one of them nobody does
 }
 
-// exchange turns a front-end token into the account's own credential, and gives the token as what says callers apart.
-func (a *ServiceAccount) exchange(h http.Header) (cred credential, token string, err error) {
-	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
-	if len(h.Values("Authorization")) != 1 || !strings.EqualFold(scheme, "Bearer") || !MatchesSecret(token, a.Tokens) {
-		e := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")
-		e.Challenge = []string{"Bearer"}
-		return credential{}, "", e
+// exchange turns a front-end token into the account's own credential. The token is what says callers apart.
+func (cs Callers) exchange(r *http.Request, c *Caller) error {
+	refusal := fault.New(fault.AuthRequired, "This bridge takes a bearer token of its own.")
+	refusal.Challenge = []string{"Bearer"}
+	token := BearerToken(r.Header)
+	if token == "" {
+		return refusal
 	}
-	return a.credential(), token, nil
+	if MatchesSecret(token, cs.Service.Tokens) {
+		refusal = nil
+	}
+	if err := cs.CountToken(r, token, refusal); err != nil {
+		return err
+	}
+	c.as, c.account, c.credentials = token, accountKey(cs.Service.User), []credential{cs.Service.credential()}
+	return nil
+}
+
+// CountToken counts a token that the bridge itself compared, so that nobody can guess on and on: refusal is nil for a right
+// one. It returns the refusal, or RateLimited for an address that sent too many wrong ones.
+func (cs Callers) CountToken(r *http.Request, token string, refusal *fault.Error) error {
+	if cs.Attempts != nil {
+		a := throttle.Attempt{Credential: sha256.Sum256([]byte("a token of the bridge\x00" + token)), Address: cs.Proxies.client(r)}
+		return cs.Attempts.Check(r.Context(), a, refusal)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// BearerToken is the request's one bearer token; "" where it has none, or several credentials, of which nobody could say
+// which is intended.
+func BearerToken(h http.Header) string {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, rest, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, string(Bearer)) {
+		return ""
+	}
+	return strings.Trim(rest, " \t")
 }
 
 // For gives the account as a caller who asks in place of another, in the language and on the trace of that one. Nobody

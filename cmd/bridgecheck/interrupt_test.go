@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -44,7 +45,17 @@ func stubborn() {
 	http.Get(witness + "/alive")
 }
 
-func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
+// stubbornRun is a run of a stubborn bridge that has begun. gone receives a value for each of the bridge and its child as it
+// ends.
+type stubbornRun struct {
+	*exec.Cmd
+	dir            string
+	stdout, stderr strings.Builder
+	gone           chan bool
+}
+
+func startStubbornRun(t *testing.T) *stubbornRun {
+	t.Helper()
 	asked, alive, gone := make(chan bool, 1), make(chan bool, 2), make(chan bool, 2)
 	witness := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/asked" {
@@ -55,19 +66,39 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 		<-r.Context().Done()
 		gone <- true
 	}))
-	defer witness.Close()
+	t.Cleanup(func() {
+		witness.CloseClientConnections() // which ends those that are left
+		witness.Close()
+	})
 	dir := t.TempDir()
-	var stdout, stderr strings.Builder
-	run := exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--report-dir", dir)
+	run := &stubbornRun{Cmd: exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--report-dir", dir), dir: dir, gone: gone}
 	run.Env = append(os.Environ(), "WITNESS="+witness.URL)
-	run.Stdout, run.Stderr = &stdout, &stderr
+	run.Stdout, run.Stderr = &run.stdout, &run.stderr
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range []chan bool{alive, alive, asked} {
 		await(t, event, "the bridge to be up and asked")
 	}
+	return run
+}
 
+// What a run started ends with it, also where it is killed and can end nothing itself.
+func TestAKilledRunLeavesNoBridge(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: the run is ended by a signal")
+	}
+	run := startStubbornRun(t)
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	run.Wait() // it was killed
+	await(t, run.gone, "the bridge to be gone")
+	await(t, run.gone, "the bridge's child to be gone")
+}
+
+func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
+	run := startStubbornRun(t)
 	interrupted := time.Now()
 	if err := run.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -76,20 +107,20 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	if took := time.Since(interrupted); took > 2*time.Second {
 		t.Errorf("the run ended %s after the interrupt, expected at most 2s", took)
 	}
-	await(t, gone, "the bridge to be gone")
-	await(t, gone, "the bridge's child to be gone")
+	await(t, run.gone, "the bridge to be gone")
+	await(t, run.gone, "the bridge's child to be gone")
 	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
-		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, stderr.String())
+		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
 	}
-	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
+	report, err := reports.ReadFile(filepath.Join(run.dir, "report.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(report.CutShort, "interrupt") || len(report.Results) == 0 {
 		t.Errorf("expected a report of all clauses that says it was interrupted, got %d clauses and %q", len(report.Results), report.CutShort)
 	}
-	if !strings.Contains(stdout.String(), "the run was cut short (interrupt") {
-		t.Errorf("expected the summary to say that the run was cut short, got %s", stdout.String())
+	if !strings.Contains(run.stdout.String(), "the run was cut short (interrupt") {
+		t.Errorf("expected the summary to say that the run was cut short, got %s", run.stdout.String())
 	}
 }
 

@@ -3,7 +3,8 @@
 //
 // Its invariant: after Group.Close nothing runs that descends from a program of the group, as far as the system lets us
 // see that. Linux: every descendant, also one in a session of its own. Windows: every process of the program's job. Other
-// systems: every process of the program's process group.
+// systems: every process of the program's process group. Where the calling process is killed and cannot call Close, what
+// runs in the process group, or the job, ends at once.
 package processtree
 
 import (
@@ -50,7 +51,7 @@ func (g *Group) Start(cmd *exec.Cmd) (*Tree, error) {
 		return nil, err
 	}
 	g.trees = append(g.trees, t)
-	g.started(cmd.Process.Pid)
+	g.started(t)
 	return t, nil
 }
 

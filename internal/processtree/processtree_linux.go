@@ -12,11 +12,9 @@ const prSetChildSubreaper = 36
 
 // systemGroup knows which children of this process are not orphans.
 type systemGroup struct {
-	before   map[int]bool // children from before: not ours to end
+	before   map[int]bool // children from before, and watchers: not to be ended
 	programs map[int]bool // started by Start: their cmd.Wait collects them
 }
-
-type systemTree struct{}
 
 // process is what /proc says of one process.
 type process struct {
@@ -35,12 +33,14 @@ func (g *Group) prepare() {
 	}
 }
 
-func (t *Tree) start() error {
-	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return t.cmd.Start()
+func (g *Group) started(t *Tree) {
+	pid := t.cmd.Process.Pid
+	g.system.programs[pid] = true
+	delete(g.system.before, pid) // the number may be that of a watcher that has ended
+	if t.watcher != nil {
+		g.system.before[t.watcher.cmd.Process.Pid] = true
+	}
 }
-
-func (g *Group) started(pid int) { g.system.programs[pid] = true }
 
 // members are the processes of the tree that run. They all descend from this process, so that a number that the system
 // uses again is not mistaken for one of them.
@@ -139,8 +139,6 @@ func (t *Tree) interrupt()  { signal(t.members(), syscall.SIGTERM) }
 
 // Kill ends every process of the tree at once.
 func (t *Tree) Kill() { signal(t.members(), syscall.SIGKILL) }
-
-func (systemTree) release() {}
 
 func (g *Group) alive() bool { return len(g.members()) > 0 }
 func (g *Group) interrupt()  { signal(g.members(), syscall.SIGTERM) }

@@ -7,8 +7,8 @@ import "slices"
 // systemGroup is empty: a group is its trees.
 type systemGroup struct{}
 
-func (g *Group) prepare()    {}
-func (g *Group) started(int) {}
+func (g *Group) prepare()      {}
+func (g *Group) started(*Tree) {}
 
 func (g *Group) alive() bool { return slices.ContainsFunc(g.running(), (*Tree).alive) }
 

@@ -4,13 +4,6 @@ package processtree
 
 import "syscall"
 
-type systemTree struct{}
-
-func (t *Tree) start() error {
-	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return t.cmd.Start()
-}
-
 func (t *Tree) signal(s syscall.Signal) error { return syscall.Kill(-t.cmd.Process.Pid, s) }
 
 func (t *Tree) alive() bool { return t.signal(0) == nil }
@@ -18,5 +11,3 @@ func (t *Tree) interrupt()  { _ = t.signal(syscall.SIGTERM) } // it may have end
 
 // Kill ends every process of the tree at once.
 func (t *Tree) Kill() { _ = t.signal(syscall.SIGKILL) } // it may have ended meanwhile
-
-func (systemTree) release() {}

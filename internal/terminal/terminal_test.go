@@ -116,3 +116,21 @@ func FuzzEscape(f *testing.F) {
 		}
 	})
 }
+
+// The tail of a log has so many lines, and nothing in them that a terminal would obey.
+func FuzzTail(f *testing.F) {
+	f.Add("panic: x\n\ngoroutine 1 [running]:\nmain.main()\n\t/x/main.go:3 +0x1\r\nend", 3)
+	f.Add("::error::x\n##[x]\n\x1b[2J", 1)
+	f.Fuzz(func(t *testing.T, log string, most int) {
+		most = min(max(most, 0), 100)
+		lines := Tail(log, most)
+		if len(lines) > most {
+			t.Errorf("%d lines of %d", len(lines), most)
+		}
+		for _, line := range lines {
+			if Escape(line) != line {
+				t.Errorf("%q is not escaped", line)
+			}
+		}
+	})
+}

@@ -98,3 +98,25 @@ func TestNamedListsTheFormats(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A file of a report directory may hold anything. What a reader makes of it are verdicts, or an error.
+func FuzzVerdicts(f *testing.F) {
+	r := sample.Every()
+	for i, format := range All() {
+		var text bytes.Buffer
+		if err := format.Write(&text, r); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(i, text.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		all := All()
+		format := all[((i%len(all))+len(all))%len(all)]
+		if format.Verdicts == nil {
+			return
+		}
+		if got, err := format.Verdicts(data); err == nil && len(got) > len(data) {
+			t.Errorf("%s finds %d verdicts in %d bytes", format.Name, len(got), len(data))
+		}
+	})
+}

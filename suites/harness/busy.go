@@ -48,6 +48,9 @@ func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	}
 }
 
+// longestPause bounds what a Retry-After is read as, in seconds, so that no number of a bridge's overflows.
+const longestPause = 1 << 30
+
 // Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {
 	after := a.Header.Get("Retry-After")
@@ -56,11 +59,11 @@ func (a *Response) Busy() (pause time.Duration, busy bool) {
 	}
 	pause = time.Second
 	if seconds, err := strconv.Atoi(after); err == nil {
-		pause = time.Duration(max(seconds, 0)) * time.Second
+		pause = time.Duration(min(seconds, longestPause)) * time.Second
 	} else if at, err := http.ParseTime(after); err == nil {
 		pause = time.Until(at)
 	}
-	return pause, true
+	return max(pause, 0), true
 }
 
 // rewound makes a body start again; false where it cannot.

@@ -81,11 +81,24 @@ func forms(secret string) []string {
 }
 
 // Text is s with Mark in place of every secret.
-func (r *Redactor) Text(s string) string {
+func (r *Redactor) Text(s string) string { return blacken(s, r.spans(s)) }
+
+// after is the first place from at on that is in no secret of s.
+func (r *Redactor) after(s string, at int) int {
+	for _, found := range r.spans(s) { // in their order
+		if found.from < at {
+			at = max(at, found.to)
+		}
+	}
+	return at
+}
+
+// spans lists where s holds a secret, in the order of their beginnings. They may overlap.
+func (r *Redactor) spans(s string) []span {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if len(r.shapes) == 0 {
-		return s
+		return nil
 	}
 	var found []span
 	for t, depth := plainText(s), 0; ; depth++ {
@@ -94,7 +107,8 @@ func (r *Redactor) Text(s string) string {
 			break
 		}
 	}
-	return blacken(s, found)
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	return found
 }
 
 func start(a, b byte) int { return int(a)<<8 | int(b) }
@@ -136,12 +150,11 @@ func held(b []byte, form string) int {
 	return 0
 }
 
-// blacken puts Mark in place of the spans, which may overlap.
+// blacken puts Mark in place of the spans.
 func blacken(s string, found []span) string {
 	if len(found) == 0 {
 		return s
 	}
-	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
 	var b strings.Builder
 	at := 0
 	for i := 0; i < len(found); {

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,6 +124,71 @@ func TestWriterSeesSecretsAcrossWrites(t *testing.T) {
 	if got, want := out.String(), "first line\n[redacted]\nlast [redacted]"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
+}
+
+// written is what a Writer makes of a text that comes in parts of some size. held: see Writer; 0 is as usual.
+func written(t testing.TB, r *redact.Redactor, text string, part, held int) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := r.Writer(&out)
+	if held > 0 {
+		w.Hold(held)
+	}
+	for len(text) > 0 {
+		n := min(part, len(text))
+		if _, err := w.Write([]byte(text[:n])); err != nil {
+			t.Fatal(err)
+		}
+		text = text[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// However long a line without an end is, and wherever the secret is in it, the secret does not get through.
+func TestWriterSeesSecretsWithinALongLine(t *testing.T) {
+	names := slices.Sorted(maps.Keys(encodings))
+	rapid.Check(t, func(rt *rapid.T) {
+		var r redact.Redactor
+		secret := "hunter2-" + rapid.StringMatching(`[a-z0-9&<"ö]{4,30}`).Draw(rt, "secret") + "-end"
+		r.Add(secret)
+		shown := encodings[rapid.SampledFrom(names).Draw(rt, "encoding")](secret)
+		// The places where a part ends up to which all is written: about 64 KiB before the end of a part.
+		part := rapid.SampledFrom([]int{1000, 4096, 32 << 10, 200 << 10}).Draw(rt, "part")
+		before := rapid.SampledFrom([]int{64 << 10, 67_000, 68_000, 128 << 10, 200<<10 - 64<<10}).Draw(rt, "before") - rapid.IntRange(0, len(shown)+4).Draw(rt, "less")
+		text := strings.Repeat("x", before) + shown + strings.Repeat("y", 200_000)
+		got := written(t, &r, text, part, 0)
+		want := strings.Repeat("x", before) + redact.Mark
+		if !strings.HasPrefix(r.Text(text), want) { // base64 shares characters with what is around it, and quotes stay
+			want = r.Text(text)[:before]
+		}
+		if !strings.Contains(got, redact.Mark) || strings.Contains(got, shown) || !strings.HasPrefix(got, want) {
+			rt.Fatalf("%q after %d bytes, in parts of %d, gives %q", shown, before, part, strings.Trim(got, "xy"))
+		}
+	})
+}
+
+// A text and its parts are redacted alike.
+func FuzzWriter(f *testing.F) {
+	f.Add("secret-one", 300, 90, 10)
+	f.Add("secret-one%41", 3000, 290, 7)
+	f.Add("%%%2525", 1000, 97, 200)
+	f.Fuzz(func(t *testing.T, secret string, length, at, part int) {
+		const held = 100
+		length = min(max(length, 0), 5000)
+		at, part = min(max(at, 0), length), min(max(part, 1), 5000)
+		if len(secret) < redact.Shortest || len(secret) > held || strings.ContainsAny(secret, ".\n") {
+			return
+		}
+		var r redact.Redactor
+		r.Add(secret)
+		text := strings.Repeat(".", at) + secret + strings.Repeat(".", length-at)
+		if got, want := written(t, &r, text, part, held), r.Text(text); got != want {
+			t.Errorf("%q after %d of %d bytes, in parts of %d, gives %q, at once %q", secret, at, length, part, strings.Trim(got, "."), strings.Trim(want, "."))
+		}
+	})
 }
 
 func TestTextIsIdempotentAndKeepsStrangers(t *testing.T) {

@@ -5,25 +5,30 @@ import (
 	"io"
 )
 
-// longestLine is how much of a line Writer holds back before it goes on without its end, in bytes.
-const longestLine = 64 << 10
+// longestSecret is how much of a line without an end Writer holds back, in bytes: as much as a secret may take with all
+// its escapes.
+const longestSecret = 64 << 10
 
-// Writer takes the secrets out of what is written, line by line, before it reaches an output. Close writes the rest of
-// a line that has no end; it does not close the output.
+// Writer takes the secrets out of what is written, line by line, before it reaches an output. Of a line that gets longer
+// than twice longestSecret it writes all but its last part; so the secrets must not be longer than that, and hold no line
+// end. Close writes the rest of a line that has no end; it does not close the output.
 type Writer struct {
 	redactor *Redactor
 	out      io.Writer
 	line     []byte
+	held     int // longestSecret
 }
 
 // Writer puts r before an output.
-func (r *Redactor) Writer(out io.Writer) *Writer { return &Writer{redactor: r, out: out} }
+func (r *Redactor) Writer(out io.Writer) *Writer {
+	return &Writer{redactor: r, out: out, held: longestSecret}
+}
 
 func (w *Writer) Write(p []byte) (int, error) {
 	w.line = append(w.line, p...)
 	end := bytes.LastIndexByte(w.line, '\n') + 1
-	if end == 0 && len(w.line) > longestLine {
-		end = len(w.line)
+	if len(w.line)-end > 2*w.held {
+		end = w.redactor.after(string(w.line), len(w.line)-w.held)
 	}
 	if end == 0 {
 		return len(p), nil

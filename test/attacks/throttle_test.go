@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // Drupal's own limits, below which the bridge must keep what the site sees of it (user.flood).
@@ -22,7 +23,12 @@ const (
 // throttleGuess asks as an account with a password, by one of the bridge's interfaces.
 func throttleGuess(t testing.TB, base, front, user, password string, headers ...string) identityReply {
 	t.Helper()
-	headers = append(headers, "Authorization", identityBasic(user, password))
+	return throttleAsk(t, base, front, append(headers, "Authorization", identityBasic(user, password))...)
+}
+
+// throttleAsk sends the request of one of the bridge's interfaces.
+func throttleAsk(t testing.TB, base, front string, headers ...string) identityReply {
+	t.Helper()
 	switch front {
 	case "list":
 		return identitySend(t, "GET", base+"/mcp/tools/list", "", headers...)
@@ -158,6 +164,58 @@ func TestThrottleGuessesOfTokens(t *testing.T) {
 	}
 	if r := identitySend(t, "GET", base+"/mcp/tools/list", "", known...); r.status != 200 {
 		t.Errorf("who is known: %d", r.status)
+	}
+}
+
+// Who guesses the tokens that the bridge itself compares, those of its service account and of its operators, is held back
+// as well, and then the right guess gets the same response as a wrong one.
+func TestThrottleGuessesOfTheBridgesTokens(t *testing.T) {
+	service := func(o *bridge.Options) {
+		o.ServiceUser, o.ServicePassword, o.ServiceTokens = "user1", "user1-pass", []upstream.Secret{"token-in-use", "token-unused"}
+	}
+	operator := func(o *bridge.Options) { o.AdminTokens = []upstream.Secret{"token-in-use", "token-unused"} }
+	for name, c := range map[string]struct {
+		fronts []string
+		change []func(*bridge.Options)
+	}{
+		"service":                 {[]string{"list", "describe", "invoke", "mcp"}, []func(*bridge.Options){service}},
+		"operator":                {[]string{"admin"}, []func(*bridge.Options){operator}},
+		"operator, Basic only":    {[]string{"admin"}, []func(*bridge.Options){operator, func(o *bridge.Options) { o.Credentials = []upstream.Scheme{upstream.Basic} }}},
+		"operator beside service": {[]string{"admin"}, []func(*bridge.Options){service, operator, func(o *bridge.Options) { o.ServiceTokens = []upstream.Secret{"other"} }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := newIdentitySite(t)
+			base := identityBridge(t, site.URL, append(c.change, func(o *bridge.Options) { o.TrustedProxies = []string{"127.0.0.1"} })...)
+			ask := func(i int, token, from string) identityReply {
+				return throttleAsk(t, base, c.fronts[i%len(c.fronts)], "Authorization", "Bearer "+token, "X-Forwarded-For", from)
+			}
+			const attacker, other = "198.51.100.1", "198.51.100.2"
+			if r := ask(0, "token-in-use", attacker); r.status != 200 {
+				t.Fatalf("a token, before the guesses: %d %s", r.status, r.body)
+			}
+			compared := 0
+			for i := range 60 {
+				switch r := ask(i, fmt.Sprint("guess", i), attacker); {
+				case r.status == 401:
+					compared++
+				case r.status != 429 || r.header.Get("Retry-After") == "":
+					t.Errorf("guess %d: %d %s", i, r.status, r.body)
+				}
+			}
+			if n := site.counts().refused; compared == 0 || compared > 20 || n > 20 {
+				t.Errorf("%d guesses were compared, %d refused by the site", compared, n)
+			}
+			wrong, right := ask(0, "guess-more", attacker), ask(0, "token-unused", attacker)
+			if right.status != 429 || right.body != wrong.body {
+				t.Errorf("the right guess: %d %s; a wrong one: %d %s", right.status, right.body, wrong.status, wrong.body)
+			}
+			if r := ask(0, "token-in-use", attacker); r.status != 200 {
+				t.Errorf("a token in use, from the same address: %d %s", r.status, r.body)
+			}
+			if r := ask(0, "token-unused", other); r.status != 200 {
+				t.Errorf("a token from another address: %d %s", r.status, r.body)
+			}
+		})
 	}
 }
 

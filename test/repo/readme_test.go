@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,28 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		for _, e := range examples {
 			if e.Output == "" {
 				t.Errorf("%s/example_test.go: Example%s has no output", name, e.Name)
+			}
+		}
+	}
+}
+
+// passwordArgument matches a password, or another secret, that stands in a command where other programs of the machine see
+// it. A variable, and a name without a value, is none.
+var passwordArgument = regexp.MustCompile(`(?i)(^|\s)(-u|--user)[ =]?['"]?[^\s:$]+:[^\s$]|://[^\s/:@]+:[^\s/@$]+@|(password|passwd|secret|token)[=: ]['"]?[^\s'"$…<{&,.)]`)
+
+func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
+	for _, c := range []string{"curl -u agent:agent-pass http://x", "run --url https://agent:pw@x", "DRUPAL_PASSWORD=hunter2 bridgecheck", "--token 'abc'"} {
+		if !passwordArgument.MatchString(c) {
+			t.Errorf("%q passes: this proves nothing", c)
+		}
+	}
+	for i, part := range strings.Split(read(t, "README.md"), "```") {
+		if i%2 == 0 {
+			continue // text, not a block of commands
+		}
+		for line := range strings.Lines(part) {
+			if found := passwordArgument.FindString(line); found != "" {
+				t.Errorf("README.md shows %q in %q: take it from the environment", found, line)
 			}
 		}
 	}

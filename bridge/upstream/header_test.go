@@ -1,0 +1,57 @@
+package upstream
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Whatever a caller sends, one language comes of it, and one that there is.
+func FuzzLanguage(f *testing.F) {
+	for _, s := range []string{"de-AT, en;q=0.5", "*", "pt", "zh-TW;q=0.1,zh;q=1", "de;q=nan, -, ;q=1", "en-"} {
+		f.Add(s)
+	}
+	site := Languages{"en", "de", "pt-br", "zh-hant"}
+	f.Fuzz(func(t *testing.T, header string) {
+		if got := site.Choose(header); got != "" && !slices.Contains(site, got) {
+			t.Errorf("%q gives %q, which the site does not have", header, got)
+		}
+		if got := Languages(nil).Choose(header); got != "" && general(got) != got {
+			t.Errorf("%q gives %q, which is no language", header, got)
+		}
+	})
+}
+
+// The client's address is the connection's, or one that a proxy wrote which is trusted.
+func FuzzForwardedFor(f *testing.F) {
+	for _, s := range []string{"198.51.100.7", "1.2.3.4, 10.0.0.2", "[2001:db8::1]:80", "::ffff:10.0.0.1", "fe80::1%eth0", ",,", "x, 10.1.1.1"} {
+		f.Add("10.0.0.1:1234", s)
+		f.Add("192.0.2.1:1234", s)
+	}
+	proxies, err := ParseProxies([]string{"10.0.0.0/8", "::1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, remote, forwarded string) {
+		r := &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": {forwarded}}}
+		got, own := proxies.client(r), Proxies(nil).client(r)
+		if got != own && !proxies.trusts(own) {
+			t.Errorf("%s is no trusted proxy, and its X-Forwarded-For %q gives %s", own, forwarded, got)
+		}
+		if got.Zone() != "" || got.Is4In6() || got.IsValid() != own.IsValid() {
+			t.Errorf("%q from %q gives %s", forwarded, remote, got)
+		}
+	})
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"1", "-1", "3601", "9223372036854775807", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5", "+7"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if got := (response{header: http.Header{"Retry-After": {header}}}).retryAfter(); got < 0 || got > time.Hour {
+			t.Errorf("%q is %s", header, got)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package repo
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// parserName is how functions are called here that read texts of others.
+var parserName = regexp.MustCompile(`^([pP]arse|[dD]ecode|[uU]nmarshal|[rR]ead)([A-Z]|d?$)`)
+
+// unfuzzed are packages with such functions that need no fuzz target of their own, and why.
+var unfuzzed = map[string]string{
+	"suites/contract":         "it reads the contract, which is part of the program",
+	"suites/scenario":         "it reads what stands in the checks",
+	"suites/selftest/mutants": "it reads what the reference bridge says",
+}
+
+// Texts from outside are read by functions that a fuzzer tries, in the package of the function. `make fuzz` runs them all.
+func TestParsersHaveFuzzTargets(t *testing.T) {
+	parsers, fuzzed := map[string]string{}, map[string]bool{}
+	for _, s := range sources(t) {
+		file, err := parser.ParseFile(token.NewFileSet(), s.Name, read(t, s.Name), parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			switch {
+			case !ok:
+			case s.Test:
+				fuzzed[s.Package] = fuzzed[s.Package] || f.Recv == nil && strings.HasPrefix(f.Name.Name, "Fuzz")
+			case parserName.MatchString(f.Name.Name) && takesText(f):
+				parsers[s.Package] = path.Base(s.Name) + " " + f.Name.Name
+			}
+		}
+	}
+	if len(parsers) < 20 {
+		t.Fatalf("only %d packages have parsers: this proves nothing", len(parsers))
+	}
+	for pkg, name := range parsers {
+		if _, excepted := unfuzzed[pkg]; fuzzed[pkg] == excepted {
+			t.Errorf("%s (%s): a fuzz target: %t, listed in unfuzzed: %t; write a target, or list the package with the reason", pkg, name, fuzzed[pkg], excepted)
+		}
+	}
+	for pkg := range unfuzzed {
+		if parsers[pkg] == "" {
+			t.Errorf("%s has no parser: remove it from unfuzzed", pkg)
+		}
+	}
+}
+
+// takesText reports whether a parameter is bytes, or a text that is no path of a file.
+func takesText(f *ast.FuncDecl) bool {
+	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
+		switch of := p.Type.(type) {
+		case *ast.ArrayType:
+			element, ok := of.Elt.(*ast.Ident)
+			return ok && element.Name == "byte" && of.Len == nil
+		case *ast.Ident:
+			return of.Name == "string" && !slices.ContainsFunc(p.Names, func(n *ast.Ident) bool {
+				return slices.Contains([]string{"path", "file", "dir", "name"}, n.Name)
+			})
+		}
+		return false
+	})
+}
