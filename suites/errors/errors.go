@@ -31,7 +31,7 @@ func envelope(ctx context.Context, t *harness.T) {
 	for _, refused := range refuseAll(ctx, t) {
 		t.Row(refused.Who, "", refused.What, func() { t.Expect(refused.Response).To(match.KeepEnvelope()) })
 	}
-	if large := scenario.SendHuge(ctx, t.As(harness.Agent)); large.IsError() && large.Err == nil {
+	if large := scenario.SendHuge(ctx, t.As(harness.Agent), true); large.IsError() && large.Err == nil {
 		t.Row(harness.Agent, "", "invoke with 64 MiB", func() { t.Expect(large).To(match.KeepEnvelope()) })
 	}
 }

@@ -112,8 +112,10 @@ func textFaults(s map[string]any, v string) []Case {
 	if _, ok := s["pattern"]; ok {
 		all = append(all, Case{"pattern", "!? no match"}, Case{"pattern", v + "!"}, Case{"pattern", "!" + v}, Case{"pattern", strings.ToUpper(v)})
 	}
-	if format, ok := s["format"].(string); ok && formats[format].invalid != "" {
-		all = append(all, Case{"format " + format, formats[format].invalid})
+	if format, ok := s["format"].(string); ok {
+		for _, v := range formats[format].invalid {
+			all = append(all, Case{"format " + format, v})
+		}
 	}
 	return all
 }

@@ -54,6 +54,7 @@ type Request struct {
 	Header http.Header // replaces the defaults of the same name; an empty list takes one away
 	Host   string      // host and port of the request target, which is then in absolute form; "": the target is a path
 	Body   io.Reader
+	Length int64                   // of Body, announced in Content-Length; 0: as net/http finds it, else Body is sent in chunks
 	Show   string                  // the body as evidence shows it
 	Unseen int                     // how many bytes of Body are not in Show
 	Fresh  bool                    // on a connection of its own
@@ -119,6 +120,9 @@ func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Requ
 		return nil, err
 	}
 	req.URL.RawQuery = a.RawQuery
+	if r.Length > 0 {
+		req.ContentLength = r.Length
+	}
 	req.Header.Set("Accept", "application/json")
 	if r.Body != nil {
 		req.Header.Set("Content-Type", "application/json")

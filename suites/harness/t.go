@@ -21,12 +21,17 @@ import (
 )
 
 // Hostname is the bridge's, without a port.
-func (t *T) Hostname() string {
+func (t *T) Hostname() string { return t.address().Hostname() }
+
+// HostPort is the bridge's host with the port, as in the header Host.
+func (t *T) HostPort() string { return t.address().Host }
+
+func (t *T) address() *url.URL {
 	u, err := url.Parse(t.URL)
 	if err != nil {
-		return ""
+		return &url.URL{}
 	}
-	return u.Hostname()
+	return u
 }
 
 // Bridge is the target as one check sees it, with all that the check sends and finds.

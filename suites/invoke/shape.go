@@ -141,11 +141,13 @@ func largeBody(ctx context.Context, t *harness.T) {
 	t.Row(harness.Agent, "", "1 MiB of arguments", func() { t.Expect(r).To(beAcceptedOrTooLarge(tool)) })
 	mustAcceptInvokes(ctx, t)
 
-	t.Row(harness.Agent, "", "64 MiB", func() {
-		t.Expect(scenario.SendHuge(ctx, agent)).To(beRefusedForSize())
-		t.Expect(faultOfInvoke(ctx, t)).To(harness.BeNone(), "the next request")
-	})
-	mustAcceptInvokes(ctx, t)
+	for name, announced := range harness.InOrder(map[string]bool{"64 MiB": true, "64 MiB in chunks": false}) {
+		t.Row(harness.Agent, "", name, func() {
+			t.Expect(scenario.SendHuge(ctx, agent, announced)).To(beRefusedForSize())
+			t.Expect(faultOfInvoke(ctx, t)).To(harness.BeNone(), "the next request")
+		})
+		mustAcceptInvokes(ctx, t)
+	}
 
 	const deep = 10_000
 	nested := `{"name":` + string(harness.Encode(tool)) + `,"arguments":{` + string(harness.Encode(parameter)) + `:` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}}`

@@ -9,12 +9,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
-// SendHuge invokes no tool with 64 MiB of arguments, on a connection of its own.
-func SendHuge(ctx context.Context, c harness.Client) *harness.Response {
-	head, tail := `{"name":"`+NoSuchTool+`","arguments":{"x":"`, `"}}`
+// SendHuge invokes no tool with 64 MiB of arguments, on a connection of its own: with the length announced, or in chunks.
+func SendHuge(ctx context.Context, c harness.Client, announced bool) *harness.Response {
 	const size = 64 << 20
+	head, tail := `{"name":"`+NoSuchTool+`","arguments":{"x":"`, `"}}`
 	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, size), strings.NewReader(tail))
-	return c.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head, Unseen: size + len(tail), Fresh: true})
+	r := harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head + "… (64 MiB)", Fresh: true}
+	if announced {
+		r.Length = int64(len(head) + size + len(tail))
+	}
+	return c.Send(ctx, r)
 }
 
 // letters reads as the letter x without end.

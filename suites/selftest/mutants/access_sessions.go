@@ -45,6 +45,12 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
+		{Name: "session-origin-that-contains-the-host", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the origin is searched for host and port",
+			Middleware: onSessionCall(func(r *http.Request) {
+				if strings.Contains(r.Header.Get("Origin"), r.Host) {
+					r.Header.Del("Origin")
+				}
+			})},
 		{Name: "sessions-share-a-list", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "the cache is keyed by the Authorization header only", Middleware: shareListBySession()},
 		{Name: "sessions-not-forwarded", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "only the Authorization header is copied to the call, so that a session runs as anonymous",
 			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Del("Cookie") })},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // invokeRequestMutants accept requests and arguments that they must refuse, or refuse what they must accept.
@@ -122,6 +125,8 @@ func invokeRequestMutants() []Mutant {
 		{Name: "type-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("type"))},
 		{Name: "enum-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("enum"))},
 		{Name: "format-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "most validators ignore format by default", SiteMiddleware: skipValidation(onlyKeywords("format"))},
+		{Name: "format-of-times-loose", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "the own parser of the language takes other forms of a time, too",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, "20240229T") }))},
 		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("pattern"))},
 		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minimum", "maximum"))},
 		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
@@ -199,6 +204,12 @@ func invokeRequestMutants() []Mutant {
 			}
 		})},
 		{Name: "huge-body-spoils-the-next", Breaks: Clauses("invoke/large-body"), Origin: Imagined, Why: "after 64 MiB the next request gets 503", Middleware: failAfterHugeBody()},
+		{Name: "announced-body-unbounded", Breaks: Clauses("invoke/large-body"), Origin: Peer, Why: "only a body in chunks is cut off: its length is not known",
+			Middleware: readHugeBody(func(length int64) bool { return length > 32<<20 })},
+		{Name: "body-in-chunks-unbounded", Breaks: Clauses("invoke/large-body"), Origin: Peer, Why: "the limit is compared with Content-Length, which a body in chunks does not have",
+			Middleware: readHugeBody(func(length int64) bool { return length < 0 })},
+		{Name: "arguments-normalised-as-bytes", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "the body is normalised before it is parsed, which leaves escapes alone",
+			Middleware: onBody(norm.NFC.Bytes)},
 		{Name: "duplicate-members-last-wins", Breaks: Clauses("invoke/duplicate-members"), Origin: Module, Middleware: onBody(func(body []byte) []byte {
 			if object := decode(body); object != nil && json.Valid(body) && bytes.Count(body, []byte(`"arguments"`))+bytes.Count(body, []byte(`"name"`)) > 2 {
 				return encode(object)
@@ -441,6 +452,22 @@ func methodAsPost(method string) middleware {
 			r.Header.Set("Content-Type", "application/json")
 		}
 		return false
+	})
+}
+
+// readHugeBody reads a body of such a Content-Length (-1 for one in chunks) to its end, and finds no tool of its name.
+func readHugeBody(such func(length int64) bool) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || r.Method != http.MethodPost || !such(r.ContentLength) {
+			return false
+		}
+		if n, _ := io.Copy(io.Discard, r.Body); n < 32<<20 {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"error":{"code":"tool_not_found","message":"There is no such tool."}}`)
+		return true
 	})
 }
 

@@ -270,6 +270,15 @@ func invokeResultMutants() []Mutant {
 	return []Mutant{
 		{Name: "result-dates-rewritten", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "the JSON library reads texts that look like times as times and writes them in its own form",
 			Middleware: onResult(func(v any) any { return mapValues(v, onStrings(rewriteTime)) })},
+		{Name: "result-member-dates-rewritten", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "a hook that sees objects turns their members into times",
+			Middleware: onResult(func(v any) any {
+				walkObjects(v, func(object map[string]any) {
+					for name, member := range object {
+						object[name] = onStrings(rewriteTime)(member)
+					}
+				})
+				return v
+			})},
 		{Name: "result-numerals-as-numbers", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "JSON_NUMERIC_CHECK", Middleware: onResult(func(v any) any { return mapValues(v, parseNumerals) })},
 		{Name: "result-words-as-values", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "YAML takes `yes` and `null` for values", Middleware: onResult(func(v any) any {
 			return mapValues(v, func(v any) any {
