@@ -26,6 +26,7 @@ func timeout(ctx context.Context, t *harness.T) {
 	hangs := []scenario.SiteFailure{
 		{Name: "no headers", Fault: hangingCalls()},
 		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}},
+		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
 	if refusesAllHangs(ctx, t, hangs, call, limit) {

@@ -78,6 +78,8 @@ func upstreamMutants() []Mutant {
 		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
 		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},
+		{Name: "time-out-of-each-read", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "a site that sends a byte now and then never times out",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Transport: timeoutOfEachRead},
 		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !isCall(r) {
@@ -268,6 +270,30 @@ func timeoutFromConnection(next http.RoundTripper) http.RoundTripper {
 		}
 		return resp, err
 	})
+}
+
+// timeoutOfEachRead ends a request when the site sends nothing for the time-out of the bridge.
+func timeoutOfEachRead(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		patient, end := context.WithCancel(r.Context())
+		timer := time.AfterFunc(testbed.UpstreamTimeout, end)
+		resp, err := next.RoundTrip(r.WithContext(patient))
+		if err == nil {
+			resp.Body = timedBody{resp.Body, timer}
+		}
+		return resp, err
+	})
+}
+
+// timedBody gives each read of a body the whole time-out.
+type timedBody struct {
+	io.ReadCloser
+	timer *time.Timer
+}
+
+func (b timedBody) Read(p []byte) (int, error) {
+	b.timer.Reset(testbed.UpstreamTimeout)
+	return b.ReadCloser.Read(p)
 }
 
 // onReplyTo changes the JSON-RPC response to a call, given the call.
