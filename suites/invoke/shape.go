@@ -76,6 +76,9 @@ func unknown404(ctx context.Context, t *harness.T) {
 	t.For(harness.Agent, scenario.NoSuchTool, func() {
 		t.Expect(t.As(harness.Agent).Invoke(ctx, scenario.NoSuchTool, harness.Args{})).To(match.BeRefused(404, "tool_not_found"))
 	})
+	t.Row(harness.Agent, "", "half of a surrogate pair", func() {
+		t.Expect(t.As(harness.Agent).InvokeBody(ctx, []byte(`{"name":"\ud83d","arguments":{}}`))).To(match.BeClientError())
+	})
 	call, ok := scenario.HarmlessCall(ctx, t)
 	if !ok {
 		return // a name that is close to that of an existing tool could run it

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,11 @@ func invokeErrorMutants() []Mutant {
 		{Name: "odd-tool-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
 			if x.Status == http.StatusNotFound && !plainName.MatchString(x.invoked()) {
 				x.Refuse(http.StatusInternalServerError, "execution_error", fmt.Sprintf("The tool %q cannot be run.", x.invoked()))
+			}
+		})},
+		{Name: "surrogate-in-name-500", Breaks: Clauses("invoke/unknown-404"), Origin: Peer, Why: "the message repeats the name, which UTF-8 cannot encode", Middleware: onInvoke(func(x *exchange) {
+			if bytes.Contains(x.Sent, []byte(`"name":"\ud83d"`)) {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "surrogates not allowed")
 			}
 		})},
 		{Name: "invoke-any-case", Breaks: Clauses("invoke/unknown-404"), Origin: Imagined, Middleware: looseLookup(toInvoke, strings.EqualFold)},
