@@ -93,11 +93,14 @@ func rightAfterWrong(ctx context.Context, t *harness.T, me scenario.Sample) {
 }
 
 func noCrossTalk(ctx context.Context, t *harness.T) {
-	callers := []harness.Identity{
-		t.Drupal.NewUser(t.Permissions(harness.Agent)...),
-		t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
-		t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+	newCallers := func() []harness.Identity {
+		return []harness.Identity{
+			t.Drupal.NewUser(t.Permissions(harness.Agent)...),
+			t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
+			t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+		}
 	}
+	callers, strangers := newCallers(), newCallers()
 	me := scenario.MustFind(t, callers[0], fixtures.WhoAmI)[0]
 	special := scenario.DeniedTool(t, callers[1], callers[0])
 	scenario.MustGiveResults(ctx, t)
@@ -112,6 +115,11 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 	harness.AtOnce(atATime, func(i int) { // while nothing is cached
 		who := callers[i%len(callers)]
 		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *harness.Response { return t.As(who).List(ctx) })}
+	})
+	first := make([]conversation, atATime)
+	harness.AtOnce(atATime, func(i int) { // each call waits for discovery: what is kept of it in between is seen
+		who := strangers[i%len(strangers)]
+		first[i] = conversation{who: who, me: scenario.Delivered(ctx, t, func() *harness.Response { return t.As(who).Invoke(ctx, me.Name, me.Arguments) })}
 	})
 	harness.AtOnce(atATime, func(i int) { sendTopic(ctx, t, &conversations[i], me, special, i/len(callers)%3) })
 	for _, end := range disarm {
@@ -138,6 +146,11 @@ func noCrossTalk(ctx context.Context, t *harness.T) {
 				continue // not sent, or failed under load, which load/concurrent-exact tests
 			}
 			t.Row(item.who, "", got.name+", 64 at once", func() { t.Expect(got.response).To(got.must) })
+		}
+	}
+	for _, item := range first {
+		if item.me != nil && item.me.Status != 0 && item.me.Status < 502 {
+			t.Row(item.who, "", "invoke, as the first request, of a tool that returns its caller, 64 at once", func() { t.Expect(item.me).To(nameOnlyCaller(item.who, strangers)) })
 		}
 	}
 	if t.HasFindings() {

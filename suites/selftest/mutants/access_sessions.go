@@ -2,8 +2,11 @@ package mutants
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // sessionMutants mishandle calls with a session cookie, which a browser sends without being asked to.
@@ -133,5 +136,25 @@ func shareListBySession() middleware {
 			return
 		}
 		known.put(x.Request.URL.RawQuery, x.Body)
+	})
+}
+
+// keepCallerDuringDiscovery sends a call with the credentials of the last call that came while its caller was discovered.
+func keepCallerDuringDiscovery() middleware {
+	var last atomic.Value
+	var seen sync.Map
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		credentials := r.Header.Get("Authorization")
+		if !toInvoke(r) || credentials == "" {
+			return false
+		}
+		last.Store(credentials)
+		if _, known := seen.LoadOrStore(credentials, true); !known {
+			list := r.Clone(r.Context())
+			list.Method, list.URL.Path, list.Body = http.MethodGet, "/mcp/tools/list", http.NoBody
+			next.ServeHTTP(httptest.NewRecorder(), list)
+			r.Header.Set("Authorization", last.Load().(string))
+		}
+		return false
 	})
 }
