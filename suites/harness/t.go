@@ -20,13 +20,13 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 )
 
-// Hostname is the bridge's, without a port.
-func (t *T) Hostname() string { return t.address().Hostname() }
+// Host is the bridge's host, with the port where its URL has one.
+func (t *T) Host() string { return t.parsed().Host }
 
-// HostPort is the bridge's host with the port, as in the header Host.
-func (t *T) HostPort() string { return t.address().Host }
+// Hostname is the bridge's host, without a port.
+func (t *T) Hostname() string { return t.parsed().Hostname() }
 
-func (t *T) address() *url.URL {
+func (t *T) parsed() *url.URL {
 	u, err := url.Parse(t.URL)
 	if err != nil {
 		return &url.URL{}

@@ -107,7 +107,7 @@ func notification202(ctx context.Context, t *harness.T) {
 // the bridge's own, and of a sandbox.
 func foreignOrigins(t *harness.T) []string {
 	scheme, _, _ := strings.Cut(t.URL, "://")
-	return []string{"http://evil.example", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.HostPort(), "null"}
+	return []string{"http://evil.example", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
 }
 
 // guardsSession tests that a web page of another origin can neither open the stream of a session nor end the session.

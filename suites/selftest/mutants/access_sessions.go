@@ -48,7 +48,7 @@ func sessionMutants() []Mutant {
 					r.Header.Del("Origin")
 				}
 			})},
-		{Name: "session-origin-that-contains-the-host", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "the origin is searched for host and port",
+		{Name: "session-origin-by-its-end-and-port", Breaks: Clauses("access/csrf"), Origin: Peer, Why: "an Origin that contains the Host is accepted: str_contains()",
 			Middleware: onSessionCall(func(r *http.Request) {
 				if strings.Contains(r.Header.Get("Origin"), r.Host) {
 					r.Header.Del("Origin")
