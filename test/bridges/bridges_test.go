@@ -1,0 +1,157 @@
+package bridges
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+// Each directory holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims, and
+// with faults.yaml: replacements in its source, and the clauses that fail for each.
+var bridges = []struct {
+	directory   string
+	interpreter string   // without it the tests of the bridge are skipped
+	probe       []string // arguments with which the interpreter says whether it has all that the bridge needs
+}{
+	{"php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') ? 1 : 0);"}},
+}
+
+// A fault is one replacement in the source of a bridge.
+type fault struct {
+	Name    string   `yaml:"name"`
+	Why     string   `yaml:"why"` // what its author believed
+	File    string   `yaml:"file"`
+	Replace string   `yaml:"replace"` // occurs once
+	By      string   `yaml:"by"`
+	Fails   []string `yaml:"fails"` // these clauses, and no other is run
+}
+
+func TestBridges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: the independent bridges are not run")
+	}
+	binary := filepath.Join(t.TempDir(), "bridgecheck")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, b := range bridges {
+		t.Run(b.directory, func(t *testing.T) {
+			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
+				t.Skipf("SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
+			}
+			t.Run("conformant", func(t *testing.T) {
+				t.Parallel()
+				report, printed := run(t, binary, copied(t, b.directory))
+				if got := report.State(); got != "conformant" {
+					t.Errorf("want conformant, saw %s\n%s", got, printed)
+				}
+			})
+			for _, f := range faults(t, b.directory) {
+				t.Run(f.Name, func(t *testing.T) {
+					t.Parallel()
+					broken := copied(t, b.directory)
+					if err := f.apply(broken); err != nil {
+						t.Fatal(err)
+					}
+					var only []string
+					for _, id := range f.Fails {
+						only = append(only, "--only", id)
+					}
+					report, printed := run(t, binary, broken, only...)
+					for _, id := range f.Fails {
+						if got := verdict(report, id); got != reports.Fail && got != reports.Warn {
+							t.Errorf("%s does not fail: %q\n%s", id, got, printed)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// faults reads the faults of a bridge.
+func faults(t *testing.T, directory string) []fault {
+	t.Helper()
+	name := filepath.Join(directory, "faults.yaml")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Faults []fault `yaml:"faults"`
+	}
+	if _, err := yamlfile.Decode(name, data, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Faults) < 20 {
+		t.Errorf("%s: want 20 faults or more, saw %d", name, len(file.Faults))
+	}
+	for i, f := range file.Faults {
+		if f.Name == "" || f.Why == "" || f.File == "" || f.Replace == f.By || len(f.Fails) == 0 {
+			t.Errorf("%s: fault %d %q lacks name, why, file, a replacement or the clauses that fail", name, i+1, f.Name)
+		}
+	}
+	return file.Faults
+}
+
+// apply puts the fault into the bridge in the directory.
+func (f fault) apply(directory string) error {
+	name := filepath.Join(directory, f.File)
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(source), f.Replace); f.Replace == "" || n != 1 {
+		return fmt.Errorf("%s occurs %d times in %s, want once", f.Replace, n, f.File)
+	}
+	return os.WriteFile(name, []byte(strings.Replace(string(source), f.Replace, f.By, 1)), 0o600)
+}
+
+// copied returns a copy of the directory that a test may change.
+func copied(t *testing.T, directory string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), directory)
+	if err := os.CopyFS(to, os.DirFS(directory)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// run tests the bridge in the directory and returns the report and what was printed.
+func run(t *testing.T, binary, directory string, more ...string) (*reports.Report, string) {
+	t.Helper()
+	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--report-dir", "report"}, more)...)
+	cmd.Dir = directory
+	printed, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(directory, "report", "report.json"))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	report := &reports.Report{}
+	if err := json.Unmarshal(data, report); err != nil {
+		t.Fatal(err)
+	}
+	return report, string(printed)
+}
+
+// verdict returns the verdict on a clause, or "".
+func verdict(r *reports.Report, id string) reports.Verdict {
+	for _, result := range r.Results {
+		if result.ID == id {
+			return result.Verdict
+		}
+	}
+	return ""
+}
