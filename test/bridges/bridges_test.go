@@ -23,6 +23,7 @@ var bridges = []struct {
 	probe       []string // arguments with which the interpreter says whether it has all that the bridge needs
 }{
 	{"php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') ? 1 : 0);"}},
+	{"python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
 }
 
 // A fault is one replacement in the source of a bridge.

@@ -53,7 +53,7 @@ class Bridge:
         return f'{{"tool":{catalog.find(name).text}}}', headers
 
     def invoke(self, caller: Caller, body: bytes, connection: Any) -> tuple[str, dict[str, str]]:
-        catalog, _ = self.cache.get(caller)  # first: who may not call is told nothing else
+        catalog, _ = self.cache.get(caller)  # first: a caller without permission learns nothing else
         try:
             request, text = jsontext.decode(body)
         except ValueError as problem:
