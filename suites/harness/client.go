@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -213,7 +214,7 @@ func NoResponse(ctx context.Context, err error) error {
 		op   *net.OpError
 	)
 	switch {
-	case context.Cause(ctx) == ErrTimeout, errors.Is(err, context.DeadlineExceeded):
+	case context.Cause(ctx) == ErrTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrTimeout
 	case errors.As(err, &dns):
 		return fmt.Errorf("no such host: %s", dns.Name)

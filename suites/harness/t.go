@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -47,6 +48,7 @@ type T struct {
 	failed    *Finding       // that ended the check
 	before    *fixtures.Site // as it was served when the check began; nil without a mock
 	inPart    bool           // a part of the check is running: its finding does not end the check
+	unsent    atomic.Int64   // requests of the check that the run had no patience for
 }
 
 // Cleanup undoes something when the running check has ended.

@@ -34,9 +34,21 @@ func (t *T) Await(ctx context.Context, done func() bool) bool {
 	return t.Poll(ctx, done)
 }
 
-// Poll asks until done, at most for the time that the bridge has to notice a change.
+// Poll asks until done, at most for the time that the bridge has to notice a change, and only while the run has patience
+// for what is asked.
 func (t *T) Poll(ctx context.Context, done func() bool) bool {
-	return Within(ctx, t.ChangeLimit(), done)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return Within(ctx, t.ChangeLimit(), func() bool {
+		unsent := t.unsent.Load()
+		if done() {
+			return true
+		}
+		if t.unsent.Load() > unsent {
+			cancel()
+		}
+		return false
+	})
 }
 
 // Within asks until done, at most for the time given.

@@ -20,6 +20,7 @@ type connection struct {
 	client harness.Client
 	conn   net.Conn
 	from   *bufio.Reader
+	silent bool // the last request got no response
 }
 
 // dial opens a connection to the bridge. Where it cannot, it ends the running check.
@@ -51,7 +52,7 @@ func dial(ctx context.Context, c harness.Client) *connection {
 	if err != nil {
 		harness.BlockedBy(harness.Mismatch("a further connection to "+address, "one that opens", harness.NoResponse(ctx, err).Error()))
 	}
-	return &connection{c, conn, bufio.NewReader(conn)}
+	return &connection{client: c, conn: conn, from: bufio.NewReader(conn)}
 }
 
 // close ends the connection.
@@ -61,22 +62,22 @@ func (w *connection) close() { w.conn.Close() }
 func (w *connection) ask(ctx context.Context, request harness.Request) *harness.Response {
 	r := w.client.ResponseTo(&request)
 	req, err := w.client.Request(ctx, request, r)
-	w.client.T.WaitForRate()
 	since := w.client.T.Upstream.Last()
-	r.At = time.Now()
-	if err == nil {
-		err = w.roundTrip(req, r)
-	}
-	if err != nil {
-		r.Err = harness.NoResponse(ctx, err)
-	}
-	r.Took = time.Since(r.At)
-	w.client.T.Record(r, since)
+	r = w.client.Patiently(r, func(limit time.Duration) {
+		if err == nil {
+			err = w.roundTrip(req, r, limit)
+		}
+		if err != nil {
+			r.Err = harness.NoResponse(ctx, err)
+		}
+		w.client.T.Record(r, since)
+	})
+	w.silent = r.Err != nil
 	return r
 }
 
-func (w *connection) roundTrip(req *http.Request, r *harness.Response) error {
-	if err := w.conn.SetDeadline(time.Now().Add(w.client.T.Timeout)); err != nil {
+func (w *connection) roundTrip(req *http.Request, r *harness.Response, limit time.Duration) error {
+	if err := w.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
 	if err := req.Write(w.conn); err != nil {
@@ -98,8 +99,12 @@ func (w *connection) roundTrip(req *http.Request, r *harness.Response) error {
 	return err
 }
 
-// rest is what the bridge sends after its last response, until it closes the connection.
+// rest is what the bridge sends after its last response, until it closes the connection. Where no response came, nothing
+// is waited for.
 func (w *connection) rest() ([]byte, error) {
+	if w.silent {
+		return nil, nil
+	}
 	return io.ReadAll(io.LimitReader(w.from, harness.MaxResponse))
 }
 

@@ -169,8 +169,18 @@ func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, 
 	for _, page := range origin {
 		req.Header.Set("Origin", page)
 	}
-	s.Client.T.WaitForRate()
-	return s.Client.T.Transport.RoundTrip(req)
+	asked := s.Client.ResponseTo(&harness.Request{Method: method, Path: harness.MCPPath, Show: string(message)})
+	ctx, giveUp := context.WithCancelCause(ctx)
+	var stream *http.Response
+	asked = s.Client.Patiently(asked, func(limit time.Duration) {
+		late := time.AfterFunc(limit, func() { giveUp(harness.ErrTimeout) })
+		defer late.Stop()
+		var err error
+		if stream, err = s.Client.T.Transport.RoundTrip(req.WithContext(ctx)); err != nil {
+			asked.Err = harness.NoResponse(ctx, err)
+		}
+	})
+	return stream, asked.Err
 }
 
 // listen opens the stream of notifications, waits until it is open, and lists the tools once more. The stream ends with

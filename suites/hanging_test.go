@@ -1,0 +1,149 @@
+package suites_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
+)
+
+// full runs every check, with the time-out that users have, in place of those of some areas.
+var full = flag.Bool("full", false, "run every check against the bridges that hang; takes minutes")
+
+// route is one kind of request to a bridge.
+type route struct {
+	name    string
+	is      func(r *http.Request, body string) bool
+	culprit string   // glob of the clauses of which one must fail
+	only    []string // clauses of the short run
+}
+
+func below(path string) func(*http.Request, string) bool {
+	return func(r *http.Request, _ string) bool { return r.URL.Path == path }
+}
+
+func page(further bool) func(*http.Request, string) bool {
+	return func(r *http.Request, _ string) bool {
+		return r.URL.Path == harness.ListPath && r.URL.Query().Has("cursor") == further
+	}
+}
+
+func mcpVerb(verb string) func(*http.Request, string) bool {
+	return func(r *http.Request, _ string) bool { return r.URL.Path == harness.MCPPath && r.Method == verb }
+}
+
+func mcpMethod(name string) func(*http.Request, string) bool {
+	return func(r *http.Request, body string) bool {
+		return r.URL.Path == harness.MCPPath && strings.Contains(body, `"method":"`+name+`"`)
+	}
+}
+
+var routes = []route{
+	{"list", below(harness.ListPath), "list/*", []string{"list/*", "describe/*", "access/*"}},
+	{"list, first page", page(false), "list/*", []string{"list/*", "describe/*"}},
+	{"list, further pages", page(true), "list/*", []string{"list/*", "fresh/*"}},
+	{"describe", below(harness.DescribePath), "describe/*", []string{"describe/*", "errors/*", "http/*"}},
+	{"invoke", below(harness.InvokePath), "invoke/*", []string{"invoke/*", "errors/*", "http/*"}},
+	{"initialize", mcpMethod("initialize"), "mcp/*", []string{"mcp/*"}},
+	{"notifications/initialized", mcpMethod("notifications/initialized"), "mcp/*", []string{"mcp/*"}},
+	{"ping", mcpMethod("ping"), "mcp/*", []string{"mcp/*"}},
+	{"server/discover", mcpMethod("server/discover"), "mcp/*", []string{"mcp/*"}},
+	{"tools/list", mcpMethod("tools/list"), "mcp/*", []string{"mcp/*"}},
+	{"tools/call", mcpMethod("tools/call"), "mcp/*", []string{"mcp/*"}},
+	{"subscriptions/listen", mcpMethod("subscriptions/listen"), "mcp/stateless-2026", []string{"mcp/*"}},
+	{"GET of MCP", mcpVerb(http.MethodGet), "fresh/notify", []string{"mcp/*", "fresh/notify"}},
+	{"DELETE of MCP", mcpVerb(http.MethodDelete), "mcp/session", []string{"mcp/*"}},
+}
+
+// hanging tests the reference bridge behind a front that never responds to the requests that hangs says. It counts them.
+func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Options) (report *reports.Report, hung int64) {
+	t.Helper()
+	var count atomic.Int64
+	over := make(chan struct{})
+	bed, err := testbed.Start(testbed.Options{Middleware: func(_ string, bridge http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var start bytes.Buffer
+			io.CopyN(&start, r.Body, 4<<10) //nolint:errcheck // a short body is as good
+			if hangs(r, start.String()) {
+				count.Add(1)
+				io.Copy(io.Discard, r.Body) //nolint:errcheck // the server sees a caller go only when the body is read
+				select {
+				case <-r.Context().Done():
+				case <-over:
+				}
+				return
+			}
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(&start, r.Body), r.Body}
+			bridge.ServeHTTP(w, r)
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	defer close(over)
+	bed.Profile.Run(&o)
+	o.Capabilities, o.Drupal, o.Advance, o.Stdio = bed.Profile.Capabilities, bed.Drupal, bed.Advance, bed.Stdio
+	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	report, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, count.Load()
+}
+
+// A bridge that hangs on one route is not conformant, a clause of that route fails, and the run waits for few of its
+// requests. With -full the run is the one that users have: it takes at most a minute longer than against a bridge that
+// responds.
+func TestABridgeThatHangsOnOneRoute(t *testing.T) {
+	options := func(only []string) (suites.Options, time.Duration) {
+		if *full {
+			return suites.Options{}, time.Minute
+		}
+		return suites.Options{Timeout: 700 * time.Millisecond, Only: only, Cases: 12}, 12 * time.Second
+	}
+	var all []string
+	for _, route := range routes {
+		all = append(all, route.only...)
+	}
+	o, extra := options(all)
+	healthy, _ := hanging(t, func(*http.Request, string) bool { return false }, o)
+	if healthy.Summary.Fail > 0 {
+		t.Fatalf("the bridge that hangs on no route is %s", healthy.Headline())
+	}
+	for _, route := range routes {
+		t.Run(route.name, func(t *testing.T) {
+			o, _ := options(route.only)
+			report, hung := hanging(t, route.is, o)
+			var failed []string
+			for _, r := range report.Results {
+				if r.Verdict == reports.Fail {
+					failed = append(failed, r.ID)
+				}
+			}
+			right := slices.ContainsFunc(failed, func(id string) bool { ok, _ := path.Match(route.culprit, id); return ok })
+			if !right || report.State() != reports.NotConformant || report.CutShort != "" || hung == 0 {
+				t.Errorf("want a failure of %s, got %s, cut short %q, failed %v", route.culprit, report.Headline(), report.CutShort, failed)
+			}
+			took := time.Duration(report.DurationMS-healthy.DurationMS) * time.Millisecond
+			if took > extra {
+				t.Errorf("it took %v longer than the healthy run, want at most %v", took, extra)
+			}
+			t.Logf("%+v beside the healthy run, %d requests hung, failed: %v", took.Round(time.Second), hung, failed)
+		})
+	}
+}
