@@ -37,6 +37,9 @@ func preflight(ctx context.Context, t *harness.T) error {
 		reason := errors.New(t.Redact.Text(list.Err.Error()))
 		if errors.Is(list.Err, harness.ErrTimeout) {
 			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", harness.ListPath, t.Timeout)
+			if why := t.Upstream.SiteFailure(0, t.Timeout/2); why != "" {
+				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
+			}
 		}
 		return &UnreachableError{URL: t.URL, Reason: reason}
 	}
@@ -50,6 +53,10 @@ func preflight(ctx context.Context, t *harness.T) error {
 	}
 	if !t.Claims("tools") || hasMember(list, "tools") {
 		t.Responded = hasMember(list, "tools")
+		if t.WaitOut {
+			stranger := t.With("nobody", harness.WrongCredentials).List(ctx)
+			t.Strangers = stranger.Status != 0 && !harness.Failing(stranger.Status)
+		}
 		return nil
 	}
 	seen := []*harness.Response{list}
@@ -90,7 +97,9 @@ func responds(r *harness.Response) bool {
 // bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
 func siteDown(t *harness.T, list *harness.Response) error {
 	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
-	if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
+	if why := t.Excused(); why != "" {
+		reason = fmt.Errorf("%s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
+	} else if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
 		if t.Drupal != nil {
 			return nil
 		}
@@ -106,7 +115,6 @@ var discoverers = []harness.Identity{harness.Discoverer, harness.Agent, harness.
 
 // tryCredentials reports credentials of the run that the bridge refuses: they would make a hundred checks fail.
 func tryCredentials(ctx context.Context, t *harness.T) error {
-	wrong := harness.Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
 	for _, who := range slices.Sorted(maps.Keys(t.Credentials)) {
 		if t.Credentials[who].Empty() || !t.Claims("tools") {
 			continue
@@ -115,7 +123,7 @@ func tryCredentials(ctx context.Context, t *harness.T) error {
 		switch {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
-		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", wrong).List(ctx)):
+		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", harness.WrongCredentials).List(ctx)):
 			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}

@@ -47,7 +47,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	}
 	defer r.Transport.CloseIdleConnections()
 	started := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, 10*time.Minute), errRunTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, defaulted(o.RunTimeout, runTimeout), errRunTimeout)
 	defer cancel()
 	ctx, r.End = context.WithCancelCause(ctx)
 	defer r.End(nil)
@@ -55,7 +55,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
-	c := &collector{run: r, progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
+	c := &collector{run: r, outlook: newOutlook(r, started, defaulted(o.RunTimeout, runTimeout)), progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
 	globals.Reset()
 	register(r)
 	if o.Started != nil {
@@ -76,6 +76,9 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	report.NoBridge = r.Redact.Text(r.NotABridge)
 	if ctx.Err() != nil {
 		report.CutShort = cutShortReason(ctx)
+		if errors.Is(context.Cause(ctx), errRunTimeout) {
+			report.CutShort += c.outlook.afterRunTimeout()
+		}
 	}
 	report.Summarize()
 	return report, nil
@@ -153,6 +156,7 @@ type collector struct {
 	stopAfter func(reports.Result) string
 	results   map[string]reports.Result
 	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	outlook   outlook
 }
 
 // result is what the contract says of a clause, before anything is tested.
@@ -180,11 +184,17 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Verdict = broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
+	excuse := t.Excused()
+	if wrong && excuse != "" {
+		r.Verdict, found, why = reports.NotTestable, nil, harness.Finding{Subject: excuse}
+	}
 	var at func(*harness.Response) *int
 	r.Evidence, at = t.Evidence(wrong)
 	switch {
 	case len(found) > 0:
 		r.Findings = t.AsReported(found, at)
+	case wrong && excuse != "":
+		r.Message = excuse
 	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == broken(clause)):
 		r.Findings = t.AsReported([]harness.Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
@@ -198,16 +208,20 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
 	c.results[clause.ID] = r
-	if ending, ok := endingOf(spec); ok && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !throttled(t.Blamed()) {
+	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !throttled(t.Blamed()) {
 		c.blocked[clause.ID] = ending.Culprits
 	}
 	if c.progress != nil {
 		c.progress(r)
 	}
-	if c.stopAfter == nil || c.run.Context.Err() != nil {
+	if c.run.Context.Err() != nil {
 		return
 	}
-	if reason := c.stopAfter(r); reason != "" {
+	reason := c.hopeless(excuse)
+	if reason == "" && c.stopAfter != nil {
+		reason = c.stopAfter(r)
+	}
+	if reason != "" {
 		c.run.End(errors.New(reason))
 	}
 }

@@ -15,16 +15,21 @@ import (
 const (
 	mostWaits    = 4                      // for one request
 	shortestWait = 250 * time.Millisecond // the first; each is twice as long as the one before
+	mostVain     = 3                      // requests of a run that are sent again for a site that fails, and go on failing
 	longestWait  = 30 * time.Second       // each; a site that asks for more is not waited for
 )
 
-// waitOut waits while the response is that the site is busy (429, or 503 with Retry-After), and sends the request again as
-// often as that may help. Where the site then serves nobody, or is gone, the run ends: what comes now says nothing of the
-// bridge.
+// waitOut waits while the response is that the site is busy (429, or 503 with Retry-After) or fails (502, 503 or 504 in the
+// contract's words), and sends the request again as often as that may help. Where the site then serves nobody, or is gone,
+// the run ends: what comes now says nothing of the bridge. A site that fails and comes back has failed by itself.
 func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	t := c.T
+	failed := ""
 	for n := range mostWaits {
 		pause, busy := a.Busy()
+		if a.siteFails() && t.vain.Load() < mostVain {
+			busy, failed = true, fmt.Sprintf("the site behind the bridge fails now and then: %s got %s", a.Subject(), a.Outcome())
+		}
 		pause = max(pause, shortestWait<<n)
 		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!t.Responded || c.mayRun(r)) || !rewound(r) {
 			break
@@ -40,16 +45,29 @@ func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 		c.exchange(ctx, r, a, t.Policy.Timeout)
 		a.Took = time.Since(a.At)
 	}
+	switch {
+	case failed == "":
+	case !a.siteFails():
+		t.flaps.Store(true)
+		t.Excuse(failed)
+	case t.flaps.Load():
+		t.Excuse(failed)
+	default:
+		t.vain.Add(1)
+	}
 	if !t.Responded {
 		return
 	}
-	if _, busy := a.Busy(); busy || a.Status == http.StatusServiceUnavailable || a.Status == 0 && t.Context.Err() == nil && ctx.Err() == nil {
+	if _, busy := a.Busy(); busy || Failing(a.Status) || a.Status == 0 && t.Context.Err() == nil && ctx.Err() == nil {
 		c.askAfter(ctx, a)
 	}
 }
 
 // longestPause bounds what a Retry-After is read as, in seconds, so that no number of a bridge's overflows.
 const longestPause = 1 << 30
+
+// siteFails reports whether the bridge says, in the contract's words, that its site does not serve.
+func (a *Response) siteFails() bool { return Failing(a.Status) && a.Code() != "" }
 
 // Busy reports whether the response is that the site cannot serve now, and how long it asks to wait.
 func (a *Response) Busy() (pause time.Duration, busy bool) {
@@ -79,17 +97,15 @@ func rewound(r Request) bool {
 	return err == nil
 }
 
-// askAfter asks for the agent's list, which the bridge gave when the run began, on a connection of its own. Where that
-// fails in the same way it ends the run.
+// askAfter asks for the agent's list, which the bridge gave when the run began, on a connection of its own, and as a caller
+// with wrong credentials, for whom the bridge has to ask the site. Where one of them fails in the same way it ends the run.
 func (c Client) askAfter(ctx context.Context, a *Response) {
 	t := c.T
-	control := &Response{Who: Agent, Method: http.MethodGet, Path: ListPath, T: t}
-	for try := 0; try <= SecondTries && control.Status == 0 && control.Err != ErrTimeout; try++ {
-		control.Err = nil
-		t.As(Agent).exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, control, t.Policy.Timeout)
+	control := t.As(Agent).probe(ctx)
+	if control.Status != 0 && !control.unserved() && t.Strangers {
+		control = t.With("nobody", WrongCredentials).probe(ctx)
 	}
-	_, busy := control.Busy()
-	if !busy && control.Status != http.StatusServiceUnavailable && control.Status != 0 || t.Context.Err() != nil || ctx.Err() != nil {
+	if control.Status != 0 && !control.unserved() || t.Context.Err() != nil || ctx.Err() != nil {
 		return
 	}
 	if control.Status == 0 {
@@ -102,6 +118,25 @@ func (c Client) askAfter(ctx context.Context, a *Response) {
 	}
 	t.End(fmt.Errorf("the site responds to everything with %d since %s%s: %s", control.Status, a.At.UTC().Format(time.TimeOnly+" UTC"), asks,
 		exact.Cut(OneLine(t.Redact.Text(string(control.Body))), 120)))
+}
+
+// WrongCredentials are those of nobody.
+var WrongCredentials = Credentials{User: "bridgecheck-nobody", Password: "no-such-password"}
+
+// probe asks for the list on a connection of its own, outside of the check.
+func (c Client) probe(ctx context.Context) *Response {
+	r := &Response{Who: c.Who, Method: http.MethodGet, Path: ListPath, T: c.T}
+	for try := 0; try <= SecondTries && r.Status == 0 && r.Err != ErrTimeout; try++ {
+		r.Err = nil
+		c.exchange(ctx, Request{Method: http.MethodGet, Path: ListPath, Fresh: true}, r, c.T.Policy.Timeout)
+	}
+	return r
+}
+
+// unserved reports whether the response is that nobody is served now.
+func (a *Response) unserved() bool {
+	_, busy := a.Busy()
+	return busy || Failing(a.Status)
 }
 
 // SecondTries is how often a list without a response is asked for again before the target counts as dead.

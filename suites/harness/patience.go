@@ -13,24 +13,40 @@ import (
 
 // How much patience a run has with a bridge that does not respond.
 const (
-	maxSilent  = 3                      // time-outs in a row of one kind of request; further ones are not sent
-	maxPatient = 2                      // time-outs of a run that last as long as they may
-	shorter    = 2 * time.Second        // lasts each of those after them
-	maxWasted  = 20 * time.Second       // that a run waits in vain, at most a time-out more
-	shortest   = 500 * time.Millisecond // lasts each time-out after that
+	maxSilent   = 3                      // time-outs in a row of one kind of request; further ones are not sent
+	maxPatient  = 2                      // time-outs of a run that last as long as they may
+	shorter     = 2 * time.Second        // lasts each of those after them, of a kind that has not responded since
+	maxWasted   = 25 * time.Second       // that a run waits in vain before all kinds have the shorter time
+	muchWasted  = 40 * time.Second       // that a run waits in vain before all kinds have the shortest time
+	shortestYet = 500 * time.Millisecond // the shortest time
 )
 
-// patience bounds what requests without a response cost a run: at most maxSilent time-outs for each kind of request, and
-// of all kinds together maxWasted and many short ones. A bridge that is slow, and responds, has more time: four times as
-// long as its slowest response.
+// patience bounds what requests without a response cost a run: at most maxSilent time-outs in a row for each kind of
+// request, and of all kinds together muchWasted and short ones. A bridge that is slow, and responds, has more time: four
+// times as long as its slowest response.
 type patience struct {
 	mu      sync.Mutex
 	silent  map[string]int       // time-outs in a row, by kind
 	last    map[string]*Response // that timed out, by kind
 	total   int                  // time-outs
 	wasted  time.Duration        // waited in vain; requests at the same time count once
-	until   time.Time            // end of the last wait that is counted
+	until   time.Time            // end of the last wait that is counted, in vain or not
 	slowest time.Duration        // of the responses
+	slow    Slowness
+}
+
+// Slowness is what slow responses have cost a run.
+type Slowness struct {
+	Waited  time.Duration // for responses that took a tenth of the time-out or more; those at the same time count once
+	AtSite  time.Duration // of it, as far as the site is seen
+	Slowest *Response
+}
+
+// Slowness is what slow responses have cost the run so far.
+func (p *Policy) Slowness() Slowness {
+	p.patience.mu.Lock()
+	defer p.patience.mu.Unlock()
+	return p.patience.slow
 }
 
 // exhausted is the last response of a kind that is no longer sent; nil as long as it is.
@@ -43,27 +59,41 @@ func (p *patience) exhausted(kind string) *Response {
 	return p.last[kind]
 }
 
-// limit is the time that the next request has.
-func (p *patience) limit(usual time.Duration) time.Duration {
+// limit is the time that the next request of a kind has.
+func (p *patience) limit(kind string, usual time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.total < maxPatient:
-		return usual
-	case p.wasted < maxWasted:
+	case p.wasted >= muchWasted:
+		return min(usual, max(shortestYet, 4*p.slowest))
+	case p.wasted >= maxWasted, p.total >= maxPatient && p.silent[kind] > 0:
 		return min(usual, max(shorter, 4*p.slowest))
 	}
-	return min(usual, max(shortest, 4*p.slowest))
+	return usual
 }
 
-// note learns from a response, or from its absence.
-func (p *patience) note(kind string, a *Response) {
+// note learns from a response, or from its absence. The site worked so long for it.
+func (p *patience) note(kind string, a *Response, atSite time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	end := a.At.Add(a.Took)
+	from := a.At
+	if from.Before(p.until) {
+		from = p.until
+	}
+	waited := max(0, end.Sub(from))
 	if !errors.Is(a.Err, ErrTimeout) {
 		delete(p.silent, kind)
 		if a.Err == nil {
 			p.slowest = max(p.slowest, a.Took)
+		}
+		if a.Took >= a.T.Timeout/10 {
+			p.until = end
+			p.slow.Waited += waited
+			p.slow.AtSite += min(waited, atSite)
+			if p.slow.Slowest == nil || a.Took > p.slow.Slowest.Took {
+				p.slow.Slowest = a
+			}
 		}
 		return
 	}
@@ -73,12 +103,7 @@ func (p *patience) note(kind string, a *Response) {
 	p.silent[kind]++
 	p.last[kind] = a
 	p.total++
-	end := a.At.Add(a.Took)
-	from := a.At
-	if from.Before(p.until) {
-		from = p.until
-	}
-	p.wasted += max(0, end.Sub(from))
+	p.wasted += waited
 	p.until = end
 }
 
@@ -91,16 +116,22 @@ func (c Client) Patiently(a *Response, send func(limit time.Duration)) *Response
 	}
 	limit := c.T.Timeout
 	if !faulty { // else the bridge may wait for the site
-		limit = p.limit(limit)
+		limit = p.limit(kind, limit)
 	}
 	c.T.WaitForRate()
+	since := c.T.Upstream.Last()
 	a.At = time.Now()
 	send(limit)
 	if a.Took == 0 {
 		a.Took = time.Since(a.At)
 	}
 	if !faulty {
-		p.note(kind, a)
+		atSite := time.Duration(0)
+		if a.Took >= c.T.Timeout/10 {
+			atSite = c.T.Upstream.siteTime(since)
+		}
+		p.note(kind, a, atSite)
+		c.blameSite(a, since)
 	}
 	return a
 }

@@ -1,0 +1,154 @@
+package suites_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
+)
+
+// ownSite runs the checks against the reference bridge before a site of its own, as users do who have a Drupal: seen
+// through a recording proxy, or not at all. The test makes the site misbehave; the run knows of no fault.
+func ownSite(t *testing.T, seen bool, o suites.Options, misbehave func(site *mockdrupal.Drupal), front func(http.Handler) http.Handler) (*reports.Report, error) {
+	t.Helper()
+	site := defaultSite(t, mockdrupal.Options{}, nil)
+	server, err := site.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	address := server.URL
+	if seen {
+		at, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recording, err := proxy.New(at, proxy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := recording.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { before.Close() })
+		o.Recorder, address = recording, before.URL
+	}
+	b, err := bridge.New(bridge.Options{Drupal: address, DiscoveryTTL: 50 * time.Millisecond, PermissionTTL: 50 * time.Millisecond, UpstreamTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	o.Credentials = map[suites.Identity]suites.Credentials{
+		suites.Agent: {User: "agent", Password: "agent-pass"}, suites.Agent2: {User: "agent2", Password: "agent2-pass"},
+	}
+	o.Invocations = []suites.Invocation{{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)}}
+	o.UpstreamTimeout = time.Second
+	var handler http.Handler = b
+	if front != nil {
+		handler = front(b)
+	}
+	misbehave(site)
+	return suites.Run(t.Context(), suites.Target{URL: serveAt(t, handler)}, o)
+}
+
+// slow is a site that takes so long for each response.
+func slow(d time.Duration) func(*mockdrupal.Drupal) {
+	return func(site *mockdrupal.Drupal) { site.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: d}) } //nolint:errcheck // the run shows it
+}
+
+// A site that is dead, slow or flapping is named in one sentence, and so is a bridge that is slow by itself. None of it is
+// counted as failures of the bridge.
+func TestASiteThatFailsIsNamed(t *testing.T) {
+	ended := make(chan struct{})
+	defer close(ended)
+	down := func(site *mockdrupal.Drupal, d time.Duration) {
+		site.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: d}) //nolint:errcheck // the run shows it
+	}
+	dead := func(site *mockdrupal.Drupal) { down(site, time.Hour) }
+	dies := func(site *mockdrupal.Drupal) { time.AfterFunc(time.Second, func() { dead(site) }) }
+	flaps := func(site *mockdrupal.Drupal) {
+		const half = 1200 * time.Millisecond
+		go func() {
+			for {
+				select {
+				case <-ended:
+					return
+				case <-time.After(half):
+				}
+				down(site, half)
+				time.Sleep(half)
+			}
+		}()
+	}
+	well := func(*mockdrupal.Drupal) {}
+	slowList := func(bridge http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == harness.ListPath {
+				time.Sleep(700 * time.Millisecond)
+			}
+			bridge.ServeHTTP(w, r)
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		seen  bool
+		site  func(*mockdrupal.Drupal)
+		front func(http.Handler) http.Handler
+		names string
+	}{
+		{"dead from the start, seen", true, dead, nil, "the site behind the bridge responds 502"},
+		{"dead from the start, unseen", false, dead, nil, "the bridge responds, its site does not"},
+		{"dies, seen", true, dies, nil, "the site behind the bridge responds 502"},
+		{"dies, unseen", false, dies, nil, "the site responds to everything with 503"},
+		{"flaps, seen", true, flaps, nil, "the site behind the bridge responds 502"},
+		{"flaps, unseen", false, flaps, nil, "the site behind the bridge fails now and then"},
+		{"slower than the bridge waits, seen", true, slow(1500 * time.Millisecond), nil, "the site behind the bridge is slow: "},
+		{"slower than the bridge waits, unseen", false, slow(1500 * time.Millisecond), nil, "the bridge responds, its site does not"},
+		{"slow, seen", true, slow(700 * time.Millisecond), nil, "the site behind the bridge is slow: "},
+		{"slow, unseen", false, slow(700 * time.Millisecond), nil, "the bridge, or its site, is slow: "},
+		{"a slow list of the bridge itself, seen", true, well, slowList, "the bridge is slow: GET /mcp/tools/list took "},
+		{"a slow list of the bridge itself, unseen", false, well, slowList, "a shorter --timeout makes slow responses failures"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report, err := ownSite(t, c.seen, suites.Options{Timeout: 3 * time.Second, RunTimeout: 20 * time.Second, Rate: 20}, c.site, c.front)
+			var unreachable *suites.UnreachableError
+			switch {
+			case errors.As(err, &unreachable):
+				if !strings.Contains(err.Error(), c.names) {
+					t.Errorf("want %q, got %v", c.names, err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			case !strings.Contains(report.CutShort, c.names) || report.Summary.Fail > 1:
+				t.Errorf("want %q, got %q, %s", c.names, report.CutShort, report.Headline())
+			}
+		})
+	}
+}
+
+// A mock that somebody has made slow is named, too: the bridge stops waiting for it.
+func TestAMockThatIsSlowIsNamed(t *testing.T) {
+	bed, err := testbed.Start(testbed.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	slow(2 * testbed.UpstreamTimeout)(bed.Drupal)
+	_, err = suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Drupal: bed.Drupal, UpstreamTimeout: testbed.UpstreamTimeout})
+	if err == nil || !strings.Contains(err.Error(), "the site behind the bridge is slow: ") {
+		t.Errorf("want a sentence on the site, got %v", err)
+	}
+}
