@@ -1,7 +1,7 @@
 # make run    build bridgecheck and test the reference bridge
 # make test   all tests
 # make fuzz     every fuzz target, FUZZTIME each
-# make stability  50 runs in a row, which must give the same verdicts
+# make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
 # make clients  real MCP clients against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 # make platforms  build and vet for every system and processor of a release
@@ -30,11 +30,17 @@ race:
 selftest: build
 	./bin/bridgecheck selftest $(if $(FULL),--full)
 
-# Runs in a row must give the same verdicts.
+# Runs in a row must give the same verdicts. With LOAD=1 as many busy processes as there are cores run beside all but the
+# first; they end with the shell that started them, however it ends.
 RUNS := 50
+LOAD := 0
 stability: build
-	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; same=0; \
+	@dir=$$(mktemp -d); hogs=; same=0; \
+	trap 'kill $$hogs 2>/dev/null; rm -rf "$$dir"' EXIT; trap 'exit 130' HUP INT TERM; \
 	for i in $$(seq $(RUNS)); do \
+		if test $(LOAD) = 1 && test $$i = 2; then \
+			for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; \
+		fi; \
 		bin/bridgecheck run --quiet --report-dir "$$dir/$$i" >/dev/null 2>&1; \
 		if test -e "$$dir/$$i/report.json" && bin/bridgecheck report diff "$$dir/1" "$$dir/$$i" >"$$dir/diff" 2>&1 && grep -q '^no difference' "$$dir/diff"; \
 		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \

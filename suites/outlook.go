@@ -16,66 +16,79 @@ const maxExcused = 3
 
 // outlook is what a run may still find out in the time that it has, with the site that it has.
 type outlook struct {
-	run     *harness.Environment
-	started time.Time
-	limit   time.Duration // of the run
-	checks  int           // that are selected
-	done    int
-	excused int // that met a site that fails
+	run        *harness.Environment
+	started    time.Time
+	limit      time.Duration // of the run
+	left       int           // checks that are selected and not done
+	since      time.Time     // when the run began, or last gave up a kind of request
+	done       int           // checks since then
+	siteFailed int           // checks that met a site that fails
 }
 
 func newOutlook(r *harness.Environment, started time.Time, limit time.Duration) outlook {
-	o := outlook{run: r, started: started, limit: limit}
+	o := outlook{run: r, started: started, since: started, limit: limit}
 	for _, clause := range checked(r) {
 		if r.Selected(clause.ID) {
-			o.checks++
+			o.left++
 		}
 	}
 	return o
 }
 
-// hopeless says why the run had better end after a check, which may have an excuse; "": it goes on.
-func (c *collector) hopeless(excuse string) string {
+// hopeless says why the run had better end after a check, which may have an excuse; "": it goes on, without the kind of
+// request for which it would not end in its time.
+func (c *collector) hopeless(excuse string, bySite bool) string {
 	o := &c.outlook
 	o.done++
-	if excuse != "" {
-		o.excused++
+	o.left--
+	if bySite {
+		o.siteFailed++
 	}
-	if o.excused >= maxExcused {
-		return fmt.Sprintf("%s; %d checks met that, so the bridge cannot be tested", excuse, o.excused)
+	if o.siteFailed >= maxExcused {
+		return fmt.Sprintf("%s; %d checks met that, so the bridge cannot be tested", excuse, o.siteFailed)
 	}
-	elapsed := time.Since(o.started)
-	if elapsed < o.limit/10 || elapsed*time.Duration(o.checks)/time.Duration(o.done) < 2*o.limit {
+	elapsed := time.Since(o.since)
+	rest := o.limit - time.Since(o.started)
+	if elapsed < o.limit/10 || elapsed*time.Duration(o.left)/time.Duration(o.done) < 2*rest {
 		return ""
 	}
-	if why := o.slow(elapsed); why != "" {
-		return fmt.Sprintf("the run would not end within %v (--run-timeout): %s", o.limit, why)
+	worst, why := o.slow(elapsed)
+	switch {
+	case why == "":
+		return ""
+	case worst.Kind == "":
+		return fmt.Sprintf("the run would not end within %v: %s", o.limit, why)
 	}
+	o.run.GiveUp(worst.Kind, why)
+	o.since, o.done = time.Now(), 0
 	return ""
 }
 
 // afterRunTimeout says what the run waited for until its time-out passed.
 func (o *outlook) afterRunTimeout() string {
-	if why := o.slow(o.limit); why != "" {
+	if _, why := o.slow(time.Since(o.since)); why != "" {
 		return ": " + why
 	}
 	return ""
 }
 
-// slow says what the run waits for, and what helps; "" where it has not waited for half of the time.
-func (o *outlook) slow(elapsed time.Duration) string {
-	s := o.run.Slowness()
-	if s.Waited < elapsed/2 {
-		return ""
+// slow says what the run waits for, and what helps; "" where it has not waited for half of the time. A slowness has a kind
+// where that kind of request alone is slow, and not for the site.
+func (o *outlook) slow(elapsed time.Duration) (harness.Slowness, string) {
+	worst, all := o.run.Slowness()
+	if all < elapsed/2 {
+		return worst, ""
 	}
-	what := fmt.Sprintf("%s %s took %s", s.Slowest.Method, s.Slowest.Path, harness.Rounded(s.Slowest.Took))
-	switch {
-	case o.run.Upstream == nil:
-		what = "the bridge, or its site, is slow: " + what
-	case s.AtSite > s.Waited/2:
-		what = "the site behind the bridge is slow: " + what + ", most of it at the site"
-	default:
-		what = "the bridge is slow: " + what + ", little of it at the site"
+	who := "the bridge, or its site, is slow"
+	if o.run.Upstream != nil && worst.AtSite > worst.Waited/2 {
+		who = "the site behind the bridge is slow"
+	} else if o.run.Upstream != nil {
+		who = "the bridge is slow, not its site"
 	}
-	return what + "; a shorter --timeout makes slow responses failures, a longer --run-timeout waits for them"
+	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, or a longer --run-timeout", who,
+		worst.Slowest.Method, worst.Slowest.Path, harness.Rounded(worst.Slowest.Took))
+	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
+		worst.Kind = ""
+	}
+	return worst, why
 }

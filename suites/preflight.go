@@ -97,7 +97,7 @@ func responds(r *harness.Response) bool {
 // bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
 func siteDown(t *harness.T, list *harness.Response) error {
 	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
-	if why := t.Excused(); why != "" {
+	if why, _ := t.Excused(); why != "" {
 		reason = fmt.Errorf("%s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
 	} else if t.Upstream != nil && len(t.Upstream.Journal()) > 0 {
 		if t.Drupal != nil {

@@ -184,7 +184,7 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Verdict = broken(clause)
 	}
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
-	excuse := t.Excused()
+	excuse, bySite := t.Excused()
 	if wrong && excuse != "" {
 		r.Verdict, found, why = reports.NotTestable, nil, harness.Finding{Subject: excuse}
 	}
@@ -217,7 +217,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	if c.run.Context.Err() != nil {
 		return
 	}
-	reason := c.hopeless(excuse)
+	reason := c.hopeless(excuse, bySite)
 	if reason == "" && c.stopAfter != nil {
 		reason = c.stopAfter(r)
 	}

@@ -9,21 +9,32 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 )
 
+// excuse is why something else than the bridge may be to blame.
+type excuse struct {
+	why  string // "": nothing else is
+	site bool   // the site fails
+}
+
 // Excuse notes that something else than the bridge may be why the running check does not pass. What fails in such a check
 // says nothing of the bridge. The first excuse stays.
-func (t *T) Excuse(why string) {
+func (t *T) Excuse(why string) { t.noteExcuse(excuse{why, false}) }
+
+// excuseBySite is Excuse where the site fails.
+func (t *T) excuseBySite(why string) { t.noteExcuse(excuse{why, true}) }
+
+func (t *T) noteExcuse(e excuse) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if t.excuse == "" {
-		t.excuse = why
+	if t.excuse.why == "" {
+		t.excuse = e
 	}
 }
 
-// Excused is why the bridge is not to blame for what the check found; "": nothing else is.
-func (t *T) Excused() string {
+// Excused is why the bridge is not to blame for what the check found, and whether its site fails; "": nothing else is.
+func (t *T) Excused() (why string, site bool) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	return t.Redact.Text(t.excuse)
+	return t.Redact.Text(t.excuse.why), t.excuse.site
 }
 
 // Failing reports whether a status is that of a site, or of what stands before it, that cannot serve.
@@ -84,7 +95,7 @@ func (c Client) blameSite(a *Response, since int64) {
 		limit = min(c.T.Timeout/2, unknownTimeout)
 	}
 	if why := c.T.Upstream.SiteFailure(since, limit); why != "" {
-		c.T.Excuse(why)
+		c.T.excuseBySite(why)
 	}
 }
 

@@ -49,9 +49,9 @@ func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	case failed == "":
 	case !a.siteFails():
 		t.flaps.Store(true)
-		t.Excuse(failed)
+		t.excuseBySite(failed)
 	case t.flaps.Load():
-		t.Excuse(failed)
+		t.excuseBySite(failed)
 	default:
 		t.vain.Add(1)
 	}
@@ -98,7 +98,7 @@ func rewound(r Request) bool {
 }
 
 // askAfter asks for the agent's list, which the bridge gave when the run began, on a connection of its own, and as a caller
-// with wrong credentials, for whom the bridge has to ask the site. Where one of them fails in the same way it ends the run.
+// with wrong credentials, where the bridge has to ask the site. Where one of them fails in the same way it ends the run.
 func (c Client) askAfter(ctx context.Context, a *Response) {
 	t := c.T
 	control := t.As(Agent).probe(ctx)

@@ -32,21 +32,47 @@ type patience struct {
 	wasted  time.Duration        // waited in vain; requests at the same time count once
 	until   time.Time            // end of the last wait that is counted, in vain or not
 	slowest time.Duration        // of the responses
-	slow    Slowness
+	slow    map[string]*Slowness // by kind
+	tooSlow map[string]string    // why no more of a kind are sent
 }
 
-// Slowness is what slow responses have cost a run.
+// Slowness is what slow responses to a kind of request have cost a run.
 type Slowness struct {
+	Kind    string
 	Waited  time.Duration // for responses that took a tenth of the time-out or more; those at the same time count once
 	AtSite  time.Duration // of it, as far as the site is seen
 	Slowest *Response
 }
 
-// Slowness is what slow responses have cost the run so far.
-func (p *Policy) Slowness() Slowness {
+// Slowness is what the slow responses of the kind that is waited for longest have cost the run so far, and what all have.
+func (p *Policy) Slowness() (worst Slowness, all time.Duration) {
 	p.patience.mu.Lock()
 	defer p.patience.mu.Unlock()
-	return p.patience.slow
+	for _, s := range p.patience.slow {
+		all += s.Waited
+		if s.Waited > worst.Waited {
+			worst = *s
+		}
+	}
+	return worst, all
+}
+
+// GiveUp sends no more requests of a kind: a check that needs one is not testable, and says why.
+func (p *Policy) GiveUp(kind, why string) {
+	p.patience.mu.Lock()
+	defer p.patience.mu.Unlock()
+	if p.patience.tooSlow == nil {
+		p.patience.tooSlow = map[string]string{}
+	}
+	p.patience.tooSlow[kind] = why
+	delete(p.patience.slow, kind)
+}
+
+// givenUp is why no more requests of a kind are sent; "": they are.
+func (p *patience) givenUp(kind string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tooSlow[kind]
 }
 
 // exhausted is the last response of a kind that is no longer sent; nil as long as it is.
@@ -89,11 +115,7 @@ func (p *patience) note(kind string, a *Response, atSite time.Duration) {
 		}
 		if a.Took >= a.T.Timeout/10 {
 			p.until = end
-			p.slow.Waited += waited
-			p.slow.AtSite += min(waited, atSite)
-			if p.slow.Slowest == nil || a.Took > p.slow.Slowest.Took {
-				p.slow.Slowest = a
-			}
+			p.noteSlow(kind, a, waited, atSite)
 		}
 		return
 	}
@@ -107,12 +129,34 @@ func (p *patience) note(kind string, a *Response, atSite time.Duration) {
 	p.until = end
 }
 
+func (p *patience) noteSlow(kind string, a *Response, waited, atSite time.Duration) {
+	if p.slow == nil {
+		p.slow = map[string]*Slowness{}
+	}
+	s := p.slow[kind]
+	if s == nil {
+		s = &Slowness{Kind: kind, Slowest: a}
+		p.slow[kind] = s
+	}
+	s.Waited += waited
+	s.AtSite += min(waited, atSite)
+	if a.Took > s.Slowest.Took {
+		s.Slowest = a
+	}
+}
+
 // Patiently sends a request by the given function, within the time that it has, and fills in its response. What was sent
 // in vain maxSilent times in a row is not sent again: then the last of those is the response.
 func (c Client) Patiently(a *Response, send func(limit time.Duration)) *Response {
 	p, kind, faulty := &c.T.patience, kindOf(a), c.T.Upstream.Faulty()
 	if last := p.exhausted(kind); last != nil {
 		return c.unsent(last)
+	}
+	if why := p.givenUp(kind); why != "" {
+		c.T.unsent.Add(1)
+		c.T.Excuse(why)
+		a.Err = errors.New("not sent: " + why)
+		return a
 	}
 	limit := c.T.Timeout
 	if !faulty { // else the bridge may wait for the site

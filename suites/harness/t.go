@@ -48,7 +48,7 @@ type T struct {
 	failed    *Finding       // that ended the check
 	before    *fixtures.Site // as it was served when the check began; nil without a mock
 	inPart    bool           // a part of the check is running: its finding does not end the check
-	excuse    string         // why something else than the bridge may be to blame; "": nothing else is
+	excuse    excuse         // for what the check finds
 	unsent    atomic.Int64   // requests of the check that the run had no patience for
 }
 
