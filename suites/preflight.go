@@ -37,7 +37,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		reason := errors.New(t.Redact.Text(list.Err.Error()))
 		if errors.Is(list.Err, harness.ErrTimeout) {
 			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", harness.ListPath, t.Timeout)
-			if why := t.Upstream.SiteFailure(0, t.Timeout/2); why != "" {
+			if why := t.SiteFailure(0, t.Timeout/2); why != "" {
 				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
 			}
 		}

@@ -52,6 +52,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	ctx, r.End = context.WithCancelCause(ctx)
 	defer r.End(nil)
 	r.Context = ctx
+	go r.WatchLag(ctx)
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}

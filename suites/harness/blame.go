@@ -44,7 +44,8 @@ func Failing(status int) bool {
 
 // SiteFailure says how the site behind the bridge failed by itself since a position of its journal: it said that it cannot
 // serve, or took longer than the limit. It is "" where it did neither, where a fault is armed, and where nobody saw it.
-func (u *SiteSide) SiteFailure(since int64, limit time.Duration) string {
+func (t *T) SiteFailure(since int64, limit time.Duration) string {
+	u := t.Upstream
 	if u == nil || u.Faulty() {
 		return ""
 	}
@@ -55,6 +56,13 @@ func (u *SiteSide) SiteFailure(since int64, limit time.Duration) string {
 		took := time.Since(e.Start)
 		if !e.End.IsZero() {
 			took = e.End.Sub(e.Start)
+		}
+		if took >= limit && t.Drupal != nil && e.Fault == "" { // a mock is never slow by itself
+			if t.lagSince(e.Start) == 0 {
+				continue
+			}
+			t.excuseOverload(fmt.Sprintf("the mock took %s for %s %s", Rounded(took), e.HTTPMethod, e.Path))
+			return ""
 		}
 		if took >= limit {
 			return fmt.Sprintf("the site behind the bridge is slow: %s for %s %s, and the bridge waits %v", Rounded(took), e.HTTPMethod, e.Path, limit)
@@ -94,8 +102,11 @@ func (c Client) blameSite(a *Response, since int64) {
 	if limit == 0 {
 		limit = min(c.T.Timeout/2, unknownTimeout)
 	}
-	if why := c.T.Upstream.SiteFailure(since, limit); why != "" {
+	if why := c.T.SiteFailure(since, limit); why != "" {
 		c.T.excuseBySite(why)
+	}
+	if a.Err == ErrTimeout || a.Status == http.StatusGatewayTimeout {
+		c.T.ExcuseLag()
 	}
 }
 

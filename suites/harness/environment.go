@@ -51,6 +51,7 @@ type Environment struct {
 	bodies          documents
 	unseen          []string // changes of the site that the bridge did not show in time
 	Running         *T       // the check that runs, or ran last
+	lag             lag
 }
 
 // Invalidate is the call that empties a bridge's cache.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -39,6 +40,7 @@ func (t *T) parsed() *url.URL {
 type T struct {
 	*Environment
 
+	began     time.Time
 	inCheck   bool // a spec is running, so that Skip has something to end
 	Mu        sync.Mutex
 	recording bool // the check has not come to its clean-up
@@ -135,7 +137,7 @@ func (r *Environment) begin() *T {
 	if r.Upstream != nil {
 		r.Upstream.Mark()
 	}
-	r.Running = &T{Environment: r, inCheck: true, recording: true}
+	r.Running = &T{Environment: r, began: time.Now(), inCheck: true, recording: true}
 	r.Running.before = r.Running.siteNow()
 	return r.Running
 }

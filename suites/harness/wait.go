@@ -39,7 +39,7 @@ func (t *T) Await(ctx context.Context, done func() bool) bool {
 func (t *T) Poll(ctx context.Context, done func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return Within(ctx, t.ChangeLimit(), func() bool {
+	seen := Within(ctx, t.ChangeLimit(), func() bool {
 		unsent := t.unsent.Load()
 		if done() {
 			return true
@@ -49,6 +49,10 @@ func (t *T) Poll(ctx context.Context, done func() bool) bool {
 		}
 		return false
 	})
+	if !seen {
+		t.ExcuseLag()
+	}
+	return seen
 }
 
 // Within asks until done, at most for the time given.

@@ -383,6 +383,9 @@ func succeedWithin(limit time.Duration) OmegaMatcher {
 		if r.Status == http.StatusOK && r.Took <= limit {
 			return ""
 		}
+		if r.Took > limit {
+			r.T.ExcuseLag()
+		}
 		return fmt.Sprintf("%s after %v", r.Outcome(), r.Took.Round(time.Millisecond))
 	})
 }

@@ -61,6 +61,7 @@ func comeWithin(limit time.Duration) types.GomegaMatcher {
 		if r.Took <= limit {
 			return ""
 		}
+		r.T.ExcuseLag()
 		return fmt.Sprintf("one after %v", r.Took.Round(time.Millisecond))
 	})
 }
