@@ -115,7 +115,7 @@ func (p *patience) note(kind string, a *Response, atSite time.Duration) {
 		}
 		if a.Took >= a.T.Timeout/10 {
 			p.until = end
-			p.noteSlow(kind, a, waited, atSite)
+			p.noteSlow(strings.TrimSuffix(kind, furtherPages), a, waited, atSite) // pages are slow alike
 		}
 		return
 	}
@@ -152,7 +152,7 @@ func (c Client) Patiently(a *Response, send func(limit time.Duration)) *Response
 	if last := p.exhausted(kind); last != nil {
 		return c.unsent(last)
 	}
-	if why := p.givenUp(kind); why != "" {
+	if why := p.givenUp(strings.TrimSuffix(kind, furtherPages)); why != "" {
 		c.T.unsent.Add(1)
 		c.T.Excuse(why)
 		a.Err = errors.New("not sent: " + why)
@@ -201,10 +201,12 @@ func kindOf(a *Response) string {
 		further = strings.Contains(kind, "tools/list") && strings.Contains(a.Shown, `"cursor":`)
 	}
 	if further {
-		kind += ", further pages"
+		kind += furtherPages
 	}
 	return kind
 }
+
+const furtherPages = ", further pages"
 
 // unsent is the response to a request that is not sent, because so many of its kind timed out: the last of those.
 func (c Client) unsent(last *Response) *Response {
