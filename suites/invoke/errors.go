@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -45,16 +49,25 @@ func denied(ctx context.Context, t *harness.T) {
 		t.Expect(r).To(match.HaveRunNothing())
 	})
 
-	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	t.As(who).List(ctx)
-	t.As(who).Invoke(ctx, denied, harness.Args{}).MustSucceed()
-	t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
-	t.Row(who, denied, "after the permission is revoked", func() {
-		t.Drupal.Mark()
-		r := t.As(who).Invoke(ctx, denied, harness.Args{})
-		t.Expect(r).To(match.BeRefusedWith(403, 404))
-		t.Expect(r).To(match.HaveRunNothing())
-	})
+	for row, stale := range harness.InOrder(map[string]bool{
+		"after the permission is revoked": false,
+		// A bridge that caches nothing meets the site's own denial only here.
+		"after the permission is revoked, while discovery still shows the tool": true,
+	}) {
+		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+		t.As(who).List(ctx)
+		t.As(who).Invoke(ctx, denied, harness.Args{}).MustSucceed()
+		if stale {
+			t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods, User: string(who)})
+		}
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Row(who, denied, row, func() {
+			t.Drupal.Mark()
+			r := t.As(who).Invoke(ctx, denied, harness.Args{})
+			t.Expect(r).To(match.BeRefusedWith(403, 404))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
 }
 
 func deniedClear(ctx context.Context, t *harness.T) {
@@ -126,6 +139,9 @@ func semanticInvalid400(ctx context.Context, t *harness.T) {
 
 func noTraceLeak(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
+	for _, refusal := range scenario.SendRefusals(ctx, t) {
+		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(holdTrace()) })
+	}
 	tested := 0
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Throw, fixtures.Fail) {
 		planted := canaries(tool.Method)
@@ -208,6 +224,17 @@ func holdAny(words []string) OmegaMatcher {
 			}
 		}
 		return "", false
+	}}
+}
+
+// trace matches a step of a stack trace in a JSON text, as PHP, Node, Java, Python and Go write one.
+var trace = regexp.MustCompile(`#\d+ [^\s"]+\(\d+\): |\\n(?: |\\t)+at [^"]+?:\d+\)?(?:\\n|")|Traceback \(most recent call last\)|goroutine \d+ \[`)
+
+// holdTrace matches a response with a stack trace.
+func holdTrace() OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to contain a stack trace", Test: func(r *harness.Response) (string, bool) {
+		found := trace.Find(r.Body)
+		return fmt.Sprintf("%q in it: %s", found, r.Outcome()), found != nil
 	}}
 }
 

@@ -114,6 +114,8 @@ func postOnly(ctx context.Context, t *harness.T) {
 		for what, r := range harness.InOrder(map[string]harness.Request{
 			"without a body": {Raw: "name=" + url.QueryEscape(name) + "&arguments=%7B%7D"},
 			"with a body":    {Body: strings.NewReader(body), Show: body},
+			"with a body, and headers that ask for POST": {Body: strings.NewReader(body), Show: body, Raw: "_method=POST",
+				Header: http.Header{"X-Http-Method-Override": {"POST"}, "X-Http-Method": {"POST"}, "X-Method-Override": {"POST"}}},
 		}) {
 			r.Method, r.Path = verb, harness.InvokePath
 			t.Row(harness.Agent, "", verb+" "+what, func() {

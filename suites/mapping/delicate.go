@@ -13,7 +13,7 @@ import (
 )
 
 // delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
-// blanks, empty objects, names that languages reserve, and keywords that few schemas have.
+// blanks, empty objects, decimals of 16 digits, names that languages reserve, and keywords that few schemas have.
 var delicate = fixtures.Method{
 	ID:    "content.delicate",
 	Usage: "2024-05-06T07:08:09+02:00",
@@ -31,7 +31,8 @@ var delicate = fixtures.Method{
 		{Name: "pair", Schema: fixtures.Raw(`{"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false}`)},
 		{Name: "some", Schema: fixtures.Raw(`{"type":"array","contains":{"type":"integer"}}`)},
 		{Name: "linked", Schema: fixtures.Raw(`{"type":"object","properties":{"a":{},"b":{}},"dependencies":{"a":["b"]}}`)},
-		{Name: "2024", Schema: fixtures.Raw(`{"type":"array","default":[]}`)},
+		{Name: "share", Schema: fixtures.Raw(`{"type":"number","minimum":0.1234567890123456,"default":1234567.890123456}`)},
+		{Name: "2024", Schema: fixtures.Raw(`{"type":"array","default":[]}`), Required: true},
 	},
 	Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
 }

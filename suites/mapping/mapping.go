@@ -248,7 +248,7 @@ func paramDescription(ctx context.Context, t *harness.T) {
 }
 
 func requiredExact(ctx context.Context, t *harness.T) {
-	eachMethod(ctx, t, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, tool harness.Tool) string {
+	eachMethodAndDelicate(ctx, t, "`required` to list its required parameters, and to be left out when there are none", func(m *fixtures.Method, tool harness.Tool) string {
 		if m.ByPosition || tool.Input() == nil {
 			return ""
 		}

@@ -175,6 +175,13 @@ func invokeRequestMutants() []Mutant {
 		{Name: "get-executes", Breaks: Clauses("invoke/post-only"), Origin: Module, Why: "the route accepts GET, and its body is a call", Middleware: methodAsPost(http.MethodGet)},
 		{Name: "put-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPut)},
 		{Name: "patch-executes", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Middleware: methodAsPost(http.MethodPatch)},
+		{Name: "get-executes-by-override", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the framework takes the method from a header",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if method := r.Header.Get("X-HTTP-Method-Override"); method != "" {
+					r.Method = method
+				}
+				return false
+			})},
 		{Name: "delete-executes-then-405", Breaks: Clauses("invoke/post-only"), Origin: Imagined, Why: "the status is right, but the method ran",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onInvoke(func(x *exchange) {

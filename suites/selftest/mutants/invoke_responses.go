@@ -132,6 +132,12 @@ func invokeErrorMutants() []Mutant {
 				e["message"] = fmt.Sprintf("%v: %s", e["message"], text)
 			}
 		})},
+		{Name: "trace-of-the-bridge", Breaks: Clauses("invoke/no-trace-leak"), Origin: Imagined, Why: "a debug mode adds the trace of the bridge's own exception to the errors of invoke",
+			Middleware: onError(func(x *exchange, e map[string]any) {
+				if toInvoke(x.Request) {
+					e["trace"] = "#0 /srv/bridge/index.php(31): Bridge->handle('POST', '/mcp/tools/invo...')\n#1 {main}"
+				}
+			})},
 		leakException("thrown-text-in-data", "PHP's own text is kept as the error's data", Clauses("invoke/no-trace-leak", "invoke/error-data-kept"), func(x *exchange, text string) {
 			object := x.Object()
 			if e, ok := object["error"].(map[string]any); ok {

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,13 +14,15 @@ func mappingValueMutants() []Mutant {
 		{Name: "times-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/annotations-from-attribute", "mapping/properties-complete", "mapping/output-schema"), Origin: Peer,
 			Why:        "the JSON library reads texts that look like times as times and writes them in UTC, as Newtonsoft.Json does",
 			Middleware: onTool(changeTexts(inUTC))},
-		{Name: "numeric-texts-as-numbers", Breaks: Clauses("mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete", "mapping/param-description", "mapping/by-position", "schema/input-valid"), Origin: Module,
+		{Name: "numeric-texts-as-numbers", Breaks: Clauses("mapping/title-from-attribute", "mapping/annotations-from-attribute", "mapping/output-schema", "mapping/properties-complete", "mapping/required-exact", "mapping/param-description", "mapping/by-position", "schema/input-valid"), Origin: Module,
 			Why:        "JSON_NUMERIC_CHECK turns texts that look like numbers into numbers",
 			Middleware: onTool(changeTexts(asNumber))},
 		{Name: "line-ends-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/param-description"), Origin: Imagined, Why: "a text filter writes every line end as \\n",
 			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "\r\n", "\n") }))},
 		{Name: "blanks-collapsed", Breaks: Clauses("mapping/description-is-usage", "mapping/title-from-attribute", "mapping/param-description"), Origin: Imagined, Why: "a text filter collapses blanks as HTML does",
 			Middleware: onTool(changeTexts(func(s string) any { return strings.ReplaceAll(s, "  ", " ") }))},
+		{Name: "decimals-of-14-digits", Breaks: Clauses("mapping/properties-complete"), Origin: Module, Why: "serialize_precision is 14, as in an old php.ini",
+			Middleware: onTool(changeNumbers(of14Digits))},
 		{Name: "empty-objects-as-lists", Breaks: Clauses("mapping/annotations-from-attribute"), Origin: Module,
 			Why: "json_decode() into arrays loses the difference; the empty property lists were repaired", Middleware: onAnnotations(func(own map[string]any) {
 				for name, v := range own {
@@ -70,6 +73,29 @@ func changeTexts(change func(string) any) func(tool) {
 			}
 		}
 	}
+}
+
+// changeNumbers returns a change of all numbers in a tool.
+func changeNumbers(change func(json.Number) json.Number) func(tool) {
+	return func(t tool) {
+		for member, v := range t {
+			t[member] = mapValues(v, func(v any) any {
+				if n, ok := v.(json.Number); ok {
+					return change(n)
+				}
+				return v
+			})
+		}
+	}
+}
+
+// of14Digits rounds a decimal as PHP does with serialize_precision=14. Integers stay as they are.
+func of14Digits(n json.Number) json.Number {
+	f, err := n.Float64()
+	if err != nil || !strings.Contains(n.String(), ".") {
+		return n
+	}
+	return json.Number(strconv.FormatFloat(f, 'g', 14, 64))
 }
 
 // inUTC returns a text that is a time with an offset as the same time in UTC.

@@ -100,9 +100,14 @@ func upstreamMutants() []Mutant {
 			Why:     "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
 		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
-				time.AfterFunc(testbed.UpstreamTimeout, end)
-				return next.RoundTrip(r.WithContext(lasting))
+				return next.RoundTrip(outlasting(r))
+			})},
+		{Name: "works-for-those-who-left-after-discovery", Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "nothing is cached: a discovery, which ends, precedes each call",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if isCall(r) {
+					discover(r, next)
+				}
+				return next.RoundTrip(outlasting(r))
 			})},
 		{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer", "upstream/timeout"), Origin: Peer,
 			Options: func(o *bridge.Options) {
@@ -436,4 +441,21 @@ func calledHost(name string, matches func(*http.Request) bool, host func(*http.R
 
 func fromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string { return r.Header.Get(name) }
+}
+
+// outlasting returns the request so that it goes on when its caller has disconnected.
+func outlasting(r *http.Request) *http.Request {
+	lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+	time.AfterFunc(testbed.UpstreamTimeout, end)
+	return r.WithContext(lasting)
+}
+
+// discover sends a discovery request with the credentials of a call, and drops the response.
+func discover(call *http.Request, next http.RoundTripper) {
+	r := call.Clone(call.Context())
+	r.Method, r.URL.Path, r.Body, r.ContentLength = http.MethodGet, call.URL.Path+"/methods", nil, 0
+	if resp, err := next.RoundTrip(r); err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
 }
