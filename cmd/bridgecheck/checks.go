@@ -20,8 +20,9 @@ import (
 // clauseView is a clause as `checks --json` prints it.
 type clauseView struct {
 	contract.Clause
-	Checked bool     `json:"checked"` // this build has a check for it
-	Mutants []string `json:"mutants"` // the broken bridges that prove the check
+	Cites   []contract.Citation `json:"cites"`   // Source, one by one
+	Checked bool                `json:"checked"` // this build has a check for it
+	Mutants []string            `json:"mutants"` // the broken bridges that prove the check
 }
 
 func newChecks() *cobra.Command {
@@ -75,7 +76,7 @@ func clauses() (*contract.Contract, []clauseView, error) {
 	}
 	views := make([]clauseView, len(contract.Clauses))
 	for i, c := range contract.Clauses {
-		views[i] = clauseView{c, slices.Contains(checked, c), mutants.Killing(c.ID)}
+		views[i] = clauseView{c, contract.Cites(c), slices.Contains(checked, c), mutants.Killing(c.ID)}
 	}
 	return contract, views, nil
 }

@@ -38,13 +38,19 @@ type Clause struct {
 	Level Level  `yaml:"level" json:"level"`
 	Wire  Wire   `yaml:"wire" json:"wire"`
 	Needs string `yaml:"needs" json:"needs,omitempty"` // capability; empty: every bridge
-	From  string `yaml:"from" json:"from"`             // a key of `sources` and, optionally, a part of that source
+	From  string `yaml:"from" json:"from"`             // keys of `sources`, each with a part of that source, joined by "; "
 	Text  string `yaml:"text" json:"text"`
 
-	// Source is From in words.
+	// Source is From in words; Contract.Cites has the same one by one.
 	Source string `yaml:"-" json:"source"`
 
 	Reason `yaml:"-"`
+}
+
+// Citation is a public text that a clause comes from, or, without a URL, this contract's own reason.
+type Citation struct {
+	Text string `json:"text"`
+	URL  string `json:"url,omitempty"`
 }
 
 // Capability is something that a bridge may claim.
@@ -66,7 +72,7 @@ type Contract struct {
 	Capabilities []Capability
 	Glossary     []Term
 	Codes        map[int][]string // error.code values of an HTTP status
-	sources      map[string]string
+	sources      map[string]source
 	byID         map[string]int
 }
 
@@ -77,6 +83,12 @@ func (c *Contract) Clause(id string) (Clause, bool) {
 		return Clause{}, false
 	}
 	return c.Clauses[i], true
+}
+
+// Cites lists what the clause comes from.
+func (c *Contract) Cites(clause Clause) []Citation {
+	cites, _ := c.cite(clause.From) // Load has refused a clause with another `from`
+	return cites
 }
 
 // IDs lists the ids of all clauses, in the order of the contract.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"go/parser"
 	"go/token"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,20 +46,50 @@ func TestReleasedIDsStay(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	const good = `{id: a/b, level: MUST, wire: front, from: seen, text: x}`
+	const good = `{id: a/b, level: MUST, wire: front, from: x, text: x}`
 	for name, c := range map[string]struct{ in, says string }{
-		"a foreign area":        {"a:\n- {id: b/c, level: MUST, wire: front, from: seen, text: x}", "does not start with its area"},
-		"a level":               {"a:\n- {id: a/b, level: must, wire: front, from: seen, text: x}", `level "must"`},
-		"a wire":                {"a:\n- {id: a/b, level: MUST, wire: back, from: seen, text: x}", `wire "back"`},
-		"no text":               {"a:\n- {id: a/b, level: MUST, wire: front, from: seen}", "no text"},
-		"an id twice":           {"a:\n- " + good + "\n- " + good, "defined twice"},
-		"an unknown capability": {"a:\n- {id: a/b, level: MUST, wire: front, needs: wings, from: seen, text: x}", `"wings"`},
+		"a foreign area":        {"sources: {x: {name: s, url: u}}\na:\n- {id: b/c, level: MUST, wire: front, from: x, text: x}", "does not start with its area"},
+		"a level":               {"sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: must, wire: front, from: x, text: x}", `level "must"`},
+		"a wire":                {"sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: back, from: x, text: x}", `wire "back"`},
+		"no text":               {"sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, from: x}", "no text"},
+		"an id twice":           {"sources: {x: {name: s, url: u}}\na:\n- " + good + "\n- " + good, "defined twice"},
+		"an unknown source":     {"a:\n- " + good, `"x" is not a key of sources`},
+		"a source without URL":  {"sources: {x: {name: s}}\na:\n- " + good, "must give a reason"},
+		"an unknown capability": {"sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, needs: wings, from: x, text: x}", `"wings"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("parse = %v, want an error with %q", err, c.says)
 			}
 		})
+	}
+}
+
+// An implementer can read what a clause comes from.
+func TestSourcesArePublic(t *testing.T) {
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, clause := range c.Clauses {
+		for one := range strings.SplitSeq(clause.From, "; ") {
+			key, _, _ := strings.Cut(one, " ")
+			used[key] = true
+		}
+	}
+	for key, source := range c.sources {
+		u, err := url.Parse(source.URL)
+		switch {
+		case !used[key]:
+			t.Errorf("no clause comes from the source %s", key)
+		case key == "contract":
+			if source.URL != "" {
+				t.Errorf("the source contract is this contract itself, but has the URL %s", source.URL)
+			}
+		case err != nil || u.Scheme != "https" || !strings.Contains(u.Host, "."):
+			t.Errorf("the source %s has no public URL: %q", key, source.URL)
+		}
 	}
 }
 

@@ -41,22 +41,51 @@ func parse(data []byte) (*Contract, error) {
 		if clause.Needs != "" && !c.Knows(clause.Needs) {
 			return nil, fmt.Errorf("read the contract: %s needs %q, which is not a capability", clause.ID, clause.Needs)
 		}
-		c.Clauses[i].Source = c.source(clause.From)
+		cites, err := c.cite(clause.From)
+		if err != nil {
+			return nil, fmt.Errorf("read the contract: %s: %w", clause.ID, err)
+		}
+		c.Clauses[i].Source = inWords(cites)
 	}
 	return c, nil
 }
 
-// source expands a clause's `from`: `mcp tools` becomes the text of the source mcp, then "tools".
-func (c *Contract) source(from string) string {
-	key, part, _ := strings.Cut(from, " ")
-	switch text, known := c.sources[key]; {
-	case !known:
-		return from
-	case part == "":
-		return text
-	default:
-		return text + ", " + part
+// source is an entry of `sources`: a public text, or, without a URL, this contract itself.
+type source struct {
+	Name string `yaml:"name"`
+	URL  string `yaml:"url"`
+}
+
+// cite expands a clause's `from`: `readme Pagination; rfc4648 3.2` cites the sources readme and rfc4648.
+func (c *Contract) cite(from string) ([]Citation, error) {
+	var cites []Citation
+	for one := range strings.SplitSeq(from, "; ") {
+		key, part, _ := strings.Cut(one, " ")
+		known, ok := c.sources[key]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q is not a key of sources", key)
+		case known.URL == "" && part == "":
+			return nil, fmt.Errorf("the source %q has no URL and must give a reason", key)
+		case known.URL == "":
+			cites = append(cites, Citation{Text: known.Name + ": " + part})
+		case part == "":
+			cites = append(cites, Citation{Text: known.Name, URL: known.URL})
+		case strings.HasPrefix(key, "rfc"):
+			cites = append(cites, Citation{Text: known.Name + ", section " + part, URL: known.URL + "#section-" + part})
+		default:
+			cites = append(cites, Citation{Text: known.Name + ", " + part, URL: known.URL})
+		}
 	}
+	return cites, nil
+}
+
+func inWords(cites []Citation) string {
+	texts := make([]string, len(cites))
+	for i, cite := range cites {
+		texts[i] = cite.Text
+	}
+	return strings.Join(texts, "; ")
 }
 
 // section reads one top-level key of contract.yaml: a named section, or the clauses of an area.

@@ -75,7 +75,7 @@ func TestReasonsAreRefused(t *testing.T) {
 		"an unknown member": {"a/b: {why: w, right: r, wrong: x, fx: y}", "field fx not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			contract, err := parse([]byte("a:\n- {id: a/b, level: MUST, wire: front, from: seen, text: x}"))
+			contract, err := parse([]byte("sources: {x: {name: s, url: u}}\na:\n- {id: a/b, level: MUST, wire: front, from: x, text: x}"))
 			if err != nil {
 				t.Fatal(err)
 			}
