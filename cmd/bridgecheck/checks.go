@@ -25,15 +25,32 @@ type clauseView struct {
 	Mutants []string            `json:"mutants"` // the broken bridges that prove the check
 }
 
+// ledgerForm is how `checks` shows the contract; all false: as a table.
+type ledgerForm struct{ json, html, markdown bool }
+
+// only refuses several forms at once.
+func (f ledgerForm) only() error {
+	n := 0
+	for _, chosen := range []bool{f.json, f.html, f.markdown} {
+		if chosen {
+			n++
+		}
+	}
+	if n > 1 {
+		return usagef("--json, --html and --markdown are formats of one output: give one of them")
+	}
+	return nil
+}
+
 func newChecks() *cobra.Command {
-	var asJSON, asHTML bool
+	var form ledgerForm
 	var output string
 	list := func(cmd *cobra.Command, _ []string) error {
-		if err := oneForm(asJSON, asHTML); err != nil {
+		if err := form.only(); err != nil {
 			return err
 		}
 		var written bytes.Buffer
-		if err := writeLedger(&written, asJSON, asHTML); err != nil {
+		if err := writeLedger(&written, form); err != nil {
 			return err
 		}
 		return deliver(cmd, output, written.Bytes())
@@ -50,15 +67,16 @@ func newChecks() *cobra.Command {
 		Args:              oneArgument("the clause's id, for example list/names-unique"),
 		ValidArgsFunction: completeClauses,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return explainClause(cmd, args[0], asJSON)
+			return explainClause(cmd, args[0], form.json)
 		},
 	}
 	cmd.AddCommand(listCmd, explain)
 	for _, c := range []*cobra.Command{cmd, listCmd, explain} {
-		addJSON(c, &asJSON)
+		addJSON(c, &form.json)
 	}
 	for _, c := range []*cobra.Command{cmd, listCmd} {
-		c.Flags().BoolVar(&asHTML, "html", false, "one page to browse, with reasons, examples and fixes")
+		c.Flags().BoolVar(&form.html, "html", false, "the whole contract as one page to browse, with examples, reasons and fixes")
+		c.Flags().BoolVar(&form.markdown, "markdown", false, "the same as Markdown, as docs/contract.md has it")
 		addOutput(c, &output)
 	}
 	return cmd
@@ -81,19 +99,22 @@ func clauses() (*contract.Contract, []clauseView, error) {
 	return contract, views, nil
 }
 
-func writeLedger(out io.Writer, asJSON, asHTML bool) error {
+func writeLedger(out io.Writer, form ledgerForm) error {
 	contract, views, err := clauses()
 	switch {
 	case err != nil:
 		return err
-	case asJSON:
+	case form.json:
 		return writeJSON(out, map[string]any{"revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
-	case asHTML:
+	case form.markdown:
+		_, err := io.WriteString(out, contract.Markdown())
+		return err
+	case form.html:
 		docs := make([]format.ClauseDoc, len(views))
 		for i, v := range views {
 			docs[i] = v.doc()
 		}
-		return format.WriteClauses(out, contract.Revision, docs)
+		return format.WriteClauses(out, contract.Revision, contract.Guide(), docs)
 	}
 	w := newTable(out)
 	w.row("CLAUSE", "LEVEL", "SIDE", "CAPABILITY", "CHECK")
@@ -124,8 +145,12 @@ func (v clauseView) doc() format.ClauseDoc {
 	if v.Wire == contract.Both {
 		seenOn = "the bridge and the site behind it (--exec, --mock-listen or --drupal-proxy)"
 	}
+	sources := make([]format.Link, len(v.Cites))
+	for i, cite := range v.Cites {
+		sources[i] = format.Link(cite)
+	}
 	return format.ClauseDoc{
-		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Capability: capability(v.Clause), Wire: seenOn,
+		ID: v.ID, Level: v.Level, Area: v.Area, Text: v.Text, Source: v.Source, Sources: sources, Capability: capability(v.Clause), Wire: seenOn,
 		Why: v.Why, Remedy: v.Fix.String(), Right: v.Right, Wrong: v.Wrong, Mutants: v.Mutants, Unchecked: !v.Checked,
 	}
 }

@@ -227,7 +227,7 @@ func TestPage(t *testing.T) {
 func TestClausePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clauses.html")
 	data := sample.Written(t, func(b *bytes.Buffer) error {
-		return WriteClauses(b, "2026-11-21", []ClauseDoc{
+		return WriteClauses(b, "2026-11-21", "# The contract\n\n| a | b |\n|---|---|\n| `c` | [d](#clauses) |\n\n```http request\nGET / HTTP/1.1\n```\n", []ClauseDoc{
 			{ID: "list/answers-json", Level: reports.MUST, Area: "list", Text: "`tools` is an array.", Source: "plan2", Right: `{"tools": []}`, Wrong: sample.Hostile, Mutants: []string{"tools-null"}},
 			{ID: "mcp/origin", Level: reports.MUST, Area: "mcp", Capability: "mcp", Text: "A foreign Origin: 403.", Source: "mcp"},
 			{ID: "list/cursor-empty", Level: reports.SHOULD, Area: "list", Text: "`cursor=` means the first page.", Source: "seen", Unchecked: true},
@@ -304,7 +304,7 @@ func TestTextStandsOutInLightAndDark(t *testing.T) {
 	dir := t.TempDir()
 	pages := map[string][]byte{
 		"clauses.html": sample.Written(t, func(b *bytes.Buffer) error {
-			return WriteClauses(b, "2026-11-21", []ClauseDoc{{ID: "list/answers-json", Level: reports.MUST, Area: "list", Text: "`tools` is an array.", Source: "s", Why: "w", Right: "r", Wrong: "x", Remedy: "PHP: `a`\nGo: b"}})
+			return WriteClauses(b, "2026-11-21", "# The contract\n\n| a | b |\n|---|---|\n| `c` | [d](#clauses) |\n\n```http request\nGET / HTTP/1.1\n```\n", []ClauseDoc{{ID: "list/answers-json", Level: reports.MUST, Area: "list", Text: "`tools` is an array.", Source: "s", Why: "w", Right: "r", Wrong: "x", Remedy: "PHP: `a`\nGo: b"}})
 		}),
 		"index.html": sample.Written(t, func(b *bytes.Buffer) error {
 			return WriteIndex(b, []Run{{ID: "a", Path: "a/report.json", Report: sample.Every()}, {ID: "b", Path: "b/report.json", Report: sample.Kept()}}, []Run{{Path: "c.json", Err: errors.New("the JSON ends early")}})

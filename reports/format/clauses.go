@@ -1,11 +1,17 @@
 package format
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 )
@@ -17,6 +23,7 @@ type ClauseDoc struct {
 	Area       string
 	Text       string
 	Source     string
+	Sources    []Link // Source, one by one
 	Capability string // what a bridge must claim for it to apply
 	Wire       string // what a check has to see
 	Why        string
@@ -26,6 +33,9 @@ type ClauseDoc struct {
 	Mutants    []string // the broken bridges that prove its check
 	Unchecked  bool     // this build has no check for it
 }
+
+// Link is a text and where it leads; without an address it is the text alone.
+type Link struct{ Text, URL string }
 
 // Clause explains one clause to a person at a terminal.
 func (c *Console) Clause(d ClauseDoc) error {
@@ -45,8 +55,19 @@ func (c *Console) Clause(d ClauseDoc) error {
 	return err
 }
 
-// WriteClauses writes the contract of a revision as one self-contained page with the filters of report.html.
-func WriteClauses(w io.Writer, revision string, clauses []ClauseDoc) error {
+// markdown is the dialect of the contract's guide. What is HTML in it is left out.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+// pageLinks are the links of the guide that lead elsewhere on the page than in the Markdown document.
+var pageLinks = strings.NewReplacer("(#clauses)", "(#results)", "(#area-", "(#area=")
+
+// WriteClauses writes the contract of a revision as one self-contained page: its guide, which is Markdown, and the clauses
+// with the filters of report.html.
+func WriteClauses(w io.Writer, revision, guide string, clauses []ClauseDoc) error {
+	var prose bytes.Buffer
+	if err := markdown.Convert([]byte(pageLinks.Replace(guide)), &prose); err != nil {
+		return fmt.Errorf("write the guide as HTML: %w", err)
+	}
 	filters := filterOptions{}
 	for _, level := range []reports.Level{reports.MUST, reports.SHOULD, reports.MAY} {
 		if slices.ContainsFunc(clauses, func(c ClauseDoc) bool { return c.Level == level }) {
@@ -65,7 +86,8 @@ func WriteClauses(w io.Writer, revision string, clauses []ClauseDoc) error {
 	return pages.ExecuteTemplate(w, "clauses.gohtml", struct {
 		document
 		Revision string
+		Guide    template.HTML
 		Filters  filterOptions
 		Clauses  []ClauseDoc
-	}{newDocument("bridgecheck: the contract, clause by clause"), revision, filters, clauses})
+	}{newDocument("bridgecheck: the contract"), revision, template.HTML(prose.String()), filters, clauses})
 }

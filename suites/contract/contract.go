@@ -55,8 +55,9 @@ type Citation struct {
 
 // Capability is something that a bridge may claim.
 type Capability struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
+	Name  string `json:"name"`
+	Text  string `json:"text"`
+	Claim string `json:"claim"` // when a bridge claims it
 }
 
 // Term is a word that this project uses in a meaning of its own.
@@ -71,7 +72,8 @@ type Contract struct {
 	Clauses      []Clause
 	Capabilities []Capability
 	Glossary     []Term
-	Codes        map[int][]string // error.code values of an HTTP status
+	Codes        map[int][]string  // error.code values of an HTTP status
+	Meanings     map[string]string // when each error.code is sent
 	sources      map[string]source
 	byID         map[string]int
 }

@@ -95,11 +95,22 @@ func (c *Contract) section(name string, node *yaml.Node) error {
 		return node.Decode(&c.Revision)
 	case "codes":
 		return node.Decode(&c.Codes)
+	case "meanings":
+		return node.Decode(&c.Meanings)
 	case "sources":
 		return node.Decode(&c.sources)
 	case "capabilities":
 		for name, text := range entries(node) {
-			c.Capabilities = append(c.Capabilities, Capability{name, text})
+			c.Capabilities = append(c.Capabilities, Capability{Name: name, Text: text})
+		}
+		return nil
+	case "claim":
+		for name, text := range entries(node) {
+			i := slices.IndexFunc(c.Capabilities, func(known Capability) bool { return known.Name == name })
+			if i < 0 {
+				return fmt.Errorf("claim: %q is not a capability", name)
+			}
+			c.Capabilities[i].Claim = text
 		}
 		return nil
 	case "glossary":
