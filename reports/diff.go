@@ -97,7 +97,7 @@ func (c *Comparison) drop(new *Report, was Result) {
 func (r *Report) Whole() bool { return !r.Filtered && r.CutShort == "" }
 
 func side(r *Report) Side {
-	return Side{Target: r.Target, Ledger: r.Ledger.Revision, Started: r.Started.UTC().Format("2006-01-02 15:04 MST"), Headline: r.Headline()}
+	return Side{Target: r.Target, Ledger: r.Ledger.Name(), Started: r.Started.UTC().Format("2006-01-02 15:04 MST"), Headline: r.Headline()}
 }
 
 // ExitCode is 1 when the newer report has a regression, else 0.

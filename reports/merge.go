@@ -38,6 +38,8 @@ func Merge(runs ...*Report) (*Report, error) {
 // join adds a run to r, which shares no list with another report.
 func (r *Report) join(run *Report) error {
 	switch {
+	case r.Ledger.Version != run.Ledger.Version:
+		return fmt.Errorf("the reports are of the versions %s and %s of the contract: give the runs the same --contract", cmp.Or(r.Ledger.Version, "(none)"), cmp.Or(run.Ledger.Version, "(none)"))
 	case r.Ledger.Revision != run.Ledger.Revision:
 		return fmt.Errorf("the reports are of the revisions %s and %s of the contract: run them with one bridgecheck", r.Ledger.Revision, run.Ledger.Revision)
 	case r.Strict != run.Strict:

@@ -90,6 +90,7 @@ func TestMergeShards(t *testing.T) {
 		{"a shard was cut short", []*reports.Report{shard(nil, a), shard(func(r *reports.Report) { r.CutShort = "timeout" }, b)}, "partial: the run was cut short (timeout)", ""},
 		{"two bridges", []*reports.Report{sample.Kept(), shard(func(r *reports.Report) { r.Target.Name = "Other" }, a)}, "conformant: 2 clauses kept|partial: filters left clauses out", ""},
 		{"other ledgers", []*reports.Report{shard(nil, a), shard(func(r *reports.Report) { r.Ledger.Revision = "next" }, b)}, "", "merge Example bridge 2.3: the reports are of the revisions 2026-11-21 and next"},
+		{"other versions", []*reports.Report{shard(nil, a), shard(func(r *reports.Report) { r.Ledger.Version = "1.1" }, b)}, "", "of the versions (none) and 1.1"},
 		{"other capabilities", []*reports.Report{shard(nil, a), shard(func(r *reports.Report) { r.Capabilities = []string{"mcp"} }, b)}, "", "the shards claim"},
 		{"one is strict", []*reports.Report{shard(nil, a), shard(func(r *reports.Report) { r.Strict = true }, b)}, "", "one report is strict"},
 		{"nothing", nil, "", "there is no report to merge"},

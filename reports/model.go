@@ -94,9 +94,21 @@ type Tool struct {
 // Ledger is the contract that the bridge was tested against. Checked counts the clauses that have a check, filtered out
 // or not (0: unknown); Unchecked lists those that have none yet.
 type Ledger struct {
+	Version   string   `json:"version,omitempty"` // of the contract; empty in reports of builds that had one version only
 	Revision  string   `json:"revision"`
 	Checked   int      `json:"checked,omitempty"`
 	Unchecked []string `json:"unchecked"`
+}
+
+// Name is the version and the revision, as far as the report has them.
+func (l Ledger) Name() string {
+	switch {
+	case l.Version == "":
+		return l.Revision
+	case l.Revision == "":
+		return l.Version
+	}
+	return l.Version + " (" + l.Revision + ")"
 }
 
 // Target is the bridge that was tested.

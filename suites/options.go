@@ -44,6 +44,7 @@ type Target struct {
 // Options is all that a run can be given, shared by flags, configuration and library. The zero value is a black-box run
 // with the default capabilities.
 type Options struct {
+	Contract        string                                            // version of the contract; "": the latest released, contract.Draft: every clause of this build
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
 	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
@@ -202,9 +203,13 @@ func BaseURL(text string) (*url.URL, error) {
 
 // newRun checks what the run was given and makes it ready.
 func newRun(target Target, o Options) (*harness.Environment, error) {
-	contract, err := contract.Load()
+	all, err := contract.Load()
 	if err != nil {
 		return nil, err
+	}
+	contract, err := all.At(o.Contract)
+	if err != nil {
+		return nil, &UsageError{err.Error()}
 	}
 	u, err := BaseURL(target.URL)
 	if err != nil {
@@ -283,7 +288,10 @@ func selection(contract *contract.Contract, o Options) (func(id string) bool, er
 	if err != nil {
 		return nil, err
 	}
-	return func(id string) bool { return (len(o.Only) == 0 || only[id]) && !skipped[id] }, nil
+	return func(id string) bool {
+		_, in := contract.Clause(id)
+		return in && (len(o.Only) == 0 || only[id]) && !skipped[id]
+	}, nil
 }
 
 func matches(contract *contract.Contract, globs []string) (map[string]bool, error) {
@@ -294,7 +302,7 @@ func matches(contract *contract.Contract, globs []string) (map[string]bool, erro
 			return nil, &UsageError{err.Error()}
 		}
 		if len(ids) == 0 {
-			return nil, usage("the glob %q matches no clause; the nearest is %s", glob, suggest.Nearest(glob, contract.Globs()))
+			return nil, usage("the glob %q matches no clause of version %s of the contract; the nearest is %s", glob, contract.Version, suggest.Nearest(glob, contract.Globs()))
 		}
 		for _, id := range ids {
 			set[id] = true

@@ -68,7 +68,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
-		Ledger:       reports.Ledger{Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
+		Ledger:       reports.Ledger{Version: r.Contract.Version, Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
 		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,

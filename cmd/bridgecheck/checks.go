@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,20 +45,35 @@ func (f ledgerForm) only() error {
 
 func newChecks() *cobra.Command {
 	var form ledgerForm
-	var output string
-	list := func(cmd *cobra.Command, _ []string) error {
+	var output, version string
+	var diff bool
+	list := func(cmd *cobra.Command, args []string) error {
 		if err := form.only(); err != nil {
 			return err
 		}
 		var written bytes.Buffer
-		if err := writeLedger(&written, form); err != nil {
+		write := func() error { return writeLedger(&written, version, form) }
+		if diff {
+			write = func() error { return writeDiff(&written, args[0], args[1], form) }
+		}
+		if err := write(); err != nil {
 			return err
 		}
 		return deliver(cmd, output, written.Bytes())
 	}
+	versions := func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !diff:
+			return onlyCommands(cmd, args)
+		case len(args) != 2 || form.html || form.markdown || version != "":
+			return usagef("--diff takes two versions of the contract, for example --diff 1.0 draft, and --json at most")
+		}
+		return nil
+	}
 	cmd := &cobra.Command{
 		Use:   "checks",
 		Short: "Show the contract: every clause and every capability",
+		Args:  versions,
 		RunE:  list,
 	}
 	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", RunE: list}
@@ -71,22 +87,28 @@ func newChecks() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(listCmd, explain)
+	cmd.Flags().BoolVar(&diff, "diff", false, "the clauses that differ between two versions of the contract: checks --diff 1.0 draft")
 	for _, c := range []*cobra.Command{cmd, listCmd, explain} {
 		addJSON(c, &form.json)
 	}
 	for _, c := range []*cobra.Command{cmd, listCmd} {
 		c.Flags().BoolVar(&form.html, "html", false, "the whole contract as one page to browse, with examples, reasons and fixes")
 		c.Flags().BoolVar(&form.markdown, "markdown", false, "the same as Markdown, as docs/contract.md has it")
+		c.Flags().StringVar(&version, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 		addOutput(c, &output)
 	}
 	return cmd
 }
 
-// clauses lists the whole ledger, each clause with what this build has for it.
-func clauses() (*contract.Contract, []clauseView, error) {
-	contract, err := contract.Load()
+// clauses lists the clauses of a version of the contract, each with what this build has for it.
+func clauses(version string) (*contract.Contract, []clauseView, error) {
+	all, err := contract.Load()
 	if err != nil {
 		return nil, nil, err
+	}
+	contract, err := all.At(version)
+	if err != nil {
+		return nil, nil, usageError(err)
 	}
 	checked, err := suites.Checked()
 	if err != nil {
@@ -99,13 +121,38 @@ func clauses() (*contract.Contract, []clauseView, error) {
 	return contract, views, nil
 }
 
-func writeLedger(out io.Writer, form ledgerForm) error {
-	contract, views, err := clauses()
+// writeDiff writes the clauses that two versions of the contract do not have in common.
+func writeDiff(out io.Writer, from, to string, form ledgerForm) error {
+	all, err := contract.Load()
+	if err != nil {
+		return err
+	}
+	changes, err := all.Diff(from, to)
+	if err != nil {
+		return usageError(err)
+	}
+	if form.json {
+		return writeJSON(out, changes)
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(out, "no difference between %s and %s; the versions are %s\n", from, to, strings.Join(all.Versions(), ", "))
+		return nil
+	}
+	w := newTable(out)
+	w.row("CLAUSE", strings.ToUpper(from), strings.ToUpper(to))
+	for _, c := range changes {
+		w.row(c.ID, cmp.Or(string(c.From), "-"), cmp.Or(string(c.To), "-"))
+	}
+	return w.Flush()
+}
+
+func writeLedger(out io.Writer, version string, form ledgerForm) error {
+	contract, views, err := clauses(version)
 	switch {
 	case err != nil:
 		return err
 	case form.json:
-		return writeJSON(out, map[string]any{"revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
+		return writeJSON(out, map[string]any{"version": contract.Version, "revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
 	case form.markdown:
 		_, err := io.WriteString(out, contract.Markdown())
 		return err
@@ -114,7 +161,7 @@ func writeLedger(out io.Writer, form ledgerForm) error {
 		for i, v := range views {
 			docs[i] = v.doc()
 		}
-		return format.WriteClauses(out, contract.Revision, contract.Guide(), docs)
+		return format.WriteClauses(out, contract.Version+", "+contract.Revision, contract.Guide(), docs)
 	}
 	w := newTable(out)
 	w.row("CLAUSE", "LEVEL", "SIDE", "CAPABILITY", "CHECK")
@@ -156,7 +203,7 @@ func (v clauseView) doc() format.ClauseDoc {
 }
 
 func explainClause(cmd *cobra.Command, id string, asJSON bool) error {
-	contract, views, err := clauses()
+	contract, views, err := clauses(contract.Draft)
 	if err != nil {
 		return err
 	}

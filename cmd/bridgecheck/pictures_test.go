@@ -210,7 +210,7 @@ func TestTheContractIsAPage(t *testing.T) {
 	if code := execute(t.Context(), []string{"checks", "--html", "-o", page}, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
-	_, views, err := clauses()
+	_, views, err := clauses("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,6 +195,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	o.RunTimeout = pick(cmd, "run-timeout", f.runTimeout, o.RunTimeout)
 	o.Seed = pick(cmd, "seed", f.seed, o.Seed)
 	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
+	o.Contract = pick(cmd, "contract", f.contract, o.Contract)
 	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
 	if f.only != nil {
 		o.Only = f.only

@@ -80,21 +80,26 @@ Exit codes: 0 conformant · 1 not conformant · 2 wrong usage or configuration �
 	return root
 }
 
+// onlyCommands refuses arguments of a group of commands: they are mistyped names.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], suggest.Nearest(args[0], names))
+}
+
 // strictArguments makes every command refuse arguments that it does not take, and groups name their nearest command.
 func strictArguments(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		strictArguments(sub)
 	}
 	if cmd.HasSubCommands() {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			var names []string
-			for _, sub := range cmd.Commands() {
-				names = append(names, sub.Name())
-			}
-			return usagef("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0], suggest.Nearest(args[0], names))
+		if cmd.Args == nil {
+			cmd.Args = onlyCommands
 		}
 		if cmd.RunE == nil {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -32,8 +32,9 @@ type Entry struct {
 
 // File is a baseline.
 type File struct {
-	Path    string
-	Entries []Entry
+	Path     string
+	Contract string // version of the contract that the entries were written for; "": unknown
+	Entries  []Entry
 }
 
 // maxFile bounds a baseline, in bytes.
@@ -58,6 +59,7 @@ func Read(path string) (*File, error) {
 
 // Parse reads the text of a baseline; name stands for it in errors. The format:
 //
+//	contract: "1.0"             # optional: the version that it was written for
 //	known:
 //	  - clause: describe/unknown-404
 //	    tool: content.get       # optional
@@ -73,7 +75,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Path: name}
+	f := &File{Path: name, Contract: doc.Contract}
 	if doc.Known == nil {
 		return nil, fmt.Errorf("%s: the key known is missing: it should be a list of entries", name)
 	}
@@ -99,7 +101,8 @@ func Parse(name string, data []byte) (*File, error) {
 
 // document is a baseline as YAML has it.
 type document struct {
-	Known []line `yaml:"known"`
+	Contract string `yaml:"contract,omitempty"`
+	Known    []line `yaml:"known"`
 }
 
 type line struct {
@@ -178,7 +181,7 @@ func (e Entry) narrowed() string {
 // them one by one, with the messages as reasons; what was known keeps its reason. Warnings are in it where they count, under
 // strict.
 func From(r *reports.Report) *File {
-	f := &File{}
+	f := &File{Contract: r.Ledger.Version}
 	for _, result := range r.Results {
 		known := result.Verdict == reports.Known || result.Verdict == reports.Fixed && len(result.Findings) > 0
 		if !known && result.Verdict != reports.Fail && (result.Verdict != reports.Warn || !r.Strict) {
@@ -219,7 +222,7 @@ func reason(s string) string {
 
 // Write writes f as Parse reads it.
 func (f *File) Write(w io.Writer) error {
-	doc := document{[]line{}}
+	doc := document{f.Contract, []line{}}
 	for _, e := range f.Entries {
 		l := line{Clause: e.Clause, Tool: e.Tool, Identity: e.Identity, Reason: e.Reason}
 		if !e.Until.IsZero() {

@@ -42,7 +42,7 @@ func TestParseNamesTheMistakeAndItsLine(t *testing.T) {
 		{"a second document", "known: []\n---\nknown: []\n", "b.yaml:3: a second document"},
 		{"a tab", "known:\n\t- {}", "b.yaml:2: found character that cannot start any token: YAML is indented by blanks"},
 		{"no YAML", "known: [", "b.yaml:1: did not find"},
-		{"a list", "- x", "b.yaml:1: the file should be a mapping with some of the keys known, and is a list"},
+		{"a list", "- x", "b.yaml:1: the file should be a mapping with some of the keys contract, known, and is a list"},
 		{"unknown top key", "knwon: []", "b.yaml:1: there is no key knwon; the nearest is known"},
 		{"no list", "known: 3", "b.yaml:1: known should be a list"},
 		{"no known", "{}", "b.yaml: the key known is missing"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -22,7 +23,7 @@ type badge struct {
 // badgeOf says conformant only for a conformant run; every other badge counts the clauses that pass, of those that were tested.
 func badgeOf(r *reports.Report) badge {
 	s := r.Counted()
-	b := badge{SchemaVersion: 1, Label: "MCP tools contract", Message: string(r.State())}
+	b := badge{SchemaVersion: 1, Label: strings.TrimSpace("MCP tools contract " + r.Ledger.Version), Message: string(r.State())}
 	tested := s.Total - s.NotApplicable - s.NotTestable - s.Error
 	switch r.State() {
 	case reports.Conformant:

@@ -209,6 +209,7 @@ func TestBadgeSaysConformantOfConformantRunsOnly(t *testing.T) {
 		want   badge
 	}{
 		{"conformant", sample.Kept(), badge{1, "MCP tools contract", "conformant", "#1a7f37", false}},
+		{"of a version", ofVersion(sample.Kept(), "1.0"), badge{1, "MCP tools contract 1.0", "conformant", "#1a7f37", false}},
 		{"filtered", sample.Filtered(sample.Kept()), badge{1, "MCP tools contract", "partial (2 of 2)", "#9a6700", false}},
 		{"failing", sample.Every(), badge{1, "MCP tools contract", "not conformant (2 of 7)", "#cf222e", true}},
 	} {
@@ -369,4 +370,9 @@ func verdictsOf(r *reports.Report) map[string]reports.Verdict {
 		verdicts[result.ID] = result.Verdict
 	}
 	return verdicts
+}
+
+func ofVersion(r *reports.Report, version string) *reports.Report {
+	r.Ledger.Version = version
+	return r
 }

@@ -93,7 +93,7 @@ func junitArea(r *reports.Report, area string) junitSuite {
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{
 			{"target", terminal.Visible(r.Target.URL)},
-			{"ledger", terminal.Visible(r.Ledger.Revision)},
+			{"ledger", terminal.Visible(r.Ledger.Name())},
 			{"state", string(r.State())},
 		},
 	}

@@ -42,7 +42,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 			about = append(about, md(terminal.VisibleLine(maker, 200)))
 		}
 	}
-	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Revision), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
+	fmt.Fprintf(&b, "%s · contract %s · %s · %.1f s\n\n", strings.Join(about, ", "), md(r.Ledger.Name()), r.Started.UTC().Format("2006-01-02 15:04 MST"), float64(r.DurationMS)/1000)
 	markdownCounts(&b, r)
 	markdownSince(&b, r.Since)
 	markdownCauses(&b, r)

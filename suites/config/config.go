@@ -30,6 +30,7 @@ type File struct {
 	Invocations    []Invocation        `yaml:"invocations"`    // the calls that a run without a mock may send
 	Only           []string            `yaml:"only"`           // globs of clauses
 	Skip           []string            `yaml:"skip"`           // globs of clauses
+	Contract       string              `yaml:"contract"`       // version of the contract; default: the latest released
 	Strict         bool                `yaml:"strict"`         // warnings fail the run
 	Baseline       string              `yaml:"baseline"`       // file of known failures, beside this file
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report

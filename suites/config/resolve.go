@@ -233,6 +233,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	o.Only, o.Skip = append(o.Only, f.Only...), append(o.Skip, f.Skip...)
 	o.Strict, o.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Rate), cmp.Or(f.Seed, o.Seed)
 	o.Cases = cmp.Or(f.Cases, o.Cases)
+	o.Contract = cmp.Or(f.Contract, o.Contract)
 	if s.Include != nil || s.Exclude != nil {
 		o.Patterns = &suites.Patterns{Include: s.Include, Exclude: s.Exclude}
 	}

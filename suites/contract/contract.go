@@ -38,6 +38,7 @@ type Clause struct {
 	Level Level  `yaml:"level" json:"level"`
 	Wire  Wire   `yaml:"wire" json:"wire"`
 	Needs string `yaml:"needs" json:"needs,omitempty"` // capability; empty: every bridge
+	Since string `yaml:"since" json:"since,omitempty"` // the version that it joined; "": 1.0
 	From  string `yaml:"from" json:"from"`             // keys of `sources`, each with a part of that source, joined by "; "
 	Text  string `yaml:"text" json:"text"`
 
@@ -68,13 +69,15 @@ type Term struct {
 
 // Contract is every clause, in the order of contract.yaml, with what the clauses refer to.
 type Contract struct {
-	Revision     string
+	Version      string // of these clauses; see At
+	Revision     string // date of the texts
 	Clauses      []Clause
 	Capabilities []Capability
 	Glossary     []Term
 	Codes        map[int][]string  // error.code values of an HTTP status
 	Meanings     map[string]string // when each error.code is sent
 	sources      map[string]source
+	released     map[string]map[string]Level // by version and clause
 	byID         map[string]int
 }
 

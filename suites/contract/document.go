@@ -17,7 +17,7 @@ var guide string
 // but without the clauses.
 func (c *Contract) Guide() string {
 	return strings.NewReplacer(
-		"{{version}}", c.Revision,
+		"{{version}}", c.Version,
 		"{{codes}}", c.codeTable(),
 		"{{capabilities}}", c.capabilityTable(),
 		"{{glossary}}", c.terms(),
@@ -61,11 +61,16 @@ func (c *Contract) document(b *strings.Builder, clause Clause) {
 	fmt.Fprintf(b, "\n```\nright  %s\nwrong  %s\n```\n", indented(clause.Right), indented(clause.Wrong))
 }
 
+// needed says to which bridges a clause applies, and since which version.
 func needed(clause Clause) string {
-	if clause.Needs == "" {
-		return ""
+	text := ""
+	if clause.Needs != "" {
+		text = ", for bridges that claim `" + clause.Needs + "`"
 	}
-	return ", for bridges that claim `" + clause.Needs + "`"
+	if clause.Since != "" {
+		text += ", since version " + clause.Since
+	}
+	return text
 }
 
 func indented(lines string) string { return strings.ReplaceAll(lines, "\n", "\n       ") }

@@ -22,7 +22,10 @@ var load = sync.OnceValues(func() (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.explain(reasons)
+	if err := c.explain(reasons); err != nil {
+		return nil, err
+	}
+	return c, c.release(versions)
 })
 
 func parse(data []byte) (*Contract, error) {

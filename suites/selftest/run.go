@@ -60,6 +60,7 @@ func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options) Row {
 	if len(m.Breaks) > 0 && !slices.ContainsFunc(m.Breaks, generated) {
 		o.Cases = fewCases
 	}
+	o.Contract = contract.Draft // a clause is proven before its version is released
 	report, err := Run(ctx, m, o)
 	var unreachable *suites.UnreachableError
 	switch {
