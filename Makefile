@@ -2,7 +2,7 @@
 # make test   all tests
 # make fuzz     every fuzz target, FUZZTIME each
 # make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
-# make clients  real MCP clients against the bridge
+# make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 # make platforms  build and vet for every system and processor of a release
 # make notices    write THIRD_PARTY_NOTICES

@@ -27,18 +27,18 @@ type clauseView struct {
 }
 
 // ledgerForm is how `checks` shows the contract; all false: as a table.
-type ledgerForm struct{ json, html, markdown bool }
+type ledgerForm struct{ json, html, markdown, openAPI bool }
 
 // only refuses several forms at once.
 func (f ledgerForm) only() error {
 	n := 0
-	for _, chosen := range []bool{f.json, f.html, f.markdown} {
+	for _, chosen := range []bool{f.json, f.html, f.markdown, f.openAPI} {
 		if chosen {
 			n++
 		}
 	}
 	if n > 1 {
-		return usagef("--json, --html and --markdown are formats of one output: give one of them")
+		return usagef("--json, --html, --markdown and --openapi are formats of one output: give one of them")
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func newChecks() *cobra.Command {
 		switch {
 		case !diff:
 			return onlyCommands(cmd, args)
-		case len(args) != 2 || form.html || form.markdown || version != "":
+		case len(args) != 2 || form.html || form.markdown || form.openAPI || version != "":
 			return usagef("--diff takes two versions of the contract, for example --diff 1.0 draft, and --json at most")
 		}
 		return nil
@@ -94,6 +94,7 @@ func newChecks() *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, listCmd} {
 		c.Flags().BoolVar(&form.html, "html", false, "the whole contract as one page to browse, with examples, reasons and fixes")
 		c.Flags().BoolVar(&form.markdown, "markdown", false, "the same as Markdown, as docs/contract.md has it")
+		c.Flags().BoolVar(&form.openAPI, "openapi", false, "the three endpoints as an OpenAPI 3.1 document, as docs/openapi.yaml has it")
 		c.Flags().StringVar(&version, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 		addOutput(c, &output)
 	}
@@ -155,6 +156,9 @@ func writeLedger(out io.Writer, version string, form ledgerForm) error {
 		return writeJSON(out, map[string]any{"version": contract.Version, "revision": contract.Revision, "clauses": views, "capabilities": contract.Capabilities})
 	case form.markdown:
 		_, err := io.WriteString(out, contract.Markdown())
+		return err
+	case form.openAPI:
+		_, err := io.WriteString(out, contract.OpenAPI())
 		return err
 	case form.html:
 		docs := make([]format.ClauseDoc, len(views))

@@ -2,27 +2,58 @@ package contract
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// The document in docs is what this build prints.
-func TestTheDocumentIsUpToDate(t *testing.T) {
+// The documents in docs are what this build prints.
+func TestTheDocumentsAreUpToDate(t *testing.T) {
 	c, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "../../docs/contract.md"
-	want := c.Markdown()
-	if *update {
-		if err := os.WriteFile(golden, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+	for name, want := range map[string]string{"contract.md": c.Markdown(), "openapi.yaml": c.OpenAPI()} {
+		golden := "../../docs/" + name
+		if *update {
+			if err := os.WriteFile(golden, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(golden)
+		if err != nil || string(got) != want {
+			t.Errorf("docs/%s is not what the contract says (%v): go test ./suites/contract -update", name, err)
 		}
 	}
-	got, err := os.ReadFile(golden)
-	if err != nil || string(got) != want {
-		t.Errorf("docs/contract.md is not what the contract says (%v): go test ./suites/contract -update", err)
+}
+
+// A document that is no YAML, or has a mark or a reference that leads nowhere, would break every generator.
+func TestOpenAPIHangsTogether(t *testing.T) {
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := c.OpenAPI()
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || strings.Contains(text, "{{") {
+		t.Fatalf("the document is not YAML, or has a mark for which nothing is inserted: %v", err)
+	}
+	refs := regexp.MustCompile(`"#/([^"]+)"`).FindAllStringSubmatch(text, -1)
+	if len(refs) < 20 {
+		t.Errorf("only %d references were found", len(refs))
+	}
+	for _, ref := range refs {
+		var at any = doc
+		for part := range strings.SplitSeq(ref[1], "/") {
+			object, _ := at.(map[string]any)
+			at = object[part]
+		}
+		if at == nil {
+			t.Errorf("%s leads nowhere", ref[0])
+		}
 	}
 }
 

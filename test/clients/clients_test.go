@@ -1,5 +1,6 @@
 // Package clients holds the bridge to the MCP clients that people have: the Inspector, both TypeScript SDKs and the
-// official conformance suite, at the versions in package.json. Nothing of it is used by the bridge itself.
+// official conformance suite, at the versions in package.json; and the responses of the three endpoints to their OpenAPI
+// document, by public tools for that. Nothing of it is used by the bridge itself.
 package clients
 
 import (

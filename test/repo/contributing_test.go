@@ -145,7 +145,7 @@ func TestWalkThroughs(t *testing.T) {
 		}
 	}
 	const capability = "  auth-key: callers authenticate by a key\n"
-	edit{"suites/contract/contract.yaml", "  auth-cookie: ", capability}.apply(t, dir)
+	edit{"suites/contract/contract.yaml", "  auth-cookie: callers", capability}.apply(t, dir)
 	reported(alwaysRun,
 		"site files do not know it: add \"key\" to Kinds in internal/authkind/authkind.go",
 		"the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go",
