@@ -10,9 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The documents in docs are what this build prints.
+// The documents in docs are what this build prints by default: those of the latest released version.
 func TestTheDocumentsAreUpToDate(t *testing.T) {
-	c, err := Load()
+	all, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := all.At("")
 	if err != nil {
 		t.Fatal(err)
 	}
