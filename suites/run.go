@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -209,7 +208,7 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
 	c.results[clause.ID] = r
-	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !throttled(t.Blamed()) {
+	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !t.Blamed().Throttled() {
 		c.blocked[clause.ID] = ending.Culprits
 	}
 	if c.progress != nil {
@@ -263,12 +262,6 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 		return reports.Error, why("the check itself broke: %s: %s", spec.Failure.Message, spec.Failure.ForwardedPanic)
 	}
 	return reports.Error, why("the check ended as %s", spec.State)
-}
-
-// throttled reports whether a bridge refused a request because of how many came before it: any bridge may, and the run
-// sends more credentials than people do.
-func throttled(r *harness.Response) bool {
-	return r != nil && r.Status == http.StatusTooManyRequests && r.Header.Get("Retry-After") != ""
 }
 
 // cutOff reports whether the end of the run ended a check.

@@ -379,10 +379,11 @@ func beExactFor(who harness.Identity, fault string) types.GomegaMatcher {
 	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Fault: func(harness.Listing) string { return fault }}
 }
 
-// beRejected matches the response to bad credentials: 401 or 403, or exactly the response that an anonymous caller gets.
+// beRejected matches the response to bad credentials: 401 or 403, exactly the response that an anonymous caller gets, or
+// 429 from a bridge that limits failed attempts.
 func beRejected(anonymous *harness.Response) types.GomegaMatcher {
 	return match.Conform("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(r *harness.Response) string {
-		if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
+		if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.Throttled() {
 			return ""
 		}
 		if r.Status != anonymous.Status || !match.SameBody(r, anonymous) && !sameButCursor(r, anonymous) {

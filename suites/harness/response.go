@@ -47,6 +47,12 @@ func (a *Response) Subject() string {
 	return exact.Cut(what, 160) + " as " + a.Who.String()
 }
 
+// Throttled reports whether the bridge refused the request because of how many came before it: any bridge may, and a run
+// sends more credentials than people do. A nil response was not.
+func (a *Response) Throttled() bool {
+	return a != nil && a.Status == http.StatusTooManyRequests && a.Header.Get("Retry-After") != ""
+}
+
 // Outcome says in one line what came.
 func (a *Response) Outcome() string {
 	switch {

@@ -57,12 +57,12 @@ func invokeRequestMutants() []Mutant {
 				}
 				return bytes.ToValidUTF8(body, []byte("\ufffd"))
 			})},
-		{Name: "body-list-500", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+		{Name: "body-list-500", Breaks: Clauses("invoke/body-not-object"), MayFail: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if bytes.HasPrefix(bytes.TrimSpace(x.Sent), []byte("[")) && x.Status == http.StatusBadRequest {
 				x.Refuse(http.StatusInternalServerError, "internal_error", "cannot unmarshal array")
 			}
 		})},
-		{Name: "body-null-404", Breaks: Clauses("invoke/body-not-object"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+		{Name: "body-null-404", Breaks: Clauses("invoke/body-not-object"), MayFail: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
 			if string(bytes.TrimSpace(x.Sent)) == "null" {
 				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
 			}
