@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 )
 
 // MaxWhole is the longest body of a request that is kept whole beside a report, in bytes.
@@ -38,7 +40,7 @@ func (r *Report) WriteBodies(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return fmt.Errorf("make the folder of bodies: %w", err)
 		}
-		if err := os.WriteFile(file, m.Whole, 0o644); err != nil {
+		if err := wholefile.Write(file, m.Whole, 0o644); err != nil {
 			return fmt.Errorf("write the body of a request: %w", err)
 		}
 		named[file] = true

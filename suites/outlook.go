@@ -37,8 +37,7 @@ func newOutlook(r *harness.Environment, started time.Time, limit time.Duration) 
 
 // hopeless says why the run had better end after a check, which may have an excuse; "": it goes on, without the kind of
 // request for which it would not end in its time.
-func (c *collector) hopeless(excuse string, bySite bool) string {
-	o := &c.outlook
+func (o *outlook) hopeless(excuse string, bySite bool) string {
 	o.done++
 	o.left--
 	if bySite {

@@ -29,7 +29,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if errors.Is(list.Err, harness.ErrTimeout) && responds(agent.Describe(ctx, noTool)) {
+	if errors.Is(list.Err, harness.ErrTimeout) && responds(agent.Describe(ctx, scenario.NoSuchTool)) {
 		t.Responded = true
 		return nil // it is a bridge, which hangs on its list: a clause says so
 	}
@@ -84,9 +84,6 @@ func preflight(ctx context.Context, t *harness.T) error {
 	}
 	return nil
 }
-
-// noTool is the name of no tool.
-const noTool = "bridgecheck.no_such_tool"
 
 // responds reports whether a response is one of a bridge, by the contract's words.
 func responds(r *harness.Response) bool {

@@ -217,7 +217,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	if c.run.Context.Err() != nil {
 		return
 	}
-	reason := c.hopeless(excuse, bySite)
+	reason := c.outlook.hopeless(excuse, bySite)
 	if reason == "" && c.stopAfter != nil {
 		reason = c.stopAfter(r)
 	}

@@ -35,7 +35,7 @@ func Unescape(text []byte) []byte {
 	return b
 }
 
-// hex4 reads \uXXXX at the start of s.
+// hex4 reads a \u and its four hexadecimal digits at the start of s.
 func hex4(s []byte) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -29,26 +29,12 @@ type clauseView struct {
 // ledgerForm is how `checks` shows the contract; all false: as a table.
 type ledgerForm struct{ json, html, markdown, openAPI bool }
 
-// only refuses several forms at once.
-func (f ledgerForm) only() error {
-	n := 0
-	for _, chosen := range []bool{f.json, f.html, f.markdown, f.openAPI} {
-		if chosen {
-			n++
-		}
-	}
-	if n > 1 {
-		return usagef("--json, --html, --markdown and --openapi are formats of one output: give one of them")
-	}
-	return nil
-}
-
 func newChecks() *cobra.Command {
 	var form ledgerForm
 	var output, version string
 	var diff bool
 	list := func(cmd *cobra.Command, args []string) error {
-		if err := form.only(); err != nil {
+		if err := oneForm(cmd, "json", "html", "markdown", "openapi"); err != nil {
 			return err
 		}
 		var written bytes.Buffer

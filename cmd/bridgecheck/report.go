@@ -10,11 +10,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/serve"
-	"github.com/spf13/cobra"
 )
 
 func newReport() *cobra.Command {
@@ -116,7 +117,7 @@ func newMerge() *cobra.Command {
 		Short: "Merge the shards of a bridge, and show several bridges side by side",
 		Args:  someArguments(1, -1, "one report or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneForm(asJSON, asHTML); err != nil {
+			if err := oneForm(cmd, "json", "html"); err != nil {
 				return err
 			}
 			var all []*reports.Report
@@ -155,10 +156,16 @@ func newMerge() *cobra.Command {
 	return cmd
 }
 
-// oneForm refuses two output formats at once.
-func oneForm(asJSON, asHTML bool) error {
-	if asJSON && asHTML {
-		return usagef("--json and --html are two formats of one output: give one of them")
+// oneForm refuses several of the flags that choose the format of a command's output; it may lack some of them.
+func oneForm(cmd *cobra.Command, names ...string) error {
+	var given []string
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "true" {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return usagef("%s are formats of one output: give one of them", strings.Join(given, " and "))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
@@ -30,25 +31,8 @@ func remember(dir string, sessions []config.Session) error {
 	if err != nil {
 		return fmt.Errorf("encode what is to be undone: %w", err)
 	}
-	if err := writePrivate(filepath.Join(dir, undoName), data); err != nil {
+	if err := wholefile.Write(filepath.Join(dir, undoName), data, 0o600); err != nil {
 		return unwritable(dir, err)
-	}
-	return nil
-}
-
-// writePrivate writes a file that only its owner can read. It replaces a file or a link that is there, with their
-// permissions.
-func writePrivate(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*") // which nobody else can read
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }

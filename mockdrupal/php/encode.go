@@ -19,7 +19,7 @@ const (
 )
 
 // Encode writes the value as Drupal's Json::encode does, with <, >, ', & and " as \u00XX, / as \/ and all beyond ASCII
-// as \uXXXX. It fails with ErrInfNaN or ErrDepth where PHP does.
+// as \u and four hexadecimal digits. It fails with ErrInfNaN or ErrDepth where PHP does.
 func Encode(v Value) ([]byte, error) { return Append(nil, v) }
 
 // Append writes the value as Encode does, behind b.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bridgecheck/bridgecheck/internal/wholefile"
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
@@ -76,38 +77,17 @@ func WriteAll(r *reports.Report, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.WriteBodies(dir); err != nil { // which report.json names
+		return err
+	}
 	for _, f := range withFile() {
 		var b bytes.Buffer
 		if err := f.Write(&b, written); err != nil {
 			return fmt.Errorf("write %s: %w", f.File, err)
 		}
-		if err := replaceFile(filepath.Join(dir, f.File), b.Bytes()); err != nil {
+		if err := wholefile.Write(filepath.Join(dir, f.File), b.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("write %s: %w", f.File, err)
 		}
 	}
-	if err := r.WriteBodies(dir); err != nil {
-		return err
-	}
 	return nil
-}
-
-// replaceFile writes data beside path and moves it there.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".bridgecheck-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // a no-op once it is moved
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

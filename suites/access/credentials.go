@@ -296,7 +296,7 @@ type badCredential struct {
 func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Credentials) []badCredential {
 	user, password := creds.User, creds.Password
 	if user == "" || t.Drupal == nil {
-		user, password = "bridgecheck-nobody", "no-such-password"
+		user, password = harness.WrongCredentials.User, harness.WrongCredentials.Password
 	}
 	whole := harness.Basic(user, password)
 	all := []badCredential{{"a wrong token", harness.Credentials{Token: "no-such-token"}}}
@@ -323,7 +323,7 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 	for name, header := range harness.InOrder(map[string]string{
 		"no password":                "Basic " + harness.Basic(user, ""),
 		"no user":                    "Basic " + harness.Basic("", password),
-		"an unknown user":            "Basic " + harness.Basic("bridgecheck-nobody", password),
+		"an unknown user":            "Basic " + harness.Basic(harness.WrongCredentials.User, password),
 		"base64 cut short":           "Basic " + whole[:len(whole)/2],
 		"no base64":                  "Basic " + user + ":" + password,
 		"no base64 characters":       "Basic %%%%",

@@ -36,7 +36,7 @@ func (t *T) parsed() *url.URL {
 	return u
 }
 
-// Bridge is the target as one check sees it, with all that the check sends and finds.
+// T is the target as one check sees it, with all that the check sends and finds.
 type T struct {
 	*Environment
 

@@ -62,8 +62,7 @@ func (w *connection) close() { w.conn.Close() }
 func (w *connection) ask(ctx context.Context, request harness.Request) *harness.Response {
 	r := w.client.ResponseTo(&request)
 	req, err := w.client.Request(ctx, request, r)
-	since := w.client.T.Upstream.Last()
-	r = w.client.Patiently(r, func(limit time.Duration) {
+	r = w.client.Patiently(r, func(limit time.Duration, since int64) {
 		if err == nil {
 			err = w.roundTrip(req, r, limit)
 		}

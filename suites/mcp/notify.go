@@ -172,7 +172,7 @@ func openStream(ctx context.Context, s *harness.Session, wanted map[string]any, 
 	asked := s.Client.ResponseTo(&harness.Request{Method: method, Path: harness.MCPPath, Show: string(message)})
 	ctx, giveUp := context.WithCancelCause(ctx)
 	var stream *http.Response
-	asked = s.Client.Patiently(asked, func(limit time.Duration) {
+	asked = s.Client.Patiently(asked, func(limit time.Duration, _ int64) {
 		late := time.AfterFunc(limit, func() { giveUp(harness.ErrTimeout) })
 		defer late.Stop()
 		var err error

@@ -113,7 +113,7 @@ func backslash(b []byte) (plain []byte, length int) {
 	return nil, 0
 }
 
-// unicodeEscape reads \uXXXX, or two of them that are one character together.
+// unicodeEscape reads \u with its four hexadecimal digits, or two of them that are one character together.
 func unicodeEscape(b []byte) (plain []byte, length int) {
 	const one = len(`\u0000`)
 	high, ok := codeUnit(b)

@@ -14,7 +14,7 @@ func SendHuge(ctx context.Context, c harness.Client, announced bool) *harness.Re
 	const size = 64 << 20
 	head, tail := `{"name":"`+NoSuchTool+`","arguments":{"x":"`, `"}}`
 	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, size), strings.NewReader(tail))
-	r := harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head + "… (64 MiB)", Fresh: true}
+	r := harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head, Unseen: size + len(tail), Fresh: true}
 	if announced {
 		r.Length = int64(len(head) + size + len(tail))
 	}

@@ -45,7 +45,7 @@ type refusal struct {
 }
 
 var (
-	AsNobody = http.Header{"Authorization": {"Basic " + harness.Basic("bridgecheck-nobody", "no-such-password")}}
+	AsNobody = http.Header{"Authorization": {"Basic " + harness.Basic(harness.WrongCredentials.User, harness.WrongCredentials.Password)}}
 	AsText   = http.Header{"Content-Type": {"text/plain"}}
 	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 )

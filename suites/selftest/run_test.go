@@ -159,6 +159,25 @@ func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
 }
 
 // A request with which a check cleans up after the fault does not show it.
+// A body of which the report has only the beginning cannot be sent again by curl, so no line claims to.
+func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
+	m, ok := mutants.Find("announced-body-unbounded")
+	if !ok {
+		t.Fatal("the mutant is gone")
+	}
+	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Results[0]
+	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
+		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
+	}
+	if r.Curl != "" {
+		t.Errorf("%s: %s sends other bytes", r.Message, r.Curl)
+	}
+}
+
 func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	m, ok := mutants.Find("circular-reference-as-it-is")
 	if !ok {

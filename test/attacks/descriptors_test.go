@@ -25,18 +25,7 @@ func TestDescriptorsChild(t *testing.T) {
 		t.Skip("TestDescriptorsExhausted starts it")
 	}
 	o := bridge.Options{Drupal: site, HeaderTimeout: time.Minute}
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := o.Server(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, server, l := newServer(t, o)
 	fmt.Println("listening on", l.Addr())
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { io.Copy(io.Discard, os.Stdin); cancel() }() //nolint:errcheck // it ends with the parent

@@ -122,16 +122,14 @@ func identityBridge(t testing.TB, site string, change ...func(*bridge.Options)) 
 	return base
 }
 
-func identityServe(t testing.TB, site string, change ...func(*bridge.Options)) (*bridge.Bridge, string) {
+// newServer makes a bridge, which is closed with the test, its server and a listener for that.
+func newServer(t testing.TB, o bridge.Options) (*bridge.Bridge, *http.Server, net.Listener) {
 	t.Helper()
-	o := bridge.Options{Drupal: site, Logger: slog.New(slog.DiscardHandler)}
-	for _, f := range change {
-		f(&o)
-	}
 	b, err := bridge.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { b.Close() })
 	server, err := o.Server(b)
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +138,18 @@ func identityServe(t testing.TB, site string, change ...func(*bridge.Options)) (
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b, server, l
+}
+
+func identityServe(t testing.TB, site string, change ...func(*bridge.Options)) (*bridge.Bridge, string) {
+	t.Helper()
+	o := bridge.Options{Drupal: site, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	b, server, l := newServer(t, o)
 	go server.Serve(l) //nolint:errcheck // it ends with Close
-	t.Cleanup(func() { server.Close(); b.Close() })
+	t.Cleanup(func() { server.Close() })
 	return b, "http://" + l.Addr().String()
 }
 

@@ -114,19 +114,7 @@ func TestOriginCertificateIsReadAgain(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	originPair(t, cert, key, 1)
 	o := bridge.Options{Drupal: newIdentitySite(t).URL, TLSCert: cert, TLSKey: key}
-	b, err := bridge.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	server, err := o.Server(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, server, l := newServer(t, o)
 	go server.ServeTLS(l, "", "") //nolint:errcheck // it ends with Close
 	defer server.Close()
 	serial := func() int64 {

@@ -380,19 +380,24 @@ func swapUnderLoad(matches func(*http.Request) bool, busy int64, concerns func(x
 		mu    sync.Mutex
 		last  *exchange
 	)
+	return counting(&under, onResponse(matches, func(x *exchange) {
+		if !concerns(x) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		mine := *x
+		if last != nil && under.Load() >= busy && caller(last.Request) != caller(x.Request) {
+			x.Status, x.Body = last.Status, last.Body
+		}
+		last = &mine
+	}))
+}
+
+// counting counts in under the requests that are under way.
+func counting(under *atomic.Int64, change middleware) middleware {
 	return func(next http.Handler) http.Handler {
-		changed := onResponse(matches, func(x *exchange) {
-			if !concerns(x) {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			mine := *x
-			if last != nil && under.Load() >= busy && caller(last.Request) != caller(x.Request) {
-				x.Status, x.Body = last.Status, last.Body
-			}
-			last = &mine
-		})(next)
+		changed := change(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			under.Add(1)
 			defer under.Add(-1)

@@ -103,19 +103,12 @@ func coalesceCalls() middleware {
 func mismatchResponses() middleware {
 	var busy atomic.Int64
 	var last atomic.Pointer[[]byte]
-	return func(next http.Handler) http.Handler {
-		changed := onInvoke(func(x *exchange) {
-			body := x.Body
-			if other := last.Swap(&body); other != nil && busy.Load() > 48 && x.Status == http.StatusOK {
-				x.Body = *other
-			}
-		})(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			busy.Add(1)
-			defer busy.Add(-1)
-			changed.ServeHTTP(w, r)
-		})
-	}
+	return counting(&busy, onInvoke(func(x *exchange) {
+		body := x.Body
+		if other := last.Swap(&body); other != nil && busy.Load() > 48 && x.Status == http.StatusOK {
+			x.Body = *other
+		}
+	}))
 }
 
 // slowLists delays lists as if each were discovered from the site.

@@ -1,0 +1,26 @@
+// Package wholefile writes files that appear whole or not at all.
+package wholefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write writes data beside path and moves it there, with the mode alone. A file or a link at path is replaced, with its
+// permissions. Where it fails, path is as it was.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".bridgecheck-*") // which nobody else can read
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
