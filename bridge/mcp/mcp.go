@@ -124,6 +124,7 @@ func (s *Server) handle(ctx context.Context, r request) (result []byte, err *pro
 	if !ok {
 		return nil, refuse(codeNoMethod, "This server has no method %q.", clip(r.method))
 	}
+	r.who.Trace = r.who.Trace.Within(r.metaText("traceparent"), r.metaText("tracestate"))
 	result, err = run(s, ctx, r)
 	if err == nil && r.revision == July2026 {
 		result = complete(result, s.info)

@@ -43,10 +43,13 @@ type message struct {
 }
 
 // version is the revision that the message itself names, as messages of the stateless one do; "" where it names none.
-func (m message) version() Revision {
-	v, _ := m.meta.Get(metaVersion)
+func (m message) version() Revision { return Revision(m.metaText(metaVersion)) }
+
+// metaText gives a member of _meta that is a string.
+func (m message) metaText(name string) string {
+	v, _ := m.meta.Get(name)
 	text, _ := v.Text()
-	return Revision(text)
+	return text
 }
 
 // param gives a parameter that is a string.

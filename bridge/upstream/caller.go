@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -102,6 +103,24 @@ type Trace struct {
 	RequestID string // X-Request-ID
 	Parent    string // traceparent
 	State     string // tracestate
+}
+
+var (
+	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+	tracestate  = regexp.MustCompile(`^[ -~]{0,512}$`)
+)
+
+// Within is the trace with the traceparent and tracestate that the message itself names. A traceparent that is none changes
+// nothing: it is no reason to refuse the message.
+func (t Trace) Within(parent, state string) Trace {
+	if !traceparent.MatchString(parent) {
+		return t
+	}
+	t.Parent, t.State = parent, ""
+	if tracestate.MatchString(state) {
+		t.State = state
+	}
+	return t
 }
 
 // Anonymous reports whether the caller brought no credential.
@@ -256,10 +275,12 @@ func (cs Callers) unauthorized(message string) *fault.Error {
 	return e
 }
 
+// longestTrace is the longest header of a trace that is passed on, in bytes.
+const longestTrace = 512
+
 func traceOf(h http.Header) Trace {
-	const longest = 512
 	read := func(name string) string {
-		if v := h.Get(name); len(v) <= longest {
+		if v := h.Get(name); len(v) <= longestTrace {
 			return v
 		}
 		return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -35,6 +36,26 @@ func invalidArguments400(ctx context.Context, t *harness.T) {
 			t.Expect(r).To(refusal, note)
 			t.Expect(r).To(match.HaveRunNothing(), note)
 		})
+	}
+}
+
+func undeclaredArgument(ctx context.Context, t *harness.T) {
+	accepted := 0
+	for _, call := range scenario.UndeclaredArguments(t, t.As(harness.Agent).MustListAll(ctx).Tools()) {
+		send := invokeWith(ctx, t, call.Tool)
+		if send(call.Valid).Status != http.StatusOK {
+			continue // invoke/answers-result and others test that
+		}
+		accepted++
+		t.Row(harness.Agent, call.Tool, "an argument that is not declared in "+call.Where, func() {
+			t.Drupal.Mark()
+			r := send(call.Extra)
+			t.Expect(r).To(match.BeRefused(400, "invalid_params"))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
+	if accepted == 0 {
+		harness.BlockedBy(harness.Finding{Subject: "no tool with a closed inputSchema accepts arguments that fit it"}, "invoke/answers-result", "invoke/arguments-forwarded")
 	}
 }
 

@@ -31,6 +31,7 @@ var Checks = []harness.Check{
 	{ID: "invoke/empty-arguments", Sees: harness.Front, Run: emptyArguments},
 	{ID: "invoke/output-matches-schema", Sees: harness.Site, Generated: true, Run: outputMatchesSchema},
 	{ID: "invoke/invalid-arguments-400", Sees: harness.Site, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
+	{ID: "invoke/undeclared-argument", Sees: harness.Site, Run: undeclaredArgument},
 	{ID: "invoke/invalid-arguments-named", Sees: harness.Site, Run: invalidArgumentsNamed},
 	{ID: "invoke/hidden-404", Sees: harness.Site, Run: hidden404},
 	{ID: "invoke/denied", Sees: harness.Site, Run: denied},

@@ -84,7 +84,7 @@ func Areas() []Area {
 		{"mapping", "mapping.go", slices.Concat(mappingMutants(), mappingValueMutants()), mappingVariants()},
 		{"schema", "schema.go", schemaMutants(), schemaVariants()},
 		{"describe", "describe.go", describeMutants(), describeVariants()},
-		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants()), invokeVariants()},
+		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants(), undeclaredMutants()), slices.Concat(invokeVariants(), undeclaredVariants())},
 		{"errors", "errors.go", errorMutants(), errorVariants()},
 		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
 		{"http", "http.go", httpMutants(), httpVariants()},
@@ -94,7 +94,7 @@ func Areas() []Area {
 		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
 		{"load", "load.go", loadMutants(), loadVariants()},
 		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
-		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants()), mcpVariants()},
+		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
 	}
 }
 

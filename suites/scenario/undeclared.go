@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// undeclared is the name of an argument that no schema declares.
+const undeclared = "bridgecheck_undeclared"
+
+// Undeclared is a call whose arguments fit the tool's inputSchema, and the same with one that a closed schema does not
+// declare.
+type Undeclared struct {
+	Tool  string
+	Where string // which object is closed: "the arguments", or a parameter
+	Valid map[string]any
+	Extra map[string]any
+}
+
+// UndeclaredArguments are the calls with an undeclared argument of the tools that the agent may call: for each object that
+// an inputSchema closes by `additionalProperties: false`, the arguments themselves and those of its parameters that are
+// objects. Without a closed schema the check does not apply.
+func UndeclaredArguments(t *harness.T, tools []harness.Tool) []Undeclared {
+	samples := MustFind(t, harness.Agent, SucceedingKinds...)
+	var calls []Undeclared
+	for _, tool := range tools {
+		i := slices.IndexFunc(samples, func(s Sample) bool { return s.Name == tool.Name() })
+		if i < 0 {
+			continue
+		}
+		valid, input := samples[i].Arguments, tool.Input()
+		if isClosed(input) {
+			calls = append(calls, Undeclared{tool.Name(), "the arguments", valid, with(valid, undeclared, "x")})
+		}
+		properties, _ := input["properties"].(map[string]any)
+		for name, property := range harness.InOrder(properties) {
+			schema, _ := property.(map[string]any)
+			if object, ok := generate.Example(property).(map[string]any); ok && isClosed(schema) {
+				calls = append(calls, Undeclared{tool.Name(), name, with(valid, name, object), with(valid, name, with(object, undeclared, "x"))})
+			}
+		}
+	}
+	if len(calls) == 0 {
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "no inputSchema of a tool that may be called has additionalProperties false"}})
+	}
+	return calls
+}
+
+// isClosed reports whether an object schema by itself refuses a member that it does not declare.
+func isClosed(schema map[string]any) bool {
+	return exact.Equal(schema["additionalProperties"], false) && schema["patternProperties"] == nil
+}
+
+func with(object map[string]any, name string, value any) map[string]any {
+	more := maps.Clone(object)
+	if more == nil {
+		more = map[string]any{}
+	}
+	more[name] = value
+	return more
+}

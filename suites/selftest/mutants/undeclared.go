@@ -1,0 +1,179 @@
+package mutants
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+)
+
+// undeclaredMutants list closed schemas, and do not refuse what these do not declare.
+func undeclaredMutants() []Mutant {
+	return []Mutant{
+		{Name: "closed-schemas-unenforced", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "the list is generated, the arguments go on to the site, which ignores what it does not know",
+			Middleware: onTool(closeInput)},
+		{Name: "undeclared-arguments-dropped", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "zod drops the keys that an object does not declare",
+			Middleware: chain(onTool(closeInput), onArgumentsOf(declaredTop))},
+		{Name: "undeclared-members-dropped", Breaks: Clauses("invoke/undeclared-argument", "invoke/invalid-arguments-400", "upstream/eager-validation"), MayFail: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Why: "arguments are decoded into a struct",
+			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				kept, _ := declaredOnly(t["inputSchema"], arguments).(map[string]any)
+				return kept
+			})},
+	}
+}
+
+// mcpResultMutants break results, traces and the order of the list over MCP.
+func mcpResultMutants() []Mutant {
+	var asked atomic.Int64
+	return []Mutant{
+		{Name: "mcp-closed-schemas-unenforced", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/undeclared-argument"), Origin: Peer,
+			Middleware: onMCPTool(closeInput)},
+		{Name: "mcp-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the result is passed on as it is",
+			Middleware: onToolError(mismatch, func(m *rpc) {
+				text := wrongResult(m)
+				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": decode([]byte(text))})
+			})},
+		{Name: "mcp-output-mismatch-as-text", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what does not fit is left out, and the client refuses the response for want of it",
+			Middleware: onToolError(mismatch, func(m *rpc) {
+				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(wrongResult(m))})
+			})},
+		{Name: "mcp-failures-validated", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), MayFail: Clauses("mcp/execution-error", "mcp/invalid-arguments"), Origin: Peer, Why: "an SDK validates every result of a tool with an outputSchema",
+			Middleware: onToolError("", func(m *rpc) {
+				target := m.Request.URL.Path + "/tools/describe?" + url.Values{"name": {fmt.Sprint(m.Params["name"])}}.Encode()
+				t, _ := m.Send(http.MethodGet, target, nil).Object()["tool"].(tool)
+				if t["outputSchema"] != nil && !strings.Contains(string(m.Body), mismatch) {
+					m.Fail(-32602, "MCP error -32602: Output validation error: no structured content")
+				}
+			})},
+		{Name: "mcp-trace-lost", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r.Header.Del("Traceparent")
+				return next.RoundTrip(r)
+			})},
+		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
+			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
+		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), Origin: Peer, Why: "the tools come from a map",
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); len(tools) > 1 {
+					i := int(asked.Add(1)) % len(tools)
+					r["tools"] = append(append([]any{}, tools[i:]...), tools[:i]...)
+				}
+			})},
+	}
+}
+
+func undeclaredVariants() []Mutant {
+	return []Mutant{
+		{Name: "closed-schemas-enforced", Why: "a bridge may refuse every argument that is not declared",
+			Middleware: chain(onTool(closeInput), onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				if len(declaredTop(t, arguments)) < len(arguments) {
+					return nil
+				}
+				return arguments
+			}))},
+	}
+}
+
+func mcpResultVariants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-trace-continued", MCP: true, Why: "a bridge may be a span of its own",
+			Transport: onTraceparent("00-${1}-aaaaaaaaaaaaaaaa-01")},
+		{Name: "mcp-mismatch-protocol-error", MCP: true, Why: "a result that breaks its schema may be an error of the protocol",
+			Middleware: onToolError(mismatch, func(m *rpc) { m.Fail(-32603, "The result does not conform to the output schema") })},
+	}
+}
+
+// mismatch is what the reference says of a result that breaks its schema; the result itself is the text after that.
+const mismatch = "does not conform to its output schema"
+
+func wrongResult(m *rpc) string {
+	content, _ := m.Result()["content"].([]any)
+	block, _ := content[len(content)-1].(map[string]any)
+	text, _ := block["text"].(string)
+	return text
+}
+
+func textContent(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }
+
+// closeInput lists a tool with a closed inputSchema.
+func closeInput(t tool) {
+	if input, ok := t["inputSchema"].(map[string]any); ok {
+		input["additionalProperties"] = false
+	}
+}
+
+// onArgumentsOf changes the arguments of an invoke, by the tool as the bridge describes it, before the bridge reads them;
+// it refuses them where the change returns nil.
+func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		call := decode(body)
+		name, _ := call["name"].(string)
+		if arguments, object := call["arguments"].(map[string]any); object && name != "" {
+			x := &exchange{Request: r, Header: http.Header{}, Method: r.Method, next: next}
+			if t, ok := x.tool(name); ok {
+				changed := change(t, arguments)
+				if changed == nil {
+					x.Refuse(http.StatusBadRequest, "invalid_params", "There is a parameter that the tool does not have.")
+					x.writeTo(w)
+					return true
+				}
+				if !exact.Equal(changed, arguments) {
+					call["arguments"] = changed
+					body = encode(call)
+				}
+			}
+		}
+		setBody(r, body)
+		return false
+	})
+}
+
+// declaredTop keeps the arguments that the tool declares.
+func declaredTop(t tool, arguments map[string]any) map[string]any {
+	input, _ := t["inputSchema"].(map[string]any)
+	properties, _ := input["properties"].(map[string]any)
+	kept := map[string]any{}
+	for name, value := range arguments {
+		if has(properties, name) {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// declaredOnly keeps of the members of each closed object in a value those that its schema declares.
+func declaredOnly(schema, v any) any {
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	kept := map[string]any{}
+	for name, member := range object {
+		if has(properties, name) || s["additionalProperties"] != false {
+			kept[name] = declaredOnly(properties[name], member)
+		}
+	}
+	return kept
+}
+
+var traceOf = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// onTraceparent replaces the traceparent of requests to the site; $1 is its trace.
+func onTraceparent(other string) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if parent := r.Header.Get("Traceparent"); parent != "" {
+			r.Header.Set("Traceparent", traceOf.ReplaceAllString(parent, other))
+		}
+		return next.RoundTrip(r)
+	})
+}
