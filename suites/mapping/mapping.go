@@ -22,6 +22,7 @@ import (
 var Checks = []harness.Check{
 	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
 	{ID: "mapping/name-underscored", Sees: harness.Site, Run: nameUnderscored},
+	{ID: "mapping/long-names", Sees: harness.Site, Run: longNames},
 	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
 	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
 	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},

@@ -3,6 +3,7 @@ package mutants
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,20 @@ import (
 // mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
 func mappingValueMutants() []Mutant {
 	return []Mutant{
+		{Name: "names-cut-at-64", Breaks: Clauses("mapping/long-names"), Origin: Peer, Why: "a provider refuses longer names; the first of two that are then equal runs",
+			Middleware: renameTools(cutAt(64))},
+		{Name: "names-cut-at-100", Breaks: Clauses("mapping/long-names"), Origin: Imagined, Middleware: renameTools(cutAt(100))},
+		{Name: "long-names-merged", Breaks: Clauses("mapping/long-names"), Origin: Peer, Why: "tools are kept in a map by their cut names",
+			Transport: onDiscovery(func(index map[string]any) {
+				methods, _ := index["data"].([]any)
+				seen := map[string]bool{}
+				index["data"] = slices.DeleteFunc(methods, func(m any) bool {
+					id, _ := m.(map[string]any)["id"].(string)
+					name := cutAt(64)(id)
+					defer func() { seen[name] = true }()
+					return len(id) > 64 && seen[name]
+				})
+			})},
 		{Name: "times-rewritten", Breaks: Clauses("mapping/description-is-usage", "mapping/annotations-from-attribute", "mapping/properties-complete", "mapping/output-schema"), Origin: Peer,
 			Why:        "the JSON library reads texts that look like times as times and writes them in UTC, as Newtonsoft.Json does",
 			Middleware: onTool(changeTexts(inUTC))},
@@ -121,4 +136,9 @@ func emptyObjectsAsLists(v any) any {
 		return []any{}
 	}
 	return v
+}
+
+// cutAt cuts names at a length.
+func cutAt(length int) func(string) string {
+	return func(name string) string { return name[:min(len(name), length)] }
 }

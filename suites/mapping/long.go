@@ -1,0 +1,59 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// alike are the numbers of characters in which the ids of two methods agree: what clients, and the specification, allow.
+var alike = []int{60, 64, 120}
+
+// longNames adds pairs of methods whose ids agree at their beginning, and are told apart by their usage and result.
+func longNames(ctx context.Context, t *harness.T) {
+	site := t.Drupal.Site().Clone()
+	usage := func(n int, half string) string { return fmt.Sprintf("The %s of two that agree in %d characters", half, n) }
+	halves := []string{"first", "second"}
+	for _, n := range alike {
+		for _, half := range halves {
+			site.Methods = append(site.Methods, fixtures.Method{ID: "content." + strings.Repeat("x", n-len("content.")) + half, Usage: usage(n, half),
+				Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: half},
+				Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(fmt.Sprintf("%q", usage(n, half)))}})
+		}
+	}
+	t.Replace(ctx, site)
+	agent := t.As(harness.Agent)
+	var listed harness.Listing
+	with := func(usage string) []harness.Tool {
+		return slices.DeleteFunc(listed.Tools(), func(tool harness.Tool) bool { return tool["description"] != usage })
+	}
+	t.AwaitShown(ctx, "methods with long ids", func() bool {
+		listed = agent.ListAll(ctx)
+		return len(with(usage(alike[0], "first"))) > 0 || len(with(usage(alike[0], "second"))) > 0
+	})
+	for _, n := range alike {
+		var names []string
+		for _, half := range halves {
+			want := usage(n, half)
+			for _, tool := range with(want) {
+				names = append(names, tool.Name())
+				t.For(harness.Agent, tool.Name(), func() {
+					described := agent.Describe(ctx, tool.Name())
+					t.Expect(described).To(match.BeTool(tool.Name()))
+					t.Expect(described.Tool()["description"]).To(Equal(want), harness.Mismatch("describe of "+tool.Name(), want, fmt.Sprint(described.Tool()["description"])))
+					t.Expect(agent.Invoke(ctx, tool.Name(), harness.Args{})).To(match.GiveResult(fmt.Sprintf("%q", want)))
+				})
+			}
+		}
+		t.Row(harness.Agent, "", fmt.Sprintf("two methods whose ids agree in %d characters", n), func() {
+			t.Expect(len(names) == 2 && names[0] != names[1]).To(BeTrue(), harness.Mismatch("the list", "two tools with different names", fmt.Sprintf("the names %q", names)))
+		})
+	}
+}
