@@ -16,7 +16,7 @@ import (
 // alike are the numbers of characters in which the ids of two methods agree: what clients, and the specification, allow.
 var alike = []int{60, 64, 120}
 
-// longNames adds pairs of methods whose ids agree at their beginning, and are told apart by their usage and result.
+// longNames adds pairs of methods whose ids agree at their beginning, with another usage and result each.
 func longNames(ctx context.Context, t *harness.T) {
 	site := t.Drupal.Site().Clone()
 	usage := func(n int, half string) string { return fmt.Sprintf("The %s of two that agree in %d characters", half, n) }
