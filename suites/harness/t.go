@@ -52,6 +52,9 @@ type T struct {
 	inPart    bool           // a part of the check is running: its finding does not end the check
 	excuse    excuse         // for what the check finds
 	unsent    atomic.Int64   // requests of the check that the run had no patience for
+
+	sessionsMu sync.Mutex
+	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone
 }
 
 // Cleanup undoes something when the running check has ended.

@@ -20,21 +20,21 @@ import (
 
 // Checks of the area mapping.
 var Checks = []harness.Check{
-	{ID: "mapping/name-is-id", Sees: harness.Site, Run: nameIsID},
-	{ID: "mapping/name-underscored", Sees: harness.Site, Run: nameUnderscored},
-	{ID: "mapping/long-names", Sees: harness.Site, Run: longNames},
-	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
-	{ID: "mapping/description-is-usage", Sees: harness.Site, Run: descriptionIsUsage},
-	{ID: "mapping/title-from-attribute", Sees: harness.Site, Run: titleFromAttribute},
+	{ID: "mapping/name-is-id", Sees: harness.Site, ByMCP: true, Run: nameIsID},
+	{ID: "mapping/name-underscored", Sees: harness.Site, ByMCP: true, Run: nameUnderscored},
+	{ID: "mapping/long-names", Sees: harness.Site, ByMCP: true, Run: longNames},
+	{ID: "mapping/name-portable", Sees: harness.Front, ByMCP: true, Run: namePortable},
+	{ID: "mapping/description-is-usage", Sees: harness.Site, ByMCP: true, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Site, ByMCP: true, Run: titleFromAttribute},
 	{ID: "mapping/annotations-from-attribute", Sees: harness.Site, Run: annotationsFromAttribute},
 	{ID: "mapping/output-schema", Sees: harness.Site, Run: outputSchema},
-	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
-	{ID: "mapping/no-params-object", Sees: harness.Site, Run: noParamsObject},
-	{ID: "mapping/properties-complete", Sees: harness.Site, Run: propertiesComplete},
-	{ID: "mapping/param-description", Sees: harness.Site, Run: paramDescription},
-	{ID: "mapping/required-exact", Sees: harness.Site, Run: requiredExact},
-	{ID: "mapping/factory-params", Sees: harness.Site, Run: factoryParams},
-	{ID: "mapping/by-position", Sees: harness.Site, Run: byPosition},
+	{ID: "mapping/input-object", Sees: harness.Front, ByMCP: true, Run: inputObject},
+	{ID: "mapping/no-params-object", Sees: harness.Site, ByMCP: true, Run: noParamsObject},
+	{ID: "mapping/properties-complete", Sees: harness.Site, ByMCP: true, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Site, ByMCP: true, Run: paramDescription},
+	{ID: "mapping/required-exact", Sees: harness.Site, ByMCP: true, Run: requiredExact},
+	{ID: "mapping/factory-params", Sees: harness.Site, ByMCP: true, Run: factoryParams},
+	{ID: "mapping/by-position", Sees: harness.Site, ByMCP: true, Run: byPosition},
 	{ID: "mapping/language", Sees: harness.Site, Run: language},
 }
 
@@ -121,7 +121,8 @@ func descriptionIsUsage(ctx context.Context, t *harness.T) {
 
 func titleFromAttribute(ctx context.Context, t *harness.T) {
 	eachMethodAndDelicate(ctx, t, "its McpTool title as `title`", func(m *fixtures.Method, tool harness.Tool) string {
-		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title {
+		annotations, _ := tool["annotations"].(map[string]any)
+		if m.MCP == nil || m.MCP.Title == "" || tool["title"] == m.MCP.Title || t.Alone() && annotations["title"] == m.MCP.Title {
 			return ""
 		}
 		return match.DescribeMember(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)
