@@ -46,10 +46,7 @@ func TestBridges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the independent bridges are not run")
 	}
-	binary := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := build(t)
 	for _, b := range bridges {
 		t.Run(b.directory, func(t *testing.T) {
 			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
@@ -87,6 +84,16 @@ func TestBridges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// build compiles bridgecheck and returns its path.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "bridgecheck")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
 }
 
 // faults reads the faults of a bridge.
