@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed all:node
+//go:embed all:node all:python
 var files embed.FS
 
 // A Starter is a bridge to start from.
@@ -28,6 +28,7 @@ type Starter struct {
 func All() []Starter {
 	return []Starter{
 		{Language: "node", Test: "node --test"},
+		{Language: "python", Test: "python3 -m unittest"},
 	}
 }
 

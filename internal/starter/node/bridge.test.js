@@ -1,4 +1,5 @@
-// The bridge in front of a small site of its own. `bridgecheck run --config bridgecheck.yaml` tests it against the whole contract.
+// The bridge in front of a small site of its own. `bridgecheck run --config bridgecheck.yaml` tests it against the whole
+// contract.
 import assert from 'node:assert/strict'
 import {createServer} from 'node:http'
 import {after, before, beforeEach, test} from 'node:test'
@@ -6,7 +7,9 @@ import {after, before, beforeEach, test} from 'node:test'
 const BIG = '9007199254740993' // JavaScript would round it
 const methods = JSON.stringify({
   data: [
-    {id: 'content.get', attributes: {usage: 'Loads content', mcpTool: {title: 'Get'}, params: {nid: {schema: {type: 'integer'}, attributes: {required: true}}}}},
+    {id: 'content.get', attributes: {usage: 'Loads content', mcpTool: {title: 'Get'}, params: {
+      nid: {schema: {type: 'integer'}, attributes: {required: true}},
+    }}},
     {id: 'cache.rebuild', attributes: {usage: 'No tool'}},
     {id: 'by.position', attributes: {usage: 'No names', mcpTool: {title: 'P'}, params: [{schema: {type: 'integer'}}]}},
     {id: 'content.tree', attributes: {usage: 'References', mcpTool: [], params: {
@@ -17,14 +20,18 @@ const methods = JSON.stringify({
 })
 
 let site, bridge, seen, reply
-const listen = server => new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`)))
+const listen = server => new Promise(resolve => {
+  server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`))
+})
 
 before(async () => {
   site = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     seen.push({url: request.url, authorization: request.headers.authorization, body})
-    if (request.headers.authorization !== 'Basic me') return response.writeHead(401, {'WWW-Authenticate': 'Basic realm="site"'}).end('<html>')
+    if (request.headers.authorization !== 'Basic me') {
+      return response.writeHead(401, {'WWW-Authenticate': 'Basic realm="site"'}).end('<html>')
+    }
     if (request.url === '/jsonrpc/methods') return response.end(methods)
     const [status, text] = reply(JSON.parse(body))
     response.writeHead(status).end(text)
@@ -116,7 +123,8 @@ test("the site's errors get their status and code", async () => {
     assert.equal(error(got), want, body)
     assert.doesNotMatch(got.text, /secret/)
   }
-  reply = () => [400, text('"code": -32602, "message": "Invalid Params"', 'The nid parameter does not conform to the parameter schema. Adaptor Drupal\\x')]
+  const refusal = 'The nid parameter does not conform to the parameter schema. Adaptor Drupal\\x'
+  reply = () => [400, text('"code": -32602, "message": "Invalid Params"', refusal)]
   const {data} = (await invoke('{"name": "content.get", "arguments": {"nid": "one"}}')).json.error
   assert.deepEqual(data, {parameter: 'nid', expected: {type: 'integer'}, received: 'one'})
 })

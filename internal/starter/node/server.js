@@ -41,7 +41,7 @@ async function describe(caller, query) {
 async function invoke(caller, query, request) {
   const body = await read(request)
   // The discovery permission is not asked for: who may run a tool may do so by its name (access/discovery-not-execution).
-  const tools = toolsOf((await methods(caller)).methods)
+  const {methods: found} = await methods(caller)
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new Failure(415, 'unsupported_media_type', 'The body has to be application/json.')
   }
@@ -52,9 +52,11 @@ async function invoke(caller, query, request) {
     throw new Failure(400, 'invalid_json', `The body is not JSON: ${error.message}`)
   }
   const {name, arguments: args} = isObject(message) ? message : {}
-  if (typeof name !== 'string' || name === '') throw new Failure(400, 'missing_parameter', 'The parameter name is missing, or no string.')
+  if (typeof name !== 'string' || name === '') {
+    throw new Failure(400, 'missing_parameter', 'The parameter name is missing, or no string.')
+  }
   if (!isObject(args)) throw new Failure(400, 'missing_parameter', 'The parameter arguments is missing, or no object.')
-  const tool = tools.get(name)
+  const tool = toolsOf(found.filter(({id}) => id === name)).get(name)
   if (!tool) throw notFound(name)
   return {result: await call(caller, tool, args)} // the site decides, and validates the arguments
 }

@@ -10,7 +10,7 @@ const MAX_BYTES = 8 << 20 // upstream/huge-answer
 export async function methods(caller) {
   const {status, body} = await exchange(caller, '/jsonrpc/methods')
   if (status !== 200 || !Array.isArray(body?.data)) throw unusable(status)
-  return {methods: body.data, mayDiscover: body.meta?.mcp?.discovery === true}
+  return {methods: body.data.filter(isObject), mayDiscover: body.meta?.mcp?.discovery === true}
 }
 
 let calls = 0
@@ -35,7 +35,7 @@ function failed(method, {code, message, data}, properties, params) {
   if (code === -32600 && String(data).startsWith('Access Denied')) {
     return new Failure(403, 'access_denied', `You may not run ${method}.`)
   }
-  // Drupal's own text on a parameter has PHP's class names in it: only the parameter is taken from it (invoke/invalid-arguments-named).
+  // Drupal's own text on an argument has PHP's class names in it: only the name is taken (invoke/invalid-arguments-named).
   const [, refused, missing] = /^(?:The (.+?) parameter does not conform |Missing required parameter: (.+)$)/.exec(data) ?? []
   const parameter = refused ?? missing
   if (code === -32602 && parameter) {

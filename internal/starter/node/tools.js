@@ -3,11 +3,11 @@ import {isObject} from './json.js'
 
 const reported = new Set()
 
-/** The tools among the methods, by name. One method that cannot be translated does not cost the others (translate/one-bad-tool). */
+/** The tools among the methods, by name. One that cannot be translated does not cost the others (translate/one-bad-tool). */
 export function toolsOf(methods) {
   const tools = new Map() // not an object: names such as constructor exist on every object (describe/name-exact)
   for (const method of methods) {
-    if (!method?.attributes?.mcpTool) continue // list/only-marked-methods
+    if (!method.attributes?.mcpTool) continue // list/only-marked-methods
     try {
       tools.set(method.id, tool(method))
     } catch (error) {
@@ -55,9 +55,11 @@ function usable(root) {
     if (depth > 30 || ++size > 2000) throw new Error('a schema is cyclic or too large') // schema/bounded
     if ('$ref' in schema) return walk(target(schema.$ref), depth + 1)
     const {definitions, $defs, ...made} = schema // nothing refers to them now
-    if (![made.type ?? []].flat().every(type => TYPES.has(type))) throw new Error(`a schema has the type ${made.type}`) // schema/input-valid
+    const types = [made.type ?? []].flat()
+    if (!types.every(type => TYPES.has(type))) throw new Error(`a schema has the type ${types}`) // schema/input-valid
     for (const key of MAPS) {
-      if (key in made) made[key] = mapped(made[key], value => key === 'dependencies' && Array.isArray(value) ? value : walk(value, depth + 1))
+      if (!(key in made)) continue
+      made[key] = mapped(made[key], value => key === 'dependencies' && Array.isArray(value) ? value : walk(value, depth + 1))
     }
     for (const key of LISTS) if (made[key]?.length > 0) made[key] = made[key].map(value => walk(value, depth + 1))
     for (const key of ONE) if (isObject(made[key]) || isEmptyList(made[key])) made[key] = walk(made[key], depth + 1)
