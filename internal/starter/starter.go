@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed all:node all:python
+//go:embed all:node all:python all:go
 var files embed.FS
 
 // A Starter is a bridge to start from.
@@ -29,6 +29,7 @@ func All() []Starter {
 	return []Starter{
 		{Language: "node", Test: "node --test"},
 		{Language: "python", Test: "python3 -m unittest"},
+		{Language: "go", Test: "go test ./..."},
 	}
 }
 

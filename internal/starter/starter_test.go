@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +31,13 @@ func TestStartersAreComplete(t *testing.T) {
 		for _, want := range []string{"README.md", "bridgecheck.yaml", ".gitignore", ".github/workflows/bridge.yml"} {
 			if !slices.Contains(names, want) {
 				t.Errorf("the starter %s has no %s: %v", s.Language, want, names)
+			}
+		}
+		for _, name := range names {
+			for _, left := range []string{"bridgecheck-report", "node_modules", "__pycache__"} {
+				if strings.Contains(name, left) {
+					t.Errorf("the starter %s has %s, which a run left there: remove it", s.Language, name)
+				}
 			}
 		}
 	}

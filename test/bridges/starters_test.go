@@ -14,6 +14,7 @@ import (
 // toolchains say, by language, with which command a machine shows that it can run the starter.
 var toolchains = map[string][]string{
 	"node":   {"node", "-e", "const [major, minor] = process.versions.node.split('.'); process.exit(major > 20 || major == 20 && minor >= 3 ? 0 : 1)"},
+	"go":     {"go", "version"},
 	"python": {"python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"},
 }
 

@@ -7,4 +7,4 @@ export class Failure extends Error {
 }
 
 // One function for every name that the caller does not see, so that nobody learns why (access/no-oracle).
-export const notFound = name => new Failure(404, 'tool_not_found', `There is no tool named ${JSON.stringify(name)}.`)
+export const notFound = name => new Failure(404, 'tool_not_found', `There is no tool named "${name}".`)

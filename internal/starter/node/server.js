@@ -63,7 +63,9 @@ async function invoke(caller, query, request) {
 
 async function discover(caller) {
   const {methods: found, mayDiscover} = await methods(caller)
-  if (!mayDiscover) throw new Failure(403, 'access_denied', 'You may not discover tools.') // access/list-403
+  if (!mayDiscover) { // access/list-403
+    throw new Failure(403, 'access_denied', 'The site does not say that you may discover tools (meta.mcp.discovery).')
+  }
   return toolsOf(found)
 }
 

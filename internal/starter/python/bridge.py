@@ -66,7 +66,8 @@ def invoke(caller):
 def discover(caller):
     methods, may_discover = drupal.methods(caller)
     if not may_discover:
-        raise Failure(403, "access_denied", "You may not discover tools.")  # access/list-403
+        # access/list-403
+        raise Failure(403, "access_denied", "The site does not say that you may discover tools (meta.mcp.discovery).")
     return tools_of(methods)
 
 

@@ -24,13 +24,13 @@ _idle = []  # connections that can be used again (upstream/pooled)
 def methods(caller):
     """The methods that the caller may run, and whether the caller may discover them."""
     status, body = _exchange(caller, "GET", "/jsonrpc/methods")
+    if status != 200 or not isinstance(body, dict) or not isinstance(body.get("data"), list):
+        raise _unusable(status)
+    found = [method for method in body["data"] if isinstance(method, dict)]
     try:
-        if status != 200 or not isinstance(body["data"], list):
-            raise _unusable(status)
-        found = [method for method in body["data"] if isinstance(method, dict)]
         return found, body["meta"]["mcp"]["discovery"] is True
-    except (KeyError, TypeError):
-        raise _unusable(status) from None
+    except (KeyError, TypeError):  # the site does not say it
+        return found, False
 
 
 def call(caller, tool, arguments):
