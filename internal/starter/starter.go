@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed all:node all:python all:go
+//go:embed all:node all:python all:go all:php
 var files embed.FS
 
 // A Starter is a bridge to start from.
@@ -30,6 +30,7 @@ func All() []Starter {
 		{Language: "node", Test: "node --test"},
 		{Language: "python", Test: "python3 -m unittest"},
 		{Language: "go", Test: "go test ./..."},
+		{Language: "php", Test: "php test.php"},
 	}
 }
 

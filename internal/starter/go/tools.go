@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -184,8 +185,10 @@ func usable(data json.RawMessage) (any, error) {
 			}
 			return walk(to, depth+1)
 		}
-		if err := checkTypes(from["type"]); err != nil {
-			return nil, err
+		for key, value := range from {
+			if valid := values[key]; valid != nil && !valid(value) {
+				return nil, fmt.Errorf("a schema has a wrong %s", key)
+			}
 		}
 		made := maps.Clone(from)
 		delete(made, "definitions") // nothing refers to them now
@@ -229,18 +232,34 @@ func usable(data json.RawMessage) (any, error) {
 	return walk(root, 0)
 }
 
-// checkTypes refuses what is no type of JSON Schema (schema/input-valid).
-func checkTypes(value any) error {
+// values says what the value of a keyword has to be (schema/input-valid).
+var values = map[string]func(value any) bool{
+	"type":        isType,
+	"enum":        func(value any) bool { list, _ := value.([]any); return len(list) > 0 },
+	"required":    func(value any) bool { return isList(value, isText) },
+	"uniqueItems": func(value any) bool { _, ok := value.(bool); return ok },
+	"title":       isText, "description": isText, "format": isText, "pattern": isText,
+	"minimum": isNumber, "maximum": isNumber, "exclusiveMinimum": isNumber, "exclusiveMaximum": isNumber, "multipleOf": isNumber,
+	"minLength": isCount, "maxLength": isCount, "minItems": isCount, "maxItems": isCount, "minProperties": isCount, "maxProperties": isCount,
+}
+
+func isText(value any) bool   { _, ok := value.(string); return ok }
+func isNumber(value any) bool { _, ok := value.(json.Number); return ok }
+
+func isCount(value any) bool {
+	n, _ := value.(json.Number)
+	_, err := strconv.ParseUint(n.String(), 10, 64)
+	return err == nil
+}
+
+func isType(value any) bool {
+	name, _ := value.(string)
+	return slices.Contains(types, name) || isList(value, func(v any) bool { return isText(v) && slices.Contains(types, v.(string)) })
+}
+
+func isList(value any, of func(any) bool) bool {
 	list, ok := value.([]any)
-	if value != nil && !ok {
-		list = []any{value}
-	}
-	for _, name := range list {
-		if name, _ := name.(string); !slices.Contains(types, name) {
-			return fmt.Errorf("a schema has the type %v", value)
-		}
-	}
-	return nil
+	return ok && !slices.ContainsFunc(list, func(v any) bool { return !of(v) })
 }
 
 // target gives what a reference within root refers to; another one is refused (schema/no-remote-ref).

@@ -29,4 +29,6 @@ export function parse(text) {
 
 export const stringify = value => JSON.stringify(value).replace(MARKED, '$1')
 
+export const isNumber = value => typeof value === 'number' || (typeof value === 'string' && value.startsWith(MARK))
+
 export const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)

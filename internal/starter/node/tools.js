@@ -1,5 +1,5 @@
 // From the methods of the site to tools.
-import {isObject} from './json.js'
+import {isNumber, isObject} from './json.js'
 
 const reported = new Set()
 
@@ -37,6 +37,20 @@ function inputSchema(params) {
 }
 
 const TYPES = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
+const isText = value => typeof value === 'string'
+const isCount = value => Number.isInteger(value) && value >= 0
+// What the value of a keyword has to be (schema/input-valid).
+const VALUES = new Map(Object.entries({
+  type: value => [value].flat().every(type => TYPES.has(type)),
+  enum: value => Array.isArray(value) && value.length > 0,
+  required: value => Array.isArray(value) && value.every(isText),
+  uniqueItems: value => typeof value === 'boolean',
+  pattern: value => isText(value) && new RegExp(value, 'u'), // throws if it is wrong
+}))
+for (const key of ['title', 'description', 'format']) VALUES.set(key, isText)
+for (const key of ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']) VALUES.set(key, isNumber)
+for (const key of ['Length', 'Items', 'Properties']) VALUES.set(`min${key}`, isCount).set(`max${key}`, isCount)
+
 // Which keywords hold schemas: by name, as a list, or one.
 const MAPS = ['properties', 'patternProperties', 'dependencies']
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'items']
@@ -55,8 +69,9 @@ function usable(root) {
     if (depth > 30 || ++size > 2000) throw new Error('a schema is cyclic or too large') // schema/bounded
     if ('$ref' in schema) return walk(target(schema.$ref), depth + 1)
     const {definitions, $defs, ...made} = schema // nothing refers to them now
-    const types = [made.type ?? []].flat()
-    if (!types.every(type => TYPES.has(type))) throw new Error(`a schema has the type ${types}`) // schema/input-valid
+    for (const [key, value] of Object.entries(made)) {
+      if (VALUES.has(key) && !VALUES.get(key)(value)) throw new Error(`a schema has a wrong ${key}`)
+    }
     for (const key of MAPS) {
       if (!(key in made)) continue
       made[key] = mapped(made[key], value => key === 'dependencies' && Array.isArray(value) ? value : walk(value, depth + 1))

@@ -53,6 +53,24 @@ def _input_schema(params):
 
 
 _TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
+
+
+def _is_count(value):
+    return type(value) is int and value >= 0
+
+
+# What the value of a keyword has to be (schema/input-valid).
+_VALUES = {
+    "type": lambda value: _TYPES.issuperset(value if isinstance(value, list) else [value]),
+    "enum": lambda value: isinstance(value, list) and value,
+    "required": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    "uniqueItems": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("title", "description", "format", "pattern"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), lambda value: type(value) in (int, float)
+    ),
+    **{bound + what: _is_count for bound in ("min", "max") for what in ("Length", "Items", "Properties")},
+}
 # Which keywords hold schemas: by name, as a list, or one.
 _MAPS = ("properties", "patternProperties", "dependencies")
 _LISTS = ("allOf", "anyOf", "oneOf", "items")
@@ -79,9 +97,9 @@ def usable(root):
             return walk(_target(root, schema["$ref"]), depth + 1)
         # Nothing refers to the definitions now.
         made = {key: value for key, value in schema.items() if key not in ("definitions", "$defs")}
-        types = made.get("type", [])
-        if not _TYPES.issuperset(types if isinstance(types, list) else [types]):
-            raise ValueError(f"a schema has the type {types}")  # schema/input-valid
+        for key, value in made.items():
+            if key in _VALUES and not _VALUES[key](value):
+                raise ValueError(f"a schema has a wrong {key}")
         for key in _MAPS:
             if key in made:
                 made[key] = {
