@@ -20,9 +20,9 @@ func newInit() *cobra.Command {
 		Use:   "init " + strings.Join(languages, "|") + " [DIR]",
 		Short: "Write a small conformant bridge to start from",
 		Long: `init writes a bridge that keeps the contract, in the language that you choose, with its own tests, a
-bridgecheck.yaml that says what it claims, and a workflow for GitHub Actions. It needs nothing but the
-language's standard library. DIR is the working directory unless it is given; a file that exists is not
-overwritten, and then nothing is written.`,
+bridgecheck.yaml that says what it claims, and a workflow for GitHub Actions. It needs nothing but
+the language's standard library. DIR is the working directory unless it is given; a file that exists
+is not overwritten, and then nothing is written.`,
 		Example: `  bridgecheck init node my-bridge
   bridgecheck init node              in the working directory`,
 		ValidArgs: languages,
