@@ -58,7 +58,7 @@ function send(string $target, ?string $body = null, array $headers = ['authoriza
     $verb = $body === null ? 'GET' : 'POST';
     [$status, , $text] = respond(new Request($verb, $target, $headers + ['content-type' => 'application/json'], $body ?? ''));
 
-    return $status . ' ' . (json_decode($text)->error->code ?? $text);
+    return $status . ' ' . (json_decode($text)->error->code ?? $text) . (str_contains($text, 'secret') ? ' with a secret' : '');
 }
 
 /** Invokes content.get; $next is what the site sends for the call. */
