@@ -27,11 +27,12 @@ func openSite(name string) (*fixtures.Site, error) {
 }
 
 func newFixtures() *cobra.Command {
-	cmd := &cobra.Command{Use: "fixtures", Short: "List, validate and export sites"}
+	cmd := &cobra.Command{Use: "fixtures", Short: "List, validate and export sites", Example: "  bridgecheck fixtures export default -o site.yaml"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use:   "list",
-			Short: "List the built-in sites",
+			Use:     "list",
+			Short:   "List the built-in sites",
+			Example: `  bridgecheck fixtures list`,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				for _, name := range fixtures.Names() {
 					fmt.Fprintln(cmd.OutOrStdout(), name)
@@ -40,9 +41,10 @@ func newFixtures() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use:   "validate FILE|NAME",
-			Short: "Check a site file, and say what is wrong and where",
-			Args:  oneArgument("a site file or the name of a built-in site"),
+			Use:     "validate FILE|NAME",
+			Short:   "Check a site file, and say what is wrong and where",
+			Example: `  bridgecheck fixtures validate site.yaml`,
+			Args:    oneArgument("a site file or the name of a built-in site"),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				site, err := openSite(args[0])
 				if err != nil {
@@ -61,9 +63,10 @@ func newFixtures() *cobra.Command {
 func newExport() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "export FILE|NAME",
-		Short: "Print a site as YAML, to start a site of your own from",
-		Args:  oneArgument("a site file or the name of a built-in site"),
+		Use:     "export FILE|NAME",
+		Short:   "Print a site as YAML, to start a site of your own from",
+		Example: `  bridgecheck fixtures export default -o site.yaml`,
+		Args:    oneArgument("a site file or the name of a built-in site"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			site, err := openSite(args[0])
 			if err != nil {

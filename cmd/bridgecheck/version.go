@@ -36,8 +36,9 @@ func thisTool() reports.Tool {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print version, commit and ledger revision",
+		Use:     "version",
+		Short:   "Print version, commit and ledger revision",
+		Example: `  bridgecheck version --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			contract, err := contract.Load()
 			if err != nil {
