@@ -5,13 +5,14 @@
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 # make platforms  build and vet for every system and processor of a release
+# make wine       the Windows binary under wine
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms notices module clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms wine notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -79,6 +80,9 @@ platforms:
 		echo "$$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 sh -c 'go build ./... && go vet ./...' || exit 1; \
 	done
+
+wine:
+	.ci/wine
 
 notices:
 	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
