@@ -15,7 +15,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms wine dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -93,6 +93,9 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 EPOCH   := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 RELEASE  = go run ./internal/tools/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(PLATFORMS)"
 
+version:
+	@echo "$(VERSION)"
+
 dist:
 	$(call RELEASE,archives)
 
@@ -128,9 +131,10 @@ clients:
 packaging:
 	cd test/release && go vet ./... && go test ./...
 
-# The release's configuration, by goreleaser's own check.
+# The release's configuration, by goreleaser's own check, and that it builds what make dist does.
 release-check: goreleaser
 	bin/goreleaser-$(GORELEASER) check
+	GORELEASER=$(CURDIR)/bin/goreleaser-$(GORELEASER) .ci/release
 
 # Some minutes the first time: goreleaser is large.
 goreleaser: bin/goreleaser-$(GORELEASER)
