@@ -8,7 +8,7 @@
 # make wine       the Windows binary under wine
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
-# make install-check  what was built gives a verdict where there is no Go
+# make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -114,7 +114,7 @@ composer: dist
 	$(call RELEASE,composer)
 
 install-check: npm composer
-	.ci/install
+	FULL=$(FULL) .ci/install
 
 notices:
 	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
