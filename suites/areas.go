@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/mapping"
 	"github.com/bridgecheck/bridgecheck/suites/mcp"
 	"github.com/bridgecheck/bridgecheck/suites/pertool"
+	"github.com/bridgecheck/bridgecheck/suites/profile"
 	"github.com/bridgecheck/bridgecheck/suites/schema"
 	"github.com/bridgecheck/bridgecheck/suites/translate"
 	"github.com/bridgecheck/bridgecheck/suites/upstream"
@@ -38,6 +39,7 @@ var areas = []area{
 	{"mapping", mapping.Checks},
 	{"mcp", mcp.Checks},
 	{"per-tool", pertool.Checks},
+	{"profile", profile.Checks},
 	{"schema", schema.Checks},
 	{"translate", translate.Checks},
 	{"upstream", upstream.Checks},

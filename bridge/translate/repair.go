@@ -113,7 +113,45 @@ func repairOne(v jsondoc.Value, notes *notes) jsondoc.Value {
 			kept = append(kept, repaired)
 		}
 	}
-	return repairBounds(draft04(jsondoc.NewObject(kept...), v), notes)
+	return withItems(fitEnum(repairBounds(draft04(jsondoc.NewObject(kept...), v), notes), notes))
+}
+
+// withItems gives an array without items those that mean the same: model providers refuse it otherwise (profile/array-items).
+func withItems(v jsondoc.Value) jsondoc.Value {
+	kind, _ := v.Get("type")
+	name, _ := kind.Text()
+	_, items := v.Get("items")
+	_, prefix := v.Get("prefixItems")
+	if name != "array" || items || prefix {
+		return v
+	}
+	return v.With("items", jsondoc.NewObject())
+}
+
+// fitEnum leaves the values of an enum out that its type excludes, as long as some are left: no argument can have them
+// (profile/enum-fits-type).
+func fitEnum(v jsondoc.Value, notes *notes) jsondoc.Value {
+	enum, _ := v.Get("enum")
+	kind, _ := v.Get("type")
+	name, one := kind.Text()
+	if !one || enum.Kind != jsondoc.Array {
+		return v
+	}
+	var kept []jsondoc.Value
+	for _, item := range enum.Items {
+		if string(item.Kind) == name || name == "integer" && item.Kind == jsondoc.Number {
+			kept = append(kept, item)
+		}
+	}
+	switch len(kept) {
+	case len(enum.Items):
+		return v
+	case 0:
+		notes.add("the enum has no value of the type %s beside it", name)
+		return v
+	}
+	notes.add("%d values of the enum are not of the type %s; they are left out", len(enum.Items)-len(kept), name)
+	return v.With("enum", jsondoc.NewArray(kept...))
 }
 
 // repairMember repairs one keyword; false drops it.

@@ -12,6 +12,18 @@ import (
 // mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
 func mappingValueMutants() []Mutant {
 	return []Mutant{
+		{Name: "mcp-alone-descriptions-cut", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if d, _ := t["description"].(string); len(d) > 40 {
+					t["description"] = strings.ToValidUTF8(d[:40], "")
+				}
+			})},
+		{Name: "mcp-alone-required-lost", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if input, ok := t["inputSchema"].(map[string]any); ok {
+					delete(input, "required")
+				}
+			})},
 		{Name: "names-cut-at-64", Breaks: Clauses("mapping/long-names"), Origin: Peer, Why: "a provider refuses longer names; the first of two that are then equal runs",
 			Middleware: renameTools(cutAt(64))},
 		{Name: "names-cut-at-100", Breaks: Clauses("mapping/long-names"), Origin: Imagined, Middleware: renameTools(cutAt(100))},

@@ -93,6 +93,7 @@ func Areas() []Area {
 		{"fresh", "fresh.go", freshMutants(), freshVariants()},
 		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
 		{"load", "load.go", loadMutants(), loadVariants()},
+		{"profile", "undeclared.go", profileMutants(), nil},
 		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
 		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
 	}

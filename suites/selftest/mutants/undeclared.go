@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,9 +12,13 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
-// undeclaredMutants list closed schemas, and do not refuse what these do not declare.
+// undeclaredMutants list closed schemas, and do not refuse what these do not declare, or change calls over MCP alone.
 func undeclaredMutants() []Mutant {
 	return []Mutant{
+		{Name: "mcp-alone-numbers-rounded", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "arguments pass through JSON.parse",
+			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
+		{Name: "mcp-alone-runs-twice", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
+			Middleware: onRPC("tools/call", func(m *rpc) { m.Response = m.Resend(func(map[string]any) {}) })},
 		{Name: "closed-schemas-unenforced", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "the list is generated, the arguments go on to the site, which ignores what it does not know",
 			Middleware: onTool(closeInput)},
 		{Name: "undeclared-arguments-dropped", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "zod drops the keys that an object does not declare",
@@ -32,22 +37,6 @@ func mcpResultMutants() []Mutant {
 	return []Mutant{
 		{Name: "mcp-closed-schemas-unenforced", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onMCPTool(closeInput)},
-		{Name: "mcp-alone-descriptions-cut", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if d, _ := t["description"].(string); len(d) > 40 {
-					t["description"] = strings.ToValidUTF8(d[:40], "")
-				}
-			})},
-		{Name: "mcp-alone-required-lost", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer,
-			Middleware: onMCPTool(func(t tool) {
-				if input, ok := t["inputSchema"].(map[string]any); ok {
-					delete(input, "required")
-				}
-			})},
-		{Name: "mcp-alone-numbers-rounded", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "arguments pass through JSON.parse",
-			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
-		{Name: "mcp-alone-runs-twice", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
-			Middleware: onRPC("tools/call", func(m *rpc) { m.Response = m.Resend(func(map[string]any) {}) })},
 		{Name: "mcp-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the result is passed on as it is",
 			Middleware: onToolError(mismatch, func(m *rpc) {
 				text := wrongResult(m)
@@ -82,6 +71,29 @@ func mcpResultMutants() []Mutant {
 	}
 }
 
+// profileMutants list what clients and providers refuse.
+func profileMutants() []Mutant {
+	return []Mutant{
+		{Name: "arrays-without-items", Breaks: Clauses("profile/array-items"), Origin: Peer,
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"list": map[string]any{"type": "array"}}
+			})},
+		{Name: "root-any-of", Breaks: Clauses("profile/no-root-combinator"), Origin: Peer, Why: "the rule that one of two parameters is needed",
+			Middleware: onInput(func(s map[string]any) { s["anyOf"] = []any{map[string]any{}} })},
+		{Name: "enum-of-another-type", Breaks: Clauses("profile/enum-fits-type"), Origin: Peer, Why: "the keys of a PHP array are strings where they look like words, and integers where they look like numbers",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"state": map[string]any{"type": "string", "enum": []any{"on", json.Number("1")}}}
+			})},
+		{Name: "names-too-long-behind-a-prefix", Breaks: Clauses("profile/name-with-prefix"), MayFail: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Peer, Claims: "naming-underscore", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string {
+				if strings.HasPrefix(name, "taxonomy_") {
+					return name + strings.Repeat("_of_the_site", 5)
+				}
+				return name
+			})},
+	}
+}
+
 func undeclaredVariants() []Mutant {
 	return []Mutant{
 		{Name: "closed-schemas-enforced", Why: "a bridge may refuse every argument that is not declared",
@@ -96,14 +108,6 @@ func undeclaredVariants() []Mutant {
 
 func mcpResultVariants() []Mutant {
 	return []Mutant{
-		{Name: "mcp-alone", MCP: true, Claims: "-tools", Why: "a server may have MCP as its only interface",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if strings.Contains(r.URL.Path, "/mcp/tools/") {
-					http.NotFound(w, r)
-					return true
-				}
-				return false
-			})},
 		{Name: "mcp-trace-continued", MCP: true, Why: "a bridge may be a span of its own",
 			Transport: onTraceparent("00-${1}-aaaaaaaaaaaaaaaa-01")},
 		{Name: "mcp-mismatch-protocol-error", MCP: true, Why: "a result that breaks its schema may be an error of the protocol",
