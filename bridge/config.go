@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge/schema"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/internal/suggest"
 )
 
 // LoadConfig reads a configuration file: YAML, a key for every setting by its name, NAME_file for a secret (relative to
@@ -84,7 +85,7 @@ func (o *Options) configure(known map[string]Setting, key string, value *yaml.No
 	s, ok := known[key]
 	switch {
 	case !ok:
-		return fmt.Errorf("unknown setting %q; there are %s", key, strings.Join(names(), ", "))
+		return fmt.Errorf("unknown setting %q; %s", key, suggest.Among(key, names()))
 	case s.Secret:
 		return fmt.Errorf("%s is a secret: put it into a file of its own and name that by %s_file, or use the environment (%s)", key, key, s.Env)
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestConfigurationErrorsNameFileAndLine(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, says string }{
-		"unknown key":         {"drupal: http://x\npage_sise: 3", `b.yaml:2: unknown setting "page_sise"`},
+		"unknown key":         {"drupal: http://x\npage_sise: 3", `b.yaml:2: unknown setting "page_sise"; did you mean page_size?`},
 		"no number":           {"page_size: many", "b.yaml:1: page_size: \"many\" must be a whole number"},
 		"zero":                {"\n\npage_size: 0", "b.yaml:3: page_size"},
 		"no time":             {"discovery_ttl: soon", "b.yaml:1: discovery_ttl: \"soon\" must be a time"},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Each directory is a starter, and holds what every starter has.
@@ -39,6 +41,52 @@ func TestStartersAreComplete(t *testing.T) {
 					t.Errorf("the starter %s has %s, which a run left there: remove it", s.Language, name)
 				}
 			}
+		}
+	}
+}
+
+// The workflows give the action only inputs that it has, and run the starter's own tests.
+func TestWorkflows(t *testing.T) {
+	var action struct{ Inputs map[string]any }
+	data, err := os.ReadFile("../../action.yml")
+	if err == nil {
+		err = yaml.Unmarshal(data, &action)
+	}
+	if err != nil || action.Inputs["exec"] == nil {
+		t.Fatalf("action.yml has the inputs %v: %v", action.Inputs, err)
+	}
+	for _, s := range All() {
+		var workflow struct {
+			Jobs map[string]struct {
+				Steps []struct {
+					Uses, Run string
+					With      map[string]any
+				}
+			}
+		}
+		data, err := files.ReadFile(s.Language + "/.github/workflows/bridge.yml")
+		if err == nil {
+			err = yaml.Unmarshal(data, &workflow)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", s.Language, err)
+			continue
+		}
+		tested, ran := false, false
+		for _, step := range workflow.Jobs["bridge"].Steps {
+			ran = ran || step.Run == s.Test
+			if !strings.Contains(step.Uses, "/bridgecheck@") {
+				continue
+			}
+			tested = true
+			for input := range step.With {
+				if action.Inputs[input] == nil {
+					t.Errorf("%s: the action has no input %s", s.Language, input)
+				}
+			}
+		}
+		if !ran || !tested {
+			t.Errorf("%s: the workflow has to run %q and the action", s.Language, s.Test)
 		}
 	}
 }

@@ -21,6 +21,14 @@ func Near(word string, candidates []string) string {
 	return best
 }
 
+// Among says in a few words what to write in place of a word: the candidate that is near enough, or else all of them.
+func Among(word string, candidates []string) string {
+	if near := Near(word, candidates); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "there are " + strings.Join(candidates, ", ")
+}
+
 func nearest(word string, candidates []string) (best string, distance int) {
 	word = strings.ToLower(word)
 	for i, c := range candidates {

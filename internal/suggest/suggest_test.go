@@ -13,6 +13,15 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+func TestAmong(t *testing.T) {
+	commands := []string{"run", "report"}
+	for word, want := range map[string]string{"repot": "did you mean report?", "something": "there are run, report"} {
+		if got := Among(word, commands); got != want {
+			t.Errorf("Among(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	commands := []string{"run", "report", "replay", "mock"}
 	for _, c := range []struct{ word, nearest, near string }{

@@ -176,7 +176,7 @@ func (w *walker) members(node *yaml.Node, t reflect.Type, at string) {
 		case key.Value == "<<":
 			w.fault(key.Line, "%s: keys are not merged into a mapping (<<): write them out, or use an alias for the whole value", cmp.Or(at, "the file"))
 		case !known || key.Value == "":
-			w.fault(key.Line, "there is no key %s; the nearest is %s, and allowed are %s", join(at, key.Value), suggest.Nearest(key.Value, names), strings.Join(names, ", "))
+			w.fault(key.Line, "there is no key %s; %s", join(at, key.Value), suggest.Among(key.Value, names))
 		default:
 			w.check(node.Content[i+1], field.Type, join(at, key.Value))
 		}

@@ -94,7 +94,7 @@ func (f *File) check() error {
 	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
 		identity := f.Identities[name]
 		if !slices.Contains(roles, name) {
-			return f.fault("identities."+name, "identities: no check uses the identity %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, roles), strings.Join(roles, ", "))
+			return f.fault("identities."+name, "identities: no check uses the identity %s; %s", name, suggest.Among(name, roles))
 		}
 		if err := identity.check(); err != nil {
 			return f.fault("identities."+name, "identities.%s: %v", name, err)

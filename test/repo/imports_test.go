@@ -50,7 +50,7 @@ func importRules(areas []string) []rule {
 		{[]string{"suites/exact", "suites/redact", "suites/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
 		{[]string{"suites/jsonschema"}, []string{"suites/exact"}, "it knows schemas, not bridges"},
 		{[]string{"suites/generate"}, []string{"suites/exact", "suites/jsonschema"}, "generated values depend on a schema alone"},
-		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind"}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},
+		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind", "internal/suggest"}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},
 		{[]string{"fixtures/..."}, []string{"fixtures/...", "internal/..."}, "a site is data"},
 		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/..."}, "the mock is useful without the suites"},
 		{[]string{"reports/..."}, []string{"reports/...", "suites/contract", "internal/..."}, "a report is read without running anything"},
