@@ -67,6 +67,9 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
+	if s.authority != nil {
+		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+harness.MCPPath)
+	}
 	log, err := createLog(plan.reportDir, o.Redactor())
 	if err != nil {
 		return err

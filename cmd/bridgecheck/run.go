@@ -71,6 +71,8 @@ func newRun() *cobra.Command {
 
 CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on),
 BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE,
+with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server) and BRIDGE_OAUTH_RESOURCE
+(the URL of its /mcp),
 BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may
 throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that
 need one). Of your environment it gets PATH, HOME, LANG, TMPDIR and the variables that --env names,
@@ -252,7 +254,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 		defer stage.close()
 	}
 	o := l.options
-	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
+	o.Drupal, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	kept.report, err = suites.Run(cmd.Context(), stage.target, o)

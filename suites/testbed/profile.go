@@ -18,6 +18,7 @@ const (
 	Attribute = "attribute" // everything that the bridge has, over a site that shows the McpTool attribute
 	Patterns  = "patterns"  // tools selected by patterns, over a site with the jsonrpc module and nothing else
 	Broad     = "broad"     // one account discovers for all callers
+	OAuth     = "oauth"     // MCP alone, with the tokens of an authorization server
 )
 
 // The rate limit of the patterns profile: enough for every check except the one of the limit itself.
@@ -83,6 +84,16 @@ func Profiles() []Profile {
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            []string{"upstream", "load", "mcp", "invoke/runs-once"}, // the same code as in the other profiles
+		},
+		{
+			Name:         OAuth,
+			Capabilities: []string{"naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission", "auth-passthrough", "mcp", "mcp-2026", "oauth"},
+			Bridge:       enableEverything,
+			Site:         acceptSessions,
+			Run:          func(*suites.Options) {},
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            []string{"mcp"}, // the same code as in the first profile
 		},
 	}
 }

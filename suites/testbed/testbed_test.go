@@ -32,6 +32,9 @@ func list(t *testing.T, bed *Testbed) string {
 		t.Fatal(err)
 	}
 	req.SetBasicAuth("agent", "agent-pass")
+	if bed.Authority != nil {
+		req.Header.Set("Authorization", "Bearer "+bed.Authority.Issue("agent", bed.URL+"/mcp"))
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +65,9 @@ func TestOptionsTakeEffect(t *testing.T) {
 	var sent, received []string
 	bed := start(t, Options{
 		Bridge: func(o *bridge.Options) { o.PageSize = 1 },
-		Middleware: func(siteURL string, handler http.Handler) http.Handler {
+		Middleware: func(b Backends, handler http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				received = append(received, siteURL+" "+r.URL.Path)
+				received = append(received, b.SiteURL+" "+r.URL.Path)
 				handler.ServeHTTP(w, r)
 			})
 		},
