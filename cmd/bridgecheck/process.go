@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
@@ -69,6 +71,9 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	}
 	if s.authority != nil {
 		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+harness.MCPPath)
+		if slices.Contains(o.Capabilities, harness.TokenExchange) {
+			env = append(env, "BRIDGE_OAUTH_EXCHANGE="+drupal, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
+		}
 	}
 	log, err := createLog(plan.reportDir, o.Redactor())
 	if err != nil {

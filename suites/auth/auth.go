@@ -29,19 +29,29 @@ var Checks = []harness.Check{
 	{ID: "auth/scheme-case", Sees: harness.Front, Run: schemeCase},
 	{ID: "auth/own-account", Sees: harness.Site, Run: ownAccount},
 	{ID: "auth/every-request", Sees: harness.Front, Run: everyRequest},
-	{ID: "auth/token-malformed", Sees: harness.Front, Run: refuses(malformed)},
-	{ID: "auth/token-signature", Sees: harness.Front, Run: refuses(wrongSignature)},
-	{ID: "auth/token-unsigned", Sees: harness.Front, Run: refuses(unsigned)},
+	{ID: "auth/token-malformed", Sees: harness.Front, Run: forges(malformed)},
+	{ID: "auth/token-signature", Sees: harness.Front, Run: forges(wrongSignature)},
+	{ID: "auth/token-unsigned", Sees: harness.Front, Run: forges(unsigned)},
 	{ID: "auth/token-key-confusion", Sees: harness.Front, Run: refuses(keyConfusion)},
 	{ID: "auth/token-key-algorithm", Sees: harness.Front, Run: refuses(keyAlgorithm)},
-	{ID: "auth/token-expired", Sees: harness.Front, Run: refuses(expired)},
+	{ID: "auth/token-expired", Sees: harness.Front, Run: refuses(expired, "expired")},
 	{ID: "auth/token-no-expiry", Sees: harness.Front, Run: refuses(noExpiry)},
-	{ID: "auth/token-not-yet-valid", Sees: harness.Front, Run: refuses(notYetValid)},
-	{ID: "auth/token-issuer", Sees: harness.Front, Run: refuses(wrongIssuer)},
-	{ID: "auth/token-audience", Sees: harness.Front, Run: refuses(wrongAudience)},
-	{ID: "auth/token-unknown-key", Sees: harness.Front, Run: refuses(unknownKey)},
+	{ID: "auth/token-not-yet-valid", Sees: harness.Front, Run: refuses(notYetValid, "not_yet_valid")},
+	{ID: "auth/token-issuer", Sees: harness.Front, Run: refuses(wrongIssuer, "other_issuer")},
+	{ID: "auth/token-audience", Sees: harness.Front, Run: refuses(wrongAudience, "other_audience")},
+	{ID: "auth/token-unknown-key", Sees: harness.Front, Run: forges(unknownKey)},
 	{ID: "auth/token-own-key", Sees: harness.Front, Run: ownKey},
 	{ID: "auth/token-critical", Sees: harness.Front, Run: refuses(critical)},
+	{ID: "auth/expires-in-use", Sees: harness.Front, Run: expiresInUse},
+	{ID: "auth/new-key", Sees: harness.Front, Run: newKey},
+	{ID: "auth/removed-key", Sees: harness.Front, Run: removedKey},
+	{ID: "auth/server-down", Sees: harness.Front, Run: serverDown},
+	{ID: "auth/server-hangs", Sees: harness.Front, Costly: true, Run: serverHangs},
+	{ID: "auth/metadata-issuer", Sees: harness.Front, Run: metadataIssuer},
+	{ID: "auth/scope-enforced", Sees: harness.Site, Run: scopeEnforced},
+	{ID: "auth/insufficient-scope", Sees: harness.Site, Run: insufficientScope},
+	{ID: "auth/challenge-scope", Sees: harness.Site, Run: challengeScope},
+	{ID: "auth/no-passthrough", Sees: harness.Journal, Run: noPassthrough},
 	{ID: "auth/query-token", Sees: harness.Front, Run: queryToken},
 	{ID: "auth/token-secret", Sees: harness.Front, Run: tokenSecret},
 }
@@ -116,15 +126,46 @@ func (d *door) stillServes(ctx context.Context) {
 	d.Row(harness.Agent, "", "the right token, after wrong ones", func() { d.Expect(d.use(ctx, d.right)).To(d.beServed()) })
 }
 
-// refuses makes a check of a table of tokens, each of which is refused.
-func refuses(table func(d *door, as *authserver.Server) []row) func(context.Context, *harness.T) {
+// table gives the tokens of a check, made by an authorization server.
+type table func(d *door, as *authserver.Server) []row
+
+// refuses makes a check of a table of tokens, each of which is refused. Without the authorization server the
+// configuration may have such a token, by one of the names.
+func refuses(made table, names ...string) func(context.Context, *harness.T) {
 	return func(ctx context.Context, t *harness.T) {
 		d := open(ctx, t)
-		for _, r := range table(d, d.authority()) {
-			d.refuse(ctx, r.name, r.token)
+		var rows []row
+		for _, name := range names {
+			if token := t.WrongTokens[name]; token != "" && t.Authority == nil {
+				rows = append(rows, row{name + " of the configuration", token})
+			}
 		}
-		d.stillServes(ctx)
+		switch {
+		case t.Authority == nil && len(rows) == 0 && len(names) > 0:
+			harness.NotTestable("such a token can be made by the bridge's authorization server alone: give one in the configuration by wrong_tokens." + names[0])
+		case len(rows) == 0:
+			rows = made(d, d.authority())
+		}
+		d.refuseAll(ctx, rows)
 	}
+}
+
+// forges is refuses for tokens that anybody can make who has seen a right one.
+func forges(made table) func(context.Context, *harness.T) {
+	return func(ctx context.Context, t *harness.T) {
+		d, as := open(ctx, t), t.Authority
+		if as == nil {
+			as = rogue()
+		}
+		d.refuseAll(ctx, made(d, as))
+	}
+}
+
+func (d *door) refuseAll(ctx context.Context, rows []row) {
+	for _, r := range rows {
+		d.refuse(ctx, r.name, r.token)
+	}
+	d.stillServes(ctx)
 }
 
 // authority is the authorization server of the run, without which no token can be made.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
@@ -22,13 +23,41 @@ type row struct{ name, token string }
 // wayOff is how far a time is from now where no difference of clocks explains it.
 const wayOff = 10 * time.Minute
 
-// good are the claims of a right token of the agent.
-func (d *door) good(changes ...map[string]any) map[string]any {
-	claims := d.Authority.Claims(string(harness.Agent), d.Resource())
-	for _, change := range changes {
-		maps.Copy(claims, change)
+// sample is a right token of the agent: a new one, or the one of the configuration.
+func (d *door) sample() string {
+	if d.Authority != nil {
+		return d.Authority.Issue(string(harness.Agent), d.Resource())
 	}
-	return claims
+	token := d.right.Client.Creds.Token
+	if strings.Count(token, ".") != 2 {
+		harness.NotTestable("the agent's credentials are no JSON Web Token, so that none can be made like it")
+	}
+	return token
+}
+
+// good are the claims of a right token of the agent.
+func (d *door) good() map[string]any {
+	_, claims, _ := parts(d.sample())
+	return decoded(claims)
+}
+
+// keyID is the kid of a right token.
+func (d *door) keyID() any {
+	header, _, _ := parts(d.sample())
+	return decoded(header)["kid"]
+}
+
+func decoded(part string) map[string]any {
+	text, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil {
+		harness.NotTestable("the agent's token is no JSON Web Token")
+	}
+	v, err := exact.Parse(text)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		harness.NotTestable("the agent's token is no JSON Web Token")
+	}
+	return maps.Clone(object)
 }
 
 // issued are rows of tokens that the authorization server signed, by the changes of their claims.
@@ -47,8 +76,8 @@ func parts(token string) (header, claims, signature string) {
 
 func encoded(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-func malformed(d *door, as *authserver.Server) []row {
-	good := as.Issue(string(harness.Agent), d.Resource())
+func malformed(d *door, _ *authserver.Server) []row {
+	good := d.sample()
 	header, claims, signature := parts(good)
 	return []row{
 		{"a random text", "bridgecheck-" + rand.Text()},
@@ -63,8 +92,10 @@ func malformed(d *door, as *authserver.Server) []row {
 }
 
 func wrongSignature(d *door, as *authserver.Server) []row {
-	header, claims, signature := parts(as.Issue(string(harness.Agent), d.Resource()))
-	_, admin, _ := parts(as.Issue(string(harness.Admin), d.Resource()))
+	header, claims, signature := parts(d.sample())
+	others := decoded(claims)
+	others["sub"] = string(harness.Admin)
+	admin := encoded(string(harness.Encode(others)))
 	middle := len(signature) / 2
 	altered := signature[:middle] + map[bool]string{true: "A", false: "B"}[signature[middle] != 'A'] + signature[middle+1:]
 	return []row{
@@ -72,14 +103,14 @@ func wrongSignature(d *door, as *authserver.Server) []row {
 		{"one character of the signature altered", header + "." + claims + "." + altered},
 		{"half of the signature", header + "." + claims + "." + signature[:middle]},
 		{"an empty signature", header + "." + claims + "."},
-		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: rogue().Key(), Header: map[string]any{"kid": as.Key().ID}})},
+		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: rogue().Key(), Header: map[string]any{"kid": d.keyID()}})},
 	}
 }
 
 func unsigned(d *door, as *authserver.Server) []row {
 	var rows []row
 	for _, alg := range []string{"none", "None", "NONE", "nOnE"} {
-		token := as.Sign(authserver.Token{Claims: d.good(), Method: "none", Header: map[string]any{"alg": alg}})
+		token := as.Sign(authserver.Token{Claims: d.good(), Method: "none", Header: map[string]any{"alg": alg, "kid": d.keyID()}})
 		rows = append(rows, row{"alg " + alg, token}, row{"alg " + alg + " with a signature", token + encoded("signature")})
 	}
 	return append(rows,

@@ -9,6 +9,7 @@
 package authserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,15 @@ import (
 
 // Lifetime is how long the tokens of Issue and of the token endpoint are valid.
 const Lifetime = 2 * time.Hour
+
+// The client that may exchange tokens: the bridge under test.
+const (
+	Client       = "bridge"
+	ClientSecret = "bridge-secret"
+)
+
+// grantExchange is the grant of RFC 8693.
+const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 // The paths of the server.
 const (
@@ -61,7 +71,8 @@ type Server struct {
 	keys      []*Key // published; the last one signs
 	retired   []*Key
 	fails     Misbehaviour
-	rogueKeys string // the jwks_uri of the metadata while they name another issuer
+	changed   chan struct{} // closed when fails changes
+	rogueKeys string        // the jwks_uri of the metadata while they name another issuer
 	requests  map[string]int
 }
 
@@ -74,7 +85,7 @@ func Listen(addr string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the authorization server: %w", err)
 	}
-	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), requests: map[string]int{}}
+	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), changed: make(chan struct{}), requests: map[string]int{}}
 	s.keys = []*Key{newKey()}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second}
 	go s.server.Serve(listener) //nolint:errcheck // it ends with Close
@@ -111,11 +122,21 @@ func (s *Server) Retire(key *Key) {
 	s.retired = append(s.retired, key)
 }
 
-// Misbehave makes the server fail in a way until the next call.
+// Publish publishes a key, also one that was withdrawn, and signs with it from now on.
+func (s *Server) Publish(key *Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := func(k *Key) bool { return k == key }
+	s.keys, s.retired = append(slices.DeleteFunc(s.keys, same), key), slices.DeleteFunc(s.retired, same)
+}
+
+// Misbehave makes the server fail in a way until the next call. Requests that hang end with it.
 func (s *Server) Misbehave(how Misbehaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = how
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // NameOtherIssuer makes the metadata name another server as the issuer, and that server's keys, until Misbehave(None).
@@ -143,7 +164,7 @@ func (s *Server) Requests(path string) int {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests[r.URL.Path]++
-	fails, rogueKeys := s.fails, s.rogueKeys
+	fails, rogueKeys, changed := s.fails, s.rogueKeys, s.changed
 	s.mu.Unlock()
 	switch fails {
 	case Down:
@@ -152,9 +173,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Hangs:
 		select {
 		case <-r.Context().Done():
+		case <-changed:
 		case <-s.closed:
 		}
-		return
+		panic(http.ErrAbortHandler)
 	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET " + MetadataPath, "GET " + OpenIDPath:
@@ -176,7 +198,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) metadata() map[string]any {
 	return map[string]any{
 		"issuer": s.URL, "token_endpoint": s.URL + TokenPath, "jwks_uri": s.URL + KeysPath,
-		"grant_types_supported": []string{"client_credentials"}, "response_types_supported": []string{},
+		"grant_types_supported": []string{"client_credentials", grantExchange}, "response_types_supported": []string{},
 		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post"},
 	}
 }
@@ -191,8 +213,8 @@ func (s *Server) published() []map[string]any {
 	return keys
 }
 
-// issueToken is the token endpoint: the grant client_credentials, where the client is an account of the site. The
-// parameter resource (RFC 8707) is the audience.
+// issueToken is the token endpoint: the grant client_credentials, where the client is an account of the site, and token
+// exchange (RFC 8693) for Client. The parameter resource (RFC 8707) is the audience, in an exchange also audience.
 func (s *Server) issueToken(w http.ResponseWriter, r *http.Request) {
 	refuse := func(status int, code string) { write(w, status, map[string]any{"error": code}) }
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
@@ -204,7 +226,24 @@ func (s *Server) issueToken(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		account, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
+	audience := cmp.Or(r.PostForm.Get("resource"), r.PostForm.Get("audience"))
 	switch {
+	case r.PostForm.Get("grant_type") == grantExchange:
+		subject := r.PostForm.Get("subject_token")
+		of, ok := s.Account(subject)
+		switch {
+		case account != Client || secret != ClientSecret:
+			refuse(http.StatusUnauthorized, "invalid_client")
+		case !ok:
+			refuse(http.StatusBadRequest, "invalid_request")
+		case audience == "":
+			refuse(http.StatusBadRequest, "invalid_target")
+		default:
+			write(w, http.StatusOK, map[string]any{
+				"access_token": s.Issue(of, audience, map[string]any{"act": map[string]any{"sub": Client}}), "token_type": "Bearer",
+				"issued_token_type": "urn:ietf:params:oauth:token-type:access_token", "expires_in": int(Lifetime / time.Second),
+			})
+		}
 	case r.PostForm.Get("grant_type") != "client_credentials":
 		refuse(http.StatusBadRequest, "unsupported_grant_type")
 	case s.options.Login == nil || !s.options.Login(account, secret):

@@ -19,6 +19,7 @@ const (
 	Patterns  = "patterns"  // tools selected by patterns, over a site with the jsonrpc module and nothing else
 	Broad     = "broad"     // one account discovers for all callers
 	OAuth     = "oauth"     // MCP alone, with the tokens of an authorization server
+	Exchange  = "exchange"  // the same, and tokens are exchanged for those of the site
 )
 
 // The rate limit of the patterns profile: enough for every check except the one of the limit itself.
@@ -41,6 +42,7 @@ type Profile struct {
 
 // Profiles lists the profiles in the order in which a run tests them. The first is the default.
 func Profiles() []Profile {
+	oauth := []string{"naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission", "auth-passthrough", "mcp", "mcp-2026", "oauth"}
 	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
 		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
 		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
@@ -87,13 +89,23 @@ func Profiles() []Profile {
 		},
 		{
 			Name:         OAuth,
-			Capabilities: []string{"naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission", "auth-passthrough", "mcp", "mcp-2026", "oauth"},
+			Capabilities: oauth,
 			Bridge:       enableEverything,
 			Site:         acceptSessions,
 			Run:          func(*suites.Options) {},
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            []string{"mcp"}, // the same code as in the first profile
+		},
+		{
+			Name:         Exchange,
+			Capabilities: append(without(oauth, "auth-passthrough"), "token-exchange"),
+			Bridge:       enableEverything,
+			Site:         acceptSessions,
+			Run:          func(*suites.Options) {},
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            []string{"mcp", "auth/token-*", "auth/*-key", "auth/*metadata*", "auth/*scope*", "auth/challenge*", "auth/server-hangs"}, // as in the profile before
 		},
 	}
 }

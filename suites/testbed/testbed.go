@@ -132,6 +132,9 @@ func (t *Testbed) start(o Options) (err error) {
 	t.Profile.Bridge(&settings)
 	if t.Authority != nil {
 		settings.OAuthIssuer, settings.OAuthResource = t.Authority.URL, t.URL+harness.MCPPath
+		if slices.Contains(t.Profile.Capabilities, harness.TokenExchange) {
+			settings.OAuthExchange, settings.OAuthClient, settings.OAuthClientSecret = t.site.URL, authserver.Client, authserver.ClientSecret
+		}
 	}
 	if o.Transport != nil {
 		settings.Transport = o.Transport(&http.Transport{MaxIdleConnsPerHost: 256})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func start(t *testing.T, o Options) *Testbed {
@@ -54,7 +55,7 @@ func TestEveryProfileListsTools(t *testing.T) {
 			if !strings.Contains(list(t, bed), `"inputSchema"`) {
 				t.Error("the list has no tools")
 			}
-			if _, err := suites.Checks(suites.Options{Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
+			if _, err := suites.Checks(suites.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -99,7 +99,7 @@ func Areas() []Area {
 		{"load", "load.go", loadMutants(), loadVariants()},
 		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
 		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
-		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants()), authVariants()},
+		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants(), authServerMutants()), authVariants()},
 	}
 }
 

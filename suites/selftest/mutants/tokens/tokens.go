@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // The flaws of a token, each of which alone is a reason to refuse it.
@@ -64,7 +65,7 @@ func Bearer(r *http.Request) string {
 }
 
 // Read finds the flaws of a token.
-func Read(authority *authserver.Server, resource, text string) Sent {
+func Read(b testbed.Backends, text string) Sent {
 	t := Sent{Text: text, Flaws: []string{Malformed}}
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -83,7 +84,7 @@ func Read(authority *authserver.Server, resource, text string) Sent {
 	if err != nil {
 		return t
 	}
-	t.Flaws = slices.Concat(t.flawsOfKey(authority, parts[0]+"."+parts[1], signature), t.flawsOfClaims(authority, resource))
+	t.Flaws = slices.Concat(t.flawsOfKey(b.Authority, parts[0]+"."+parts[1], signature), t.flawsOfClaims(b))
 	return t
 }
 
@@ -119,25 +120,25 @@ func (t Sent) flawsOfKey(authority *authserver.Server, signed string, signature 
 	return flaws
 }
 
-func (t Sent) flawsOfClaims(authority *authserver.Server, resource string) []string {
+func (t Sent) flawsOfClaims(b testbed.Backends) []string {
 	var flaws []string
 	switch issuer, _ := t.Claims["iss"].(string); {
-	case issuer == authority.URL:
-	case strings.HasPrefix(issuer, authority.URL):
+	case issuer == b.Authority.URL:
+	case strings.HasPrefix(issuer, b.Authority.URL):
 		flaws = append(flaws, IssuerPrefix)
 	default:
 		flaws = append(flaws, OtherIssuer)
 	}
 	switch audience := Texts(t.Claims["aud"]); {
-	case slices.Contains(audience, resource):
+	case slices.Contains(audience, b.Resource):
 	case len(audience) == 0:
 		flaws = append(flaws, NoAudience)
-	case slices.ContainsFunc(audience, func(a string) bool { return strings.HasPrefix(a, resource) }):
+	case slices.ContainsFunc(audience, func(a string) bool { return strings.HasPrefix(a, b.Resource) }):
 		flaws = append(flaws, AudiencePrefix)
 	default:
 		flaws = append(flaws, OtherAudience)
 	}
-	now := authority.Now().Unix()
+	now := b.Authority.Now().Unix()
 	switch exp, ok := Seconds(t.Claims["exp"]); {
 	case !ok:
 		flaws = append(flaws, NoExpiry)
