@@ -1,7 +1,7 @@
 // Package oauth makes the bridge a resource server of OAuth 2, as MCP's authorization asks: callers bring access tokens
 // of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, and what the
 // bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
-// is not valid now, goes no further. It issues no tokens, and keeps none but those that it got in exchange for the site.
+// is not valid now, goes no further. It issues no tokens, and keeps only those that it got in exchange for the site.
 package oauth
 
 import (
