@@ -163,7 +163,7 @@ func (o Options) callers(guard *oauth.Guard) (upstream.Callers, error) {
 		return cs, fmt.Errorf("trusted_proxies: %w", err)
 	}
 	if guard != nil {
-		cs.Verify = guard.Verify
+		cs.Verify, cs.Exchange = guard.Verify, guard.For
 	}
 	if len(o.ServiceTokens) > 0 {
 		cs.Service = &upstream.ServiceAccount{User: o.ServiceUser, Password: o.ServicePassword, Tokens: o.ServiceTokens}
@@ -185,6 +185,7 @@ func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
 		return nil, nil
 	}
 	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
+		Exchange: o.OAuthExchange, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
 		Scopes: scopes, Now: o.Now})
 }
 

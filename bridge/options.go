@@ -68,10 +68,13 @@ type Options struct {
 	AdminMethod     string
 	AdminTokens     []upstream.Secret
 
-	OAuthIssuer   string
-	OAuthResource string
-	OAuthAudience []string
-	OAuthJWKS     string
+	OAuthIssuer       string
+	OAuthResource     string
+	OAuthAudience     []string
+	OAuthJWKS         string
+	OAuthExchange     string
+	OAuthClient       string
+	OAuthClientSecret upstream.Secret
 
 	MaxBody                 int64
 	MaxBuffered             int64
@@ -148,6 +151,10 @@ func (o Options) consistent() error {
 		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token (without tokens everybody would act as the account), or visibility broad")
 	case o.OAuthIssuer == "" && (o.OAuthResource != "" || o.OAuthAudience != nil || o.OAuthJWKS != ""):
 		return fmt.Errorf("oauth_resource, oauth_audience and oauth_jwks mean nothing without oauth_issuer")
+	case o.OAuthIssuer == "" && o.OAuthExchange != "":
+		return fmt.Errorf("oauth_exchange means nothing without oauth_issuer")
+	case (o.OAuthExchange == "") != (o.OAuthClient == "") || (o.OAuthExchange == "") != (o.OAuthClientSecret == ""):
+		return fmt.Errorf("oauth_exchange, oauth_client and oauth_client_secret go together: the authorization server exchanges tokens for clients that it knows")
 	case o.OAuthIssuer != "" && o.OAuthResource == "":
 		return fmt.Errorf("oauth_issuer needs oauth_resource: the bridge cannot know by which address clients reach it")
 	case o.OAuthIssuer != "" && len(o.ServiceTokens) > 0:

@@ -168,7 +168,7 @@ func Settings() []Setting {
 			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
 
 		textSetting("oauth_issuer", "BRIDGE_OAUTH_ISSUER", "",
-			"authorization server, as named in the claim iss: only its access tokens (JWT) are accepted; verified tokens are forwarded to the site",
+			"authorization server, as named in the claim iss: only its access tokens (JWT) are accepted; verified tokens are forwarded to the site, unless oauth_exchange is set",
 			func(o *Options) *string { return &o.OAuthIssuer }),
 		textSetting("oauth_resource", "BRIDGE_OAUTH_RESOURCE", "",
 			"address of the bridge's /mcp as clients know it, for its metadata", func(o *Options) *string { return &o.OAuthResource }),
@@ -176,6 +176,13 @@ func Settings() []Setting {
 			"accepted values of a token's claim aud; if unset, oauth_resource", func(o *Options) *[]string { return &o.OAuthAudience }),
 		textSetting("oauth_jwks", "BRIDGE_OAUTH_JWKS", "",
 			"address of the issuer's keys; if unset, the one in the issuer's metadata", func(o *Options) *string { return &o.OAuthJWKS }),
+		textSetting("oauth_exchange", "BRIDGE_OAUTH_EXCHANGE", "",
+			"the site as the issuer knows it, a URL (parameter resource) or another name (audience): callers' tokens are exchanged for tokens of the site (RFC 8693)",
+			func(o *Options) *string { return &o.OAuthExchange }),
+		textSetting("oauth_client", "BRIDGE_OAUTH_CLIENT", "",
+			"client as which the bridge exchanges tokens", func(o *Options) *string { return &o.OAuthClient }),
+		secret("oauth_client_secret", "BRIDGE_OAUTH_CLIENT_SECRET",
+			"secret of oauth_client", func(o *Options) *upstream.Secret { return &o.OAuthClientSecret }),
 
 		number("max_body", "", "2097152",
 			"longest request body, in bytes: a picture of 1.5 MB in base64 fits; raise it for tools that take larger files",

@@ -105,6 +105,18 @@ func TestSchemesOfARouteAreTheSitesData(t *testing.T) {
 	}
 }
 
+func TestTokensOfATrustedServer(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{Trusted: func(token string) (string, bool) {
+		account, ok := strings.CutPrefix(token, "trusted.")
+		return account, ok
+	}})
+	for token, status := range map[string]int{"trusted.agent": 200, "agent-token": 200, "trusted.blocked": 401, "trusted.nobody": 401, "agent": 401} {
+		if res, body := do(t, "POST", s.URL+"/jsonrpc", whoami, "Authorization", "Bearer "+token); res.StatusCode != status {
+			t.Errorf("%s: %d %s, want %d", token, res.StatusCode, body, status)
+		}
+	}
+}
+
 func TestBearerTokensOfTheSiteFile(t *testing.T) {
 	site := smallSite()
 	site.Users[1].Tokens = append(site.Users[1].Tokens,

@@ -45,13 +45,14 @@ type (
 
 // Options are the settings of a mock site. The zero value is a well-behaved site on the wall clock.
 type Options struct {
-	Now          func() time.Time // the site's clock, for tokens, flood control and slow methods; nil: the wall clock
-	JournalLimit int              // entries that the journal keeps; 0: journal.DefaultLimit
-	Quirks       []string         // peculiarities of the recorded site to have from the start: see package quirk
-	Flood        bool             // flood control: five failed logins of an account in six hours lock it
-	Extensions   []Extension      // further parts of the site on the same address: see package module
-	ControlToken string           // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
-	Logger       *slog.Logger     // one line a request, at debug level; nil: none
+	Now          func() time.Time                             // the site's clock, for tokens, flood control and slow methods; nil: the wall clock
+	JournalLimit int                                          // entries that the journal keeps; 0: journal.DefaultLimit
+	Quirks       []string                                     // peculiarities of the recorded site to have from the start: see package quirk
+	Flood        bool                                         // flood control: five failed logins of an account in six hours lock it
+	Extensions   []Extension                                  // further parts of the site on the same address: see package module
+	Trusted      func(token string) (account string, ok bool) // whose bearer token of another authorization server it is; nil: the site trusts none
+	ControlToken string                                       // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
+	Logger       *slog.Logger                                 // one line a request, at debug level; nil: none
 }
 
 // Drupal is a mock site: a recorder of requests with a site behind it. It is an http.Handler, safe for use by many

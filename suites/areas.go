@@ -2,6 +2,7 @@ package suites
 
 import (
 	"github.com/bridgecheck/bridgecheck/suites/access"
+	"github.com/bridgecheck/bridgecheck/suites/auth"
 	"github.com/bridgecheck/bridgecheck/suites/describe"
 	"github.com/bridgecheck/bridgecheck/suites/errors"
 	"github.com/bridgecheck/bridgecheck/suites/filter"
@@ -28,6 +29,7 @@ type area struct {
 
 var areas = []area{
 	{"access", access.Checks},
+	{"auth", auth.Checks},
 	{"describe", describe.Checks},
 	{"errors", errors.Checks},
 	{"filter", filter.Checks},

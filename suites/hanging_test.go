@@ -71,7 +71,7 @@ func hanging(t *testing.T, hangs func(*http.Request, string) bool, o suites.Opti
 	t.Helper()
 	var count atomic.Int64
 	over := make(chan struct{})
-	bed, err := testbed.Start(testbed.Options{Middleware: func(_ string, bridge http.Handler) http.Handler {
+	bed, err := testbed.Start(testbed.Options{Middleware: func(_ testbed.Backends, bridge http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var start bytes.Buffer
 			io.CopyN(&start, r.Body, 4<<10) //nolint:errcheck // a short body is as good

@@ -22,6 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
@@ -31,6 +32,9 @@ import (
 // DefaultCapabilities are claimed for a bridge of which nothing else is known.
 var DefaultCapabilities = []string{"tools", "naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission",
 	"auth-basic", "auth-passthrough"}
+
+// WrongTokens are the names that tokens may have in Options.WrongTokens.
+var WrongTokens = []string{"expired", "not_yet_valid", "other_issuer", "other_audience"}
 
 // Target is the bridge to test.
 type Target struct {
@@ -52,6 +56,8 @@ type Options struct {
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
 	Credentials     map[harness.Identity]harness.Credentials          // beside those of the mock's accounts
+	Authority       *authserver.Server                                // that the bridge takes tokens of, whose accounts are those of the mock; nil: none
+	WrongTokens     map[string]string                                 // that the bridge must refuse, by what is wrong with each, for a run without Authority
 	Secrets         []string                                          // what no output may show, beside the credentials
 	Invocations     []harness.Invocation                              // what a run without a mock may invoke
 	Invalidate      *harness.Invalidate                               // how the bridge's cache is emptied; nil: unknown
@@ -236,7 +242,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
 		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
-		Redact: o.Redactor(), Selected: selected,
+		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens,
 	}
 	if o.Rate > 0 {
 		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)

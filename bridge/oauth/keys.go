@@ -146,9 +146,14 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 	}()
 	address := k.o.Keys
 	if address == "" {
-		if address, err = k.published(ctx); err != nil {
+		m, err := k.metadata(ctx, func(m issuerMetadata) error {
+			_, err := Address("jwks_uri in the issuer's metadata", m.Keys)
+			return err
+		})
+		if err != nil {
 			return set, err
 		}
+		address = m.Keys
 	}
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -168,11 +173,18 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 	return set, nil
 }
 
-// published finds where the keys are in the issuer's metadata (RFC 8414, or OpenID's older place).
-func (k *keys) published(ctx context.Context) (string, error) {
+// issuerMetadata is what the bridge reads in the issuer's metadata.
+type issuerMetadata struct {
+	Issuer        string `json:"issuer"`
+	Keys          string `json:"jwks_uri"`
+	TokenEndpoint string `json:"token_endpoint"`
+}
+
+// metadata reads the issuer's metadata (RFC 8414, or OpenID's older place), from the first place where they suffice.
+func (k *keys) metadata(ctx context.Context, suffice func(issuerMetadata) error) (issuerMetadata, error) {
 	issuer, err := url.Parse(k.o.Issuer)
 	if err != nil {
-		return "", err
+		return issuerMetadata{}, err
 	}
 	origin, path := issuer.Scheme+"://"+issuer.Host, strings.TrimSuffix(issuer.Path, "/")
 	var failed error
@@ -181,23 +193,20 @@ func (k *keys) published(ctx context.Context) (string, error) {
 		origin + "/.well-known/openid-configuration" + path,
 		origin + path + "/.well-known/openid-configuration",
 	} {
-		var document struct {
-			Issuer string `json:"issuer"`
-			Keys   string `json:"jwks_uri"`
-		}
+		var document issuerMetadata
 		err := k.fetch(ctx, address, &document)
 		if err == nil && document.Issuer != k.o.Issuer {
 			err = fmt.Errorf("%s is the metadata of the issuer %q, not of %q", address, document.Issuer, k.o.Issuer)
 		}
 		if err == nil {
-			_, err = Address("jwks_uri in "+address, document.Keys)
+			err = suffice(document)
 		}
 		if err == nil {
-			return document.Keys, nil
+			return document, nil
 		}
 		failed = errors.Join(failed, err)
 	}
-	return "", failed
+	return issuerMetadata{}, failed
 }
 
 // fetch reads a JSON document of the authorization server.

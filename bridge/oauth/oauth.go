@@ -1,7 +1,7 @@
 // Package oauth makes the bridge a resource server of OAuth 2, as MCP's authorization asks: callers bring access tokens
 // of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, and what the
 // bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
-// is not valid now, goes no further. It issues no tokens and keeps none.
+// is not valid now, goes no further. It issues no tokens, and keeps only those that it got in exchange for the site.
 package oauth
 
 import (
@@ -23,13 +23,16 @@ import (
 
 // Options say whose tokens are taken, and for what.
 type Options struct {
-	Issuer    string            // of the authorization server, exactly as its tokens name it
-	Resource  string            // the address of /mcp as clients know it
-	Audience  []string          // what a token's aud must hold one of; nil: Resource
-	Keys      string            // where the issuer's keys are; "": where its metadata says
-	Scopes    func() []string   // those that the tools ask for, as far as they are known
-	Transport http.RoundTripper // how the authorization server is reached; nil: as usual
-	Now       func() time.Time
+	Issuer       string   // of the authorization server, exactly as its tokens name it
+	Resource     string   // the address of /mcp as clients know it
+	Audience     []string // what a token's aud must hold one of; nil: Resource
+	Keys         string   // where the issuer's keys are; "": where its metadata says
+	Exchange     string   // the site, as the authorization server knows it: tokens are exchanged for its own; "": they go on as they are
+	Client       string   // as which the bridge exchanges tokens
+	ClientSecret upstream.Secret
+	Scopes       func() []string   // those that the tools ask for, as far as they are known
+	Transport    http.RoundTripper // how the authorization server is reached; nil: as usual
+	Now          func() time.Time
 }
 
 // Guard checks tokens.
@@ -38,6 +41,7 @@ type Guard struct {
 	resource *url.URL
 	keys     *keys
 	parser   *jwt.Parser
+	exchange *exchange // nil: tokens go on to the site as they are
 }
 
 // algorithms are those with a public key; with any other who knows that key could sign.
@@ -65,10 +69,16 @@ func New(o Options) (*Guard, error) {
 	if len(o.Audience) == 0 {
 		o.Audience = []string{o.Resource}
 	}
-	return &Guard{o: o, resource: resource, keys: newKeys(o), parser: jwt.NewParser(
+	g := &Guard{o: o, resource: resource, keys: newKeys(o), parser: jwt.NewParser(
 		jwt.WithValidMethods(algorithms), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience...),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(o.Now), jwt.WithStrictDecoding(),
-	)}, nil
+	)}
+	if o.Exchange != "" {
+		if g.exchange, err = newExchange(o, g.keys); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // Address reads an address of OAuth, which must be https: who is between could take tokens, or give false keys. On

@@ -166,6 +166,7 @@ type Callers struct {
 	Schemes   []Scheme
 	Service   *ServiceAccount   // nil: the caller's own credentials go on
 	Verify    Verify            // nil: the site alone checks tokens
+	Exchange  Exchange          // gives a token for the site in place of a verified one; nil: verified tokens go on
 	Languages Languages         // of the site; nil: all that there are
 	Proxies   Proxies           // whose X-Forwarded-For is believed
 	Forward   bool              // the site is sent the client's address in X-Forwarded-For
@@ -174,6 +175,9 @@ type Callers struct {
 
 // Verify checks a bearer token, "" where a request has none, before it goes anywhere. It refuses with a fault.
 type Verify func(ctx context.Context, token string) (Grant, error)
+
+// Exchange gives the token that goes on to the site in place of a caller's. It refuses with a fault.
+type Exchange func(ctx context.Context, token string, grant Grant) (string, error)
 
 // From reads the caller of a request. A credential that is malformed, of another scheme, or one of several, is an
 // AuthRequired fault: it must not pass for an anonymous call, and never for another user's. Where tokens are checked
@@ -206,8 +210,14 @@ func (cs Callers) verified(r *http.Request, c *Caller) error {
 	if c.Grant, err = cs.Verify(r.Context(), token); err != nil {
 		return err
 	}
+	onward := token
+	if cs.Exchange != nil {
+		if onward, err = cs.Exchange(r.Context(), token, c.Grant); err != nil {
+			return err
+		}
+	}
 	c.user = c.Grant.Subject
-	c.credentials = []credential{{"Authorization", "Bearer " + token, "bearer\x00" + token}}
+	c.credentials = []credential{{"Authorization", "Bearer " + onward, "bearer\x00" + token}}
 	return nil
 }
 

@@ -124,7 +124,11 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			return nil, usagef("the upstream time-out is %s: a bridge of --exec receives whole seconds, give for example --upstream-timeout 2s", l.options.UpstreamTimeout)
 		}
 		p.filtered = len(l.options.Only)+len(l.options.Skip) > 0
-		l.options.Skip = append(slices.Clone(l.options.Skip), profile.Skip...)
+		elsewhere, err := inVersion(l.options.Contract, profile.Skip)
+		if err != nil {
+			return nil, err
+		}
+		l.options.Skip = append(slices.Clone(l.options.Skip), elsewhere...)
 		if l.checks, err = suites.Checks(l.options); err != nil {
 			return nil, err
 		}
@@ -136,6 +140,22 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
 	return p, nil
+}
+
+// inVersion keeps the globs that match a clause of a version of the contract: a profile skips clauses of later ones, too.
+func inVersion(version string, globs []string) ([]string, error) {
+	all, err := contract.Load()
+	if err != nil {
+		return nil, err
+	}
+	at, err := all.At(version)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return slices.DeleteFunc(slices.Clone(globs), func(glob string) bool {
+		ids, err := at.Match(glob)
+		return err == nil && len(ids) == 0
+	}), nil
 }
 
 // warnAboutPlainHTTP warns where a secret is about to cross a network unencrypted.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
@@ -66,6 +68,12 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	if s.drupal != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
+	}
+	if s.authority != nil {
+		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+harness.MCPPath)
+		if slices.Contains(o.Capabilities, harness.TokenExchange) {
+			env = append(env, "BRIDGE_OAUTH_EXCHANGE="+drupal, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
+		}
 	}
 	log, err := createLog(plan.reportDir, o.Redactor())
 	if err != nil {

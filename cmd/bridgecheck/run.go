@@ -73,8 +73,10 @@ CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST
 BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE,
 BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may
 throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that
-need one). Of your environment it gets PATH, HOME, LANG, TMPDIR and the variables that --env names,
-nothing else.
+need one); with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server) and
+BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange BRIDGE_OAUTH_EXCHANGE (the site as
+that server knows it), BRIDGE_OAUTH_CLIENT and BRIDGE_OAUTH_CLIENT_SECRET. Of your environment it
+gets PATH, HOME, LANG, TMPDIR and the variables that --env names, nothing else.
 
 If stderr is no terminal, run writes a line there every 10 s with the checks that are running;
 --quiet turns that off.`,
@@ -252,7 +254,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 		defer stage.close()
 	}
 	o := l.options
-	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
+	o.Drupal, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	kept.report, err = suites.Run(cmd.Context(), stage.target, o)

@@ -11,19 +11,22 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // stage is what a run needs while it lasts: the bridge, and the mock Drupal behind it if there is one.
 type stage struct {
-	target   suites.Target
-	drupal   *mockdrupal.Drupal
-	siteURL  string       // of drupal as the bridge reaches it; "": the reference bridge's site in this process
-	recorder *proxy.Proxy // in front of the real site; nil: none
-	bridge   *process     // the bridge of --exec; nil otherwise
-	advance  func(time.Duration)
-	stdio    func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
-	stops    []func()                                          // in the order of the starts
+	target    suites.Target
+	drupal    *mockdrupal.Drupal
+	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
+	recorder  *proxy.Proxy       // in front of the real site; nil: none
+	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
+	bridge    *process           // the bridge of --exec; nil otherwise
+	advance   func(time.Duration)
+	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
+	stops     []func()                                          // in the order of the starts
 
 	discoveryTTL, upstreamTimeout time.Duration // that the bridge was started with; 0: unknown
 }
@@ -67,7 +70,15 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	if slices.Contains(o.Capabilities, "auth-cookie") { // a real /jsonrpc accepts none by default
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
-	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	var mock mockdrupal.Options
+	if slices.Contains(o.Capabilities, harness.OAuth) {
+		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{}); err != nil {
+			return "", err
+		}
+		s.stops = append(s.stops, s.authority.Close)
+		mock.Trusted = s.authority.Account
+	}
+	drupal, err := mockdrupal.New(site, mock)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +102,7 @@ func (s *stage) inProcess(l leg) error {
 	}
 	s.stops = append(s.stops, bed.Close)
 	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
-	s.drupal, s.advance, s.stdio = bed.Drupal, bed.Advance, bed.Stdio
+	s.drupal, s.authority, s.advance, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio
 	s.discoveryTTL = testbed.TTL
 	return nil
 }

@@ -190,6 +190,9 @@ func permissionRevoked(ctx context.Context, t *harness.T) {
 }
 
 func anonymousGranted(ctx context.Context, t *harness.T) {
+	if t.Claims(harness.OAuth) {
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge claims oauth, and serves nobody without a token"}})
+	}
 	anonymous := t.As(harness.Anonymous)
 	permitAnonymous(ctx, t, func(ctx context.Context) bool { return anonymous.List(ctx).Status == http.StatusOK },
 		fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)

@@ -53,7 +53,7 @@ func badCredentials(ctx context.Context, t *harness.T) {
 	for _, a := range authentications(t) {
 		others = append(others, t.With(harness.Identity("revoked: "+a.name), a.of(victim)))
 	}
-	revoke(t.Drupal, victim)
+	revoke(t, victim)
 	for _, c := range others {
 		t.For(c.Who, "", func() { t.Expect(c.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous)) })
 	}
@@ -360,18 +360,20 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 	return all
 }
 
-// revoke changes the password of an account of NewUser, ends its sessions and revokes its tokens.
-func revoke(d *harness.Drupal, who harness.Identity) {
-	d.Mock.EndSessions(string(who))
-	d.ChangePeople(func(site *fixtures.Site) {
+// revoke changes the password of an account of NewUser, ends its sessions and revokes its tokens. Those of an authorization
+// server are valid until they expire: there the account is blocked.
+func revoke(t *harness.T, who harness.Identity) {
+	t.Drupal.Mock.EndSessions(string(who))
+	t.Drupal.ChangePeople(func(site *fixtures.Site) {
 		for i := range site.Users {
 			u := &site.Users[i]
 			if u.Name != string(who) {
 				continue
 			}
 			u.Password += "-changed"
-			for t := range u.Tokens {
-				u.Tokens[t].Revoked = true
+			u.Blocked = t.Claims(harness.OAuth)
+			for i := range u.Tokens {
+				u.Tokens[i].Revoked = true
 			}
 		}
 	})

@@ -21,6 +21,7 @@ type File struct {
 	Implementation Implementation      `yaml:"implementation"` // for the report
 	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - removed from it
 	Identities     map[string]Identity `yaml:"identities"`     // the credentials of callers
+	WrongTokens    map[string]Secret   `yaml:"wrong_tokens"`   // tokens that the bridge must refuse: expired, not_yet_valid, other_issuer, other_audience
 	Settings       Settings            `yaml:"settings"`       // how the bridge is configured
 	TLS            TLS                 `yaml:"tls"`            // of connections to the bridge
 	Proxy          string              `yaml:"proxy"`          // URL of an HTTP proxy; default: from the environment
@@ -45,7 +46,7 @@ type File struct {
 
 // ForOneBridge names a key that applies to one bridge in particular, and not to the run as a whole; "" where there is none.
 func (f *File) ForOneBridge() string {
-	return f.firstGiven("identities", "implementation", "tls", "proxy", "invocations", "settings.invalidate")
+	return f.firstGiven("identities", "wrong_tokens", "implementation", "tls", "proxy", "invocations", "settings.invalidate")
 }
 
 // Implementation names the bridge in the report.

@@ -100,6 +100,11 @@ func (f *File) check() error {
 			return f.fault("identities."+name, "identities.%s: %v", name, err)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(f.WrongTokens)) {
+		if !slices.Contains(suites.WrongTokens, name) {
+			return f.fault("wrong_tokens", "wrong_tokens: no check sends a token %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, suites.WrongTokens), strings.Join(suites.WrongTokens, ", "))
+		}
+	}
 	for i, call := range f.Invocations {
 		if call.Tool == "" {
 			return f.fault(fmt.Sprintf("invocations[%d]", i), "invocations: entry %d names no tool", i+1)
@@ -242,6 +247,14 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	}
 	if o.Invocations, err = f.invocations(); err != nil {
 		return o, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.WrongTokens)) {
+		if o.WrongTokens == nil {
+			o.WrongTokens = map[string]string{}
+		}
+		if o.WrongTokens[name], err = f.secret(f.WrongTokens[name]); err != nil {
+			return o, f.fault("wrong_tokens", "wrong_tokens.%s: %w", name, err)
+		}
 	}
 	o.Credentials, err = f.credentials(ctx, o)
 	o.Secrets = append(o.Secrets, f.resolved...)

@@ -78,6 +78,11 @@ func Requires(c contract.Clause) string {
 	return c.Needs
 }
 
+// overMCP reports whether a capability is seen through MCP alone.
+func overMCP(capability string) bool {
+	return strings.HasPrefix(capability, "mcp") || capability == OAuth || capability == TokenExchange
+}
+
 // Lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
 // What is not of MCP is seen through the three endpoints, or by MCP where the check allows that.
 func (e *Environment) Lacks(clause contract.Clause, c Check) string {
@@ -88,7 +93,7 @@ func (e *Environment) Lacks(clause contract.Clause, c Check) string {
 		}
 	case !e.Claims(needs):
 		return needs
-	case e.Alone() && !strings.HasPrefix(needs, "mcp"):
+	case e.Alone() && !overMCP(needs):
 		return "tools"
 	}
 	return ""

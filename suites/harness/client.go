@@ -50,18 +50,19 @@ type Client struct {
 
 // Request is what a check sends. The zero Method is GET.
 type Request struct {
-	Method string
-	Path   string
-	Query  url.Values
-	Raw    string      // the query as it stands, in place of Query
-	Header http.Header // replaces the defaults of the same name; an empty list takes one away
-	Host   string      // host and port of the request target, which is then in absolute form; "": the target is a path
-	Body   io.Reader
-	Length int64                   // of Body, announced in Content-Length; 0: as net/http finds it, else Body is sent in chunks
-	Show   string                  // the body as evidence shows it
-	Unseen int                     // how many bytes of Body are not in Show
-	Fresh  bool                    // on a connection of its own
-	Until  func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
+	Method  string
+	Path    string // below the bridge's URL
+	Address string // an absolute URL, in place of the bridge's URL and Path
+	Query   url.Values
+	Raw     string      // the query as it stands, in place of Query
+	Header  http.Header // replaces the defaults of the same name; an empty list takes one away
+	Host    string      // host and port of the request target, which is then in absolute form; "": the target is a path
+	Body    io.Reader
+	Length  int64                   // of Body, announced in Content-Length; 0: as net/http finds it, else Body is sent in chunks
+	Show    string                  // the body as evidence shows it
+	Unseen  int                     // how many bytes of Body are not in Show
+	Fresh   bool                    // on a connection of its own
+	Until   func(sofar []byte) bool // ends the reading of an event stream early; nil: it is read to its end
 }
 
 // List asks for the first page, or the page of a cursor.
@@ -122,12 +123,19 @@ func (c Client) ResponseTo(r *Request) *Response {
 	if r.Raw == "" {
 		a.RawQuery = r.Query.Encode()
 	}
+	if u, err := url.Parse(r.Address); err == nil && r.Address != "" {
+		a.Path = u.Path
+	}
 	return a
 }
 
 // Request makes the HTTP request and notes in the response what is sent.
 func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, r.Method, c.T.URL+r.Path, r.Body)
+	target := c.T.URL + r.Path
+	if r.Address != "" {
+		target = r.Address
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, r.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
@@ -28,6 +29,9 @@ type Environment struct {
 	URL             string
 	Claimed         []string
 	Credentials     map[Identity]Credentials
+	Authority       *authserver.Server // that the bridge takes tokens of; nil: none that the run has a hand in
+	WrongTokens     map[string]string  // by what is wrong with each, for a run without Authority; nil: none
+	tokens          tokens
 	Invocations     []Invocation
 	Invalidate      *Invalidate
 	Patterns        Patterns

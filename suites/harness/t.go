@@ -107,6 +107,9 @@ func (t *T) CredentialsOf(who Identity) (Credentials, bool) {
 	if !ok {
 		return Credentials{}, false
 	}
+	if t.Claims(OAuth) && t.Authority != nil {
+		return Credentials{Token: t.token(who)}, true
+	}
 	creds := Credentials{User: user.Name, Password: user.Password}
 	for _, kind := range authkind.Kinds {
 		if t.Claims("auth-" + kind.Name) {

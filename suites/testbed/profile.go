@@ -11,6 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // The names of the profiles.
@@ -18,6 +19,8 @@ const (
 	Attribute = "attribute" // everything that the bridge has, over a site that shows the McpTool attribute
 	Patterns  = "patterns"  // tools selected by patterns, over a site with the jsonrpc module and nothing else
 	Broad     = "broad"     // one account discovers for all callers
+	OAuth     = "oauth"     // MCP alone, with the tokens of an authorization server
+	Exchange  = "exchange"  // the same, and tokens are exchanged for those of the site
 )
 
 // The rate limit of the patterns profile: enough for every check except the one of the limit itself.
@@ -40,6 +43,7 @@ type Profile struct {
 
 // Profiles lists the profiles in the order in which a run tests them. The first is the default.
 func Profiles() []Profile {
+	oauth := []string{"naming-id", "exposure-attribute", "visibility-filtered", "discovery-permission", "auth-passthrough", "mcp", "mcp-2026", "oauth"}
 	attribute := slices.Concat(suites.DefaultCapabilities, []string{"cursor-base64-offset", "auth-bearer", "auth-cookie", "drupal-types", "custom-types",
 		"eager-validation", "output-validation", "discovery-cache", "invalidation", "permission-ttl", "languages",
 		"mcp", "mcp-2026", "mcp-list-changed", "mcp-stdio"})
@@ -84,6 +88,26 @@ func Profiles() []Profile {
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            []string{"upstream", "load", "mcp", "invoke/runs-once"}, // the same code as in the other profiles
 		},
+		{
+			Name:         OAuth,
+			Capabilities: oauth,
+			Bridge:       enableEverything,
+			Site:         acceptSessions,
+			Run:          func(*suites.Options) {},
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            allBut("auth"), // the same code as in the first profile
+		},
+		{
+			Name:         Exchange,
+			Capabilities: append(without(oauth, "auth-passthrough"), "token-exchange"),
+			Bridge:       enableEverything,
+			Site:         acceptSessions,
+			Run:          func(*suites.Options) {},
+
+			UpstreamTimeout: UpstreamTimeout,
+			Skip:            append(allBut("auth"), "auth/token-*", "auth/*-key", "auth/*metadata*", "auth/*scope*", "auth/challenge*", "auth/server-hangs"), // as in the profile before
+		},
 	}
 }
 
@@ -115,7 +139,16 @@ func invalidate() *suites.Invalidate {
 	return &suites.Invalidate{Method: "POST", Path: "/mcp/admin/invalidate", Identity: suites.Admin}
 }
 
-// without returns the capabilities except those named.
-func without(capabilities []string, names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(capabilities), func(c string) bool { return slices.Contains(names, c) })
+// without returns the names except those given.
+func without(all []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return slices.Contains(names, c) })
+}
+
+// allBut lists the areas of the contract, without one.
+func allBut(area string) []string {
+	all, err := contract.Load()
+	if err != nil {
+		panic("testbed: " + err.Error()) // it is embedded, and tests load it
+	}
+	return without(all.Areas(), area)
 }

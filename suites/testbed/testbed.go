@@ -16,12 +16,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // TTL is how long the bridge may show the old state of a site that changed, on the testbed's clock.
@@ -47,18 +50,26 @@ type Options struct {
 	Profile string // name of the profile; "" is the first one
 	Fixture string // name of the built-in site; "" is default
 
-	Bridge     func(*bridge.Options)                                  // changes the settings of the profile
-	Middleware func(siteURL string, bridge http.Handler) http.Handler // between the caller and the bridge
-	Transport  func(site http.RoundTripper) http.RoundTripper         // between the bridge and the site
-	Stdout     func(io.Writer) io.Writer                              // between the bridge's stdout and the caller
-	Server     func(*http.Server)                                     // changes the settings of the bridge's HTTP server
+	Bridge     func(*bridge.Options)                              // changes the settings of the profile
+	Middleware func(b Backends, bridge http.Handler) http.Handler // between the caller and the bridge
+	Transport  func(site http.RoundTripper) http.RoundTripper     // between the bridge and the site
+	Stdout     func(io.Writer) io.Writer                          // between the bridge's stdout and the caller
+	Server     func(*http.Server)                                 // changes the settings of the bridge's HTTP server
+}
+
+// Backends are what the bridge of a testbed talks to.
+type Backends struct {
+	SiteURL   string
+	Authority *authserver.Server // nil in a profile without OAuth
+	Resource  string             // the bridge's MCP endpoint, the audience of tokens
 }
 
 // Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1.
 type Testbed struct {
-	URL     string // of the bridge
-	Drupal  *mockdrupal.Drupal
-	Profile Profile
+	URL       string // of the bridge
+	Drupal    *mockdrupal.Drupal
+	Authority *authserver.Server // whose tokens the bridge takes; nil in a profile without OAuth
+	Profile   Profile
 
 	ahead  atomic.Int64 // nanoseconds between real time and Now
 	bridge *bridge.Bridge
@@ -81,7 +92,7 @@ func Start(o Options) (*Testbed, error) {
 	return t, nil
 }
 
-func (t *Testbed) start(o Options) error {
+func (t *Testbed) start(o Options) (err error) {
 	if o.Fixture == "" {
 		o.Fixture = "default"
 	}
@@ -90,7 +101,24 @@ func (t *Testbed) start(o Options) error {
 		return err
 	}
 	t.Profile.Site(site)
-	if t.Drupal, err = mockdrupal.New(site, mockdrupal.Options{Now: t.Now}); err != nil {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start the bridge: %w", err)
+	}
+	t.URL = "http://" + listener.Addr().String()
+	defer func() {
+		if err != nil {
+			listener.Close()
+		}
+	}()
+	mock := mockdrupal.Options{Now: t.Now}
+	if slices.Contains(t.Profile.Capabilities, harness.OAuth) {
+		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now}); err != nil {
+			return err
+		}
+		mock.Trusted = t.Authority.Account
+	}
+	if t.Drupal, err = mockdrupal.New(site, mock); err != nil {
 		return fmt.Errorf("start the mock Drupal: %w", err)
 	}
 	if t.site, err = t.Drupal.Listen("127.0.0.1:0"); err != nil {
@@ -102,6 +130,12 @@ func (t *Testbed) start(o Options) error {
 		AddressFailures: maxRefusals, TotalFailures: maxRefusals,
 	}
 	t.Profile.Bridge(&settings)
+	if t.Authority != nil {
+		settings.OAuthIssuer, settings.OAuthResource = t.Authority.URL, t.URL+harness.MCPPath
+		if slices.Contains(t.Profile.Capabilities, harness.TokenExchange) {
+			settings.OAuthExchange, settings.OAuthClient, settings.OAuthClientSecret = t.site.URL, authserver.Client, authserver.ClientSecret
+		}
+	}
 	if o.Transport != nil {
 		settings.Transport = o.Transport(&http.Transport{MaxIdleConnsPerHost: 256})
 	}
@@ -113,13 +147,8 @@ func (t *Testbed) start(o Options) error {
 	}
 	var handler http.Handler = t.bridge
 	if o.Middleware != nil {
-		handler = o.Middleware(t.site.URL, handler)
+		handler = o.Middleware(Backends{t.site.URL, t.Authority, settings.OAuthResource}, handler)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("start the bridge: %w", err)
-	}
-	t.URL = "http://" + listener.Addr().String()
 	// Broken connections are part of the tests, so the server does not log them.
 	t.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	if o.Server != nil {
@@ -171,6 +200,9 @@ func (t *Testbed) Close() {
 	}
 	if t.site != nil {
 		t.site.Close()
+	}
+	if t.Authority != nil {
+		t.Authority.Close()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 func start(t *testing.T, o Options) *Testbed {
@@ -32,6 +33,9 @@ func list(t *testing.T, bed *Testbed) string {
 		t.Fatal(err)
 	}
 	req.SetBasicAuth("agent", "agent-pass")
+	if bed.Authority != nil {
+		req.Header.Set("Authorization", "Bearer "+bed.Authority.Issue("agent", bed.URL+"/mcp"))
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +55,7 @@ func TestEveryProfileListsTools(t *testing.T) {
 			if !strings.Contains(list(t, bed), `"inputSchema"`) {
 				t.Error("the list has no tools")
 			}
-			if _, err := suites.Checks(suites.Options{Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
+			if _, err := suites.Checks(suites.Options{Contract: contract.Draft, Capabilities: p.Capabilities, Skip: p.Skip}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -62,9 +66,9 @@ func TestOptionsTakeEffect(t *testing.T) {
 	var sent, received []string
 	bed := start(t, Options{
 		Bridge: func(o *bridge.Options) { o.PageSize = 1 },
-		Middleware: func(siteURL string, handler http.Handler) http.Handler {
+		Middleware: func(b Backends, handler http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				received = append(received, siteURL+" "+r.URL.Path)
+				received = append(received, b.SiteURL+" "+r.URL.Path)
 				handler.ServeHTTP(w, r)
 			})
 		},

@@ -43,11 +43,12 @@ type rule struct {
 func importRules(areas []string) []rule {
 	return []rule{
 		{areas, []string{"suites/harness", "suites/match", "suites/generate", "suites/scenario", "suites/contract", "suites/exact",
-			"suites/jsonschema", "suites/mcpschema", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
+			"suites/jsonschema", "suites/mcpschema", "suites/authserver", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
 			"mockdrupal/fault", "mockdrupal/journal", "mockdrupal/patch", "mockdrupal/proxy", "mockdrupal/route"},
 			"an area sees a bridge through the harness alone, and shares checks' helpers in match, generate and scenario"},
 		{[]string{"suites/contract"}, nil, "everything may import the contract, because it imports nothing"},
 		{[]string{"suites/exact", "suites/redact", "suites/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
+		{[]string{"suites/authserver"}, nil, "the authorization server for tests is useful without the suites"},
 		{[]string{"suites/jsonschema"}, []string{"suites/exact"}, "it knows schemas, not bridges"},
 		{[]string{"suites/generate"}, []string{"suites/exact", "suites/jsonschema"}, "generated values depend on a schema alone"},
 		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind", "internal/suggest"}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},

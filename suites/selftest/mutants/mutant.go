@@ -38,6 +38,7 @@ type Mutant struct {
 
 	Middleware     func(bridge http.Handler) http.Handler         // between the caller and the bridge
 	SiteMiddleware func(site *siteClient) middleware              // a Middleware that sends requests of its own to the site
+	AuthMiddleware func(b testbed.Backends) middleware            // a Middleware that makes tokens of its own
 	Transport      func(site http.RoundTripper) http.RoundTripper // between the bridge and the site
 	Options        func(*bridge.Options)                          // changes the settings of the bridge
 	Server         func(*http.Server)                             // changes the settings of the bridge's HTTP server
@@ -57,12 +58,15 @@ func (m Mutant) Testbed() testbed.Options {
 	return testbed.Options{
 		Profile: m.Profile, Fixture: m.Fixture,
 		Bridge: m.Options, Transport: m.Transport, Stdout: m.Stdout, Server: m.Server,
-		Middleware: func(siteURL string, handler http.Handler) http.Handler {
+		Middleware: func(b testbed.Backends, handler http.Handler) http.Handler {
 			if m.Middleware != nil {
 				handler = m.Middleware(handler)
 			}
 			if m.SiteMiddleware != nil {
-				handler = m.SiteMiddleware(&siteClient{siteURL})(handler)
+				handler = m.SiteMiddleware(&siteClient{b.SiteURL})(handler)
+			}
+			if m.AuthMiddleware != nil {
+				handler = m.AuthMiddleware(b)(handler)
 			}
 			return handler
 		},
@@ -82,13 +86,13 @@ func Areas() []Area {
 	return []Area{
 		{"list", "list.go", slices.Concat(listMutants(), listPageMutants()), listVariants()},
 		{"mapping", "mapping.go", slices.Concat(mappingMutants(), mappingValueMutants()), mappingVariants()},
-		{"schema", "schema.go", schemaMutants(), schemaVariants()},
+		{"schema", "schemas.go", schemaMutants(), schemaVariants()},
 		{"describe", "describe.go", describeMutants(), describeVariants()},
 		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants(), undeclaredMutants()), slices.Concat(invokeVariants(), undeclaredVariants())},
 		{"errors", "errors.go", errorMutants(), errorVariants()},
 		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
 		{"http", "http.go", httpMutants(), httpVariants()},
-		{"translate", "translate.go", translateMutants(), translateVariants()},
+		{"translate", "schemas.go", translateMutants(), translateVariants()},
 		{"filter", "filter.go", filterMutants(), filterVariants()},
 		{"fresh", "fresh.go", freshMutants(), freshVariants()},
 		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
@@ -96,6 +100,7 @@ func Areas() []Area {
 		{"profile", "undeclared.go", profileMutants(), nil},
 		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
 		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
+		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants(), authServerMutants()), authVariants()},
 	}
 }
 

@@ -1,0 +1,303 @@
+// Package auth checks the authorization of the MCP endpoint: a bridge as a resource server of OAuth 2.1, in front of an
+// authorization server. It knows tokens and challenges; what tools do is for other areas.
+//
+// Its invariant: a check that expects a refusal calls a tool with a right token before and after, in the same session.
+package auth
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area auth.
+var Checks = []harness.Check{
+	{ID: "auth/metadata", Sees: harness.Front, Run: metadata},
+	{ID: "auth/metadata-root", Sees: harness.Front, Run: metadataRoot},
+	{ID: "auth/challenge", Sees: harness.Front, Run: challenged},
+	{ID: "auth/challenge-metadata", Sees: harness.Front, Run: challengeMetadata},
+	{ID: "auth/challenge-no-error", Sees: harness.Front, Run: challengeNoError},
+	{ID: "auth/invalid-token", Sees: harness.Front, Run: invalidToken},
+	{ID: "auth/right-token", Sees: harness.Front, Run: rightToken},
+	{ID: "auth/scheme-case", Sees: harness.Front, Run: schemeCase},
+	{ID: "auth/own-account", Sees: harness.Site, Run: ownAccount},
+	{ID: "auth/every-request", Sees: harness.Front, Run: everyRequest},
+	{ID: "auth/token-malformed", Sees: harness.Front, Run: forges(malformed)},
+	{ID: "auth/token-signature", Sees: harness.Front, Run: forges(wrongSignature)},
+	{ID: "auth/token-unsigned", Sees: harness.Front, Run: forges(unsigned)},
+	{ID: "auth/token-key-confusion", Sees: harness.Front, Run: refuses(keyConfusion)},
+	{ID: "auth/token-key-algorithm", Sees: harness.Front, Run: refuses(keyAlgorithm)},
+	{ID: "auth/token-expired", Sees: harness.Front, Run: refuses(expired, "expired")},
+	{ID: "auth/token-no-expiry", Sees: harness.Front, Run: refuses(noExpiry)},
+	{ID: "auth/token-not-yet-valid", Sees: harness.Front, Run: refuses(notYetValid, "not_yet_valid")},
+	{ID: "auth/token-issuer", Sees: harness.Front, Run: refuses(wrongIssuer, "other_issuer")},
+	{ID: "auth/token-audience", Sees: harness.Front, Run: refuses(wrongAudience, "other_audience")},
+	{ID: "auth/token-unknown-key", Sees: harness.Front, Run: forges(unknownKey)},
+	{ID: "auth/token-own-key", Sees: harness.Front, Run: ownKey},
+	{ID: "auth/token-critical", Sees: harness.Front, Run: refuses(critical)},
+	{ID: "auth/expires-in-use", Sees: harness.Front, Run: expiresInUse},
+	{ID: "auth/new-key", Sees: harness.Front, Run: newKey},
+	{ID: "auth/removed-key", Sees: harness.Front, Run: removedKey},
+	{ID: "auth/server-down", Sees: harness.Front, Run: serverDown},
+	{ID: "auth/server-hangs", Sees: harness.Front, Costly: true, Run: serverHangs},
+	{ID: "auth/metadata-issuer", Sees: harness.Front, Run: metadataIssuer},
+	{ID: "auth/scope-enforced", Sees: harness.Site, Run: scopeEnforced},
+	{ID: "auth/insufficient-scope", Sees: harness.Site, Run: insufficientScope},
+	{ID: "auth/challenge-scope", Sees: harness.Site, Run: challengeScope},
+	{ID: "auth/no-passthrough", Sees: harness.Journal, Run: noPassthrough},
+	{ID: "auth/query-token", Sees: harness.Front, Run: queryToken},
+	{ID: "auth/token-secret", Sees: harness.Front, Run: tokenSecret},
+}
+
+// door is the MCP endpoint, opened by a right token: what is then refused for another token is refused for that alone.
+type door struct {
+	*harness.T
+	right *harness.Session // of the agent
+	tool  string           // that runs without arguments; "": the run may call none
+}
+
+// open opens the endpoint with a right token, and calls a tool with it.
+func open(ctx context.Context, t *harness.T) *door {
+	right := t.As(harness.Agent).AnyMCP(ctx)
+	if right == nil {
+		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens with a right token"}, "auth/right-token")
+	}
+	d := &door{T: t, right: right}
+	if t.Drupal != nil {
+		d.tool = scenario.Simplest(t)
+	}
+	if r := d.use(ctx, right); !d.served(r) {
+		harness.BlockedBy(harness.Mismatch(r.Subject(), "a result, with a right token", r.RPCOutcome()), "auth/right-token")
+	}
+	return d
+}
+
+// use calls the tool in a session, or lists the tools where the run may call none.
+func (d *door) use(ctx context.Context, s *harness.Session) *harness.Response {
+	if d.tool == "" {
+		return s.ListTools(ctx, "")
+	}
+	return s.CallTool(ctx, d.tool, harness.Args{})
+}
+
+func (d *door) served(r *harness.Response) bool {
+	result := r.RPCResult()
+	return result != nil && result["isError"] != true
+}
+
+// beServed matches the response to a request with a right token.
+func (d *door) beServed() types.GomegaMatcher {
+	return match.Conform("a result, with a right token", func(r *harness.Response) string {
+		if !d.served(r) {
+			return r.RPCOutcome()
+		}
+		return ""
+	})
+}
+
+// as is the agent's session as somebody else uses it, with other credentials.
+func (d *door) as(creds harness.Credentials) *harness.Session {
+	return &harness.Session{Client: d.With(harness.Agent, creds), Revision: d.right.Revision, ID: d.right.ID}
+}
+
+// refuse is one row of a check: a token is refused, in the session and where it opens another, and nothing runs.
+func (d *door) refuse(ctx context.Context, name, token string) {
+	d.Row(harness.Agent, "", name, func() {
+		d.Mark()
+		wrong := d.as(harness.Credentials{Token: token})
+		used := d.use(ctx, wrong)
+		d.Expect(used).To(match.HaveStatus(http.StatusUnauthorized), "with a token: %s", name)
+		d.Expect(used).To(match.HaveRunNothing(), "with a token: %s", name)
+		opening := &harness.Session{Client: wrong.Client, Revision: wrong.Revision}
+		method, params := opening.Opening()
+		d.Expect(opening.Call(ctx, method, params)).To(match.HaveStatus(http.StatusUnauthorized), "with a token: %s", name)
+	})
+}
+
+// stillServes tests that the right token still works after wrong ones.
+func (d *door) stillServes(ctx context.Context) {
+	d.Row(harness.Agent, "", "the right token, after wrong ones", func() { d.Expect(d.use(ctx, d.right)).To(d.beServed()) })
+}
+
+// table gives the tokens of a check, made by an authorization server.
+type table func(d *door, as *authserver.Server) []row
+
+// refuses makes a check of a table of tokens, each of which is refused. Without the authorization server the
+// configuration may have such a token, by one of the names.
+func refuses(made table, names ...string) func(context.Context, *harness.T) {
+	return func(ctx context.Context, t *harness.T) {
+		d := open(ctx, t)
+		var rows []row
+		for _, name := range names {
+			if token := t.WrongTokens[name]; token != "" && t.Authority == nil {
+				rows = append(rows, row{name + " of the configuration", token})
+			}
+		}
+		switch {
+		case t.Authority == nil && len(rows) == 0 && len(names) > 0:
+			harness.NotTestable("such a token can be made by the bridge's authorization server alone: give one in the configuration by wrong_tokens." + names[0])
+		case len(rows) == 0:
+			rows = made(d, d.authority())
+		}
+		d.refuseAll(ctx, rows)
+	}
+}
+
+// forges is refuses for tokens that anybody can make who has seen a right one.
+func forges(made table) func(context.Context, *harness.T) {
+	return func(ctx context.Context, t *harness.T) {
+		d, as := open(ctx, t), t.Authority
+		if as == nil {
+			as = rogue()
+		}
+		d.refuseAll(ctx, made(d, as))
+	}
+}
+
+func (d *door) refuseAll(ctx context.Context, rows []row) {
+	for _, r := range rows {
+		d.refuse(ctx, r.name, r.token)
+	}
+	d.stillServes(ctx)
+}
+
+// authority is the authorization server of the run, without which no token can be made.
+func (d *door) authority() *authserver.Server {
+	if d.Authority == nil {
+		harness.NotTestable("no token can be made for the check: the bridge's authorization server is not the run's own; put the mock Drupal behind the bridge and start it by --exec")
+	}
+	return d.Authority
+}
+
+// rogue is another authorization server, which the bridge knows nothing of. It ends with the check.
+func rogue() *authserver.Server {
+	other, err := authserver.Listen("127.0.0.1:0", authserver.Options{})
+	if err != nil {
+		harness.NotTestable("a second authorization server cannot be started: " + err.Error())
+	}
+	harness.Cleanup(func(context.Context) { other.Close() })
+	return other
+}
+
+func rightToken(ctx context.Context, t *harness.T) {
+	s := t.As(harness.Agent).AnyMCP(ctx)
+	if s == nil {
+		refused := t.As(harness.Agent).MCP(ctx, harness.MCP2025November).Opened
+		t.Fail(harness.Mismatch(refused.Subject(), "a session, with a right token", refused.RPCOutcome()))
+	}
+	d := &door{T: t, right: s}
+	if t.Drupal != nil {
+		d.tool = scenario.Simplest(t)
+	}
+	t.Expect(d.use(ctx, s)).To(d.beServed())
+	as := t.Authority
+	if as == nil {
+		return // the agent's token of the configuration works
+	}
+	claims := func(change map[string]any) string { return as.Issue(string(harness.Agent), t.Resource(), change) }
+	for _, r := range []row{
+		{"the audience in a list", claims(map[string]any{"aud": []string{t.Resource()}})},
+		{"the audience among others", claims(map[string]any{"aud": []string{"https://other.example/mcp", t.Resource()}})},
+		{"valid since a minute", claims(map[string]any{"nbf": as.Ago(60e9)})},
+		{"claims that nobody knows", claims(map[string]any{"tenant": map[string]any{"id": 7}, "email": "agent@example.com"})},
+		{"the type JWT", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": "JWT"}})},
+		{"no type", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": nil}})},
+	} {
+		t.Row(harness.Agent, "", r.name, func() {
+			opened := t.With(harness.Agent, harness.Credentials{Token: r.token}).MCP(ctx, s.Revision)
+			t.Expect(d.use(ctx, opened)).To(d.beServed(), "with a token: %s", r.name)
+		})
+	}
+}
+
+func schemeCase(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	token := d.right.Client.Creds.Token
+	if token == "" {
+		harness.NotTestable("the agent has no bearer token")
+	}
+	for _, scheme := range []string{"bearer", "BEARER"} {
+		d.Row(harness.Agent, "", "the scheme "+scheme, func() {
+			d.Expect(d.use(ctx, d.as(harness.Credentials{Header: map[string]string{"Authorization": scheme + " " + token}}))).To(d.beServed())
+		})
+	}
+}
+
+// everyRequest tests that a session which a token has opened serves nobody without one.
+func everyRequest(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	without := d.as(harness.Credentials{})
+	post := func(id any, method string, params map[string]any) func() *harness.Response {
+		return func() *harness.Response {
+			return without.Send(ctx, without.Message(id, method, params), without.Headers(method, params))
+		}
+	}
+	type request struct {
+		name string
+		send func() *harness.Response
+	}
+	requests := []request{
+		{"tools/list", post(901, "tools/list", map[string]any{})},
+		{"ping", post(902, "ping", nil)},
+		{"a notification", post(nil, "notifications/cancelled", map[string]any{"requestId": 999_999})},
+		{"a method that nobody knows", post(903, "bridgecheck/unknown", nil)},
+		{"a body that is no JSON", func() *harness.Response {
+			return without.Client.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.MCPPath, Header: without.Headers("tools/list", nil), Body: bytes.NewReader([]byte("{")), Show: "{"})
+		}},
+	}
+	if d.tool != "" {
+		requests = append(requests, request{"tools/call", func() *harness.Response { return d.use(ctx, without) }})
+	}
+	if d.right.ID != "" {
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			requests = append(requests, request{method, func() *harness.Response {
+				h := without.Headers("", nil)
+				if method == http.MethodGet {
+					h.Set("Accept", "text/event-stream")
+				}
+				return without.Client.Send(ctx, harness.Request{Method: method, Path: harness.MCPPath, Header: h, Until: func([]byte) bool { return true }})
+			}})
+		}
+	}
+	for _, r := range requests {
+		d.Row(harness.Anonymous, "", r.name+" without a token", func() {
+			d.Mark()
+			response := r.send()
+			d.Expect(response).To(match.HaveStatus(http.StatusUnauthorized), r.name+" without a token")
+			d.Expect(response).To(match.HaveRunNothing(), r.name+" without a token")
+		})
+	}
+	d.stillServes(ctx)
+}
+
+// queryToken sends the right token in each place but the header.
+func queryToken(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	token := d.right.Client.Creds.Token
+	if token == "" {
+		harness.NotTestable("the agent has no bearer token")
+	}
+	without := d.as(harness.Credentials{})
+	method, params := "tools/list", map[string]any{}
+	if d.tool != "" {
+		method, params = "tools/call", map[string]any{"name": d.tool, "arguments": map[string]any{}}
+	}
+	body := harness.Encode(without.Message(911, method, params))
+	for _, name := range []string{"access_token", "token", "bearer_token"} {
+		d.Row(harness.Agent, "", "in the query, as "+name, func() {
+			d.Mark()
+			r := without.Client.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.MCPPath, Raw: name + "=" + token,
+				Header: without.Headers(method, params), Body: bytes.NewReader(body), Show: string(body)})
+			d.Expect(r).To(match.HaveStatus(http.StatusUnauthorized), "the token in the query alone")
+			d.Expect(r).To(match.HaveRunNothing(), "the token in the query alone")
+		})
+	}
+	d.stillServes(ctx)
+}

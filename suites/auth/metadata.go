@@ -1,0 +1,215 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// wellKnown is the path of a resource's metadata, before the path of the resource.
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// metadataURL is where the metadata of the MCP endpoint must be.
+func metadataURL(t *harness.T) string {
+	u, err := url.Parse(t.Resource())
+	if err != nil {
+		panic(err) // it was read when the run began
+	}
+	u.Path = wellKnown + u.Path
+	return u.String()
+}
+
+// rootURL is where clients look for the metadata next.
+func rootURL(t *harness.T) string {
+	u, err := url.Parse(t.Resource())
+	if err != nil {
+		panic(err)
+	}
+	u.Path = wellKnown
+	return u.String()
+}
+
+// get requests an address of the bridge's host without credentials.
+func get(ctx context.Context, t *harness.T, address string) *harness.Response {
+	return t.With(harness.Anonymous, harness.Credentials{}).Send(ctx, harness.Request{Address: address})
+}
+
+// beMetadata matches the metadata document of the endpoint.
+func beMetadata(t *harness.T) types.GomegaMatcher {
+	return match.Conform("200 with the metadata of "+t.Resource(), func(a *harness.Response) string {
+		document := a.Object()
+		kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+		servers, _ := document["authorization_servers"].([]any)
+		methods, listed := document["bearer_methods_supported"].([]any)
+		switch {
+		case a.Status != http.StatusOK || document == nil:
+			return a.Outcome()
+		case !strings.EqualFold(strings.TrimSpace(kind), "application/json"):
+			return fmt.Sprintf("the Content-Type %q", kind)
+		case document["resource"] != t.Resource():
+			return "`resource` " + exact.Short(document["resource"])
+		case len(servers) == 0 || slices.ContainsFunc(servers, func(s any) bool { return !isAddress(s) }):
+			return "`authorization_servers` " + exact.Short(document["authorization_servers"])
+		case t.Authority != nil && !slices.Contains(servers, any(t.Authority.URL)):
+			return "`authorization_servers` " + exact.Short(servers) + " without " + t.Authority.URL
+		case listed && !slices.Contains(methods, any("header")):
+			return "`bearer_methods_supported` " + exact.Short(methods)
+		}
+		return ""
+	})
+}
+
+func isAddress(v any) bool {
+	text, _ := v.(string)
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+func metadata(ctx context.Context, t *harness.T) {
+	t.Expect(get(ctx, t, metadataURL(t))).To(beMetadata(t))
+}
+
+func metadataRoot(ctx context.Context, t *harness.T) {
+	there := get(ctx, t, metadataURL(t))
+	if there.Status != http.StatusOK {
+		harness.BlockedBy(harness.Mismatch(there.Subject(), "the metadata", there.Outcome()), "auth/metadata")
+	}
+	root := get(ctx, t, rootURL(t))
+	t.Expect(root).To(match.Conform("the same document as at "+metadataURL(t)+", or 404", func(a *harness.Response) string {
+		switch {
+		case a.Status == http.StatusNotFound:
+			return ""
+		case a.Status != http.StatusOK || a.Object() == nil:
+			return a.Outcome()
+		case there.Object() != nil && !exact.Equal(there.Object(), a.Object()):
+			return "another document: " + exact.Diff(there.Object(), a.Object())
+		}
+		return ""
+	}))
+}
+
+// bearer is the Bearer challenge of a response; nil without one, or without a header that can be read.
+func bearer(a *harness.Response) map[string]string {
+	challenges, err := oauthex.ParseWWWAuthenticate(a.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	for _, c := range challenges {
+		if strings.EqualFold(c.Scheme, "bearer") {
+			if c.Params == nil {
+				return map[string]string{}
+			}
+			return c.Params
+		}
+	}
+	return nil
+}
+
+// shown is the challenge of a response as findings show it.
+func shown(a *harness.Response) string {
+	return fmt.Sprintf("%d, WWW-Authenticate %q", a.Status, strings.Join(a.Header.Values("WWW-Authenticate"), ", "))
+}
+
+// opens sends the request that opens a session, with credentials.
+func opens(ctx context.Context, d *door, creds harness.Credentials) *harness.Response {
+	s := &harness.Session{Client: d.With(harness.Anonymous, creds), Revision: d.right.Revision}
+	method, params := s.Opening()
+	return s.Call(ctx, method, params)
+}
+
+// refusedTokens are callers without a right token.
+func refusedTokens(ctx context.Context, d *door) map[string]*harness.Response {
+	return map[string]*harness.Response{
+		"no credentials":       opens(ctx, d, harness.Credentials{}),
+		"a token that is none": opens(ctx, d, harness.Credentials{Token: "bridgecheck-" + rand.Text()}),
+		"HTTP Basic":           opens(ctx, d, harness.Credentials{User: "bridgecheck", Password: rand.Text()}),
+	}
+}
+
+func challenged(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	for name, r := range harness.InOrder(refusedTokens(ctx, d)) {
+		d.Row(harness.Anonymous, "", name, func() {
+			d.Expect(r).To(match.Conform("401 with a Bearer challenge", func(a *harness.Response) string {
+				if a.Status != http.StatusUnauthorized || bearer(a) == nil {
+					return shown(a)
+				}
+				return ""
+			}), "with "+name)
+		})
+	}
+	d.stillServes(ctx)
+}
+
+func challengeMetadata(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	earlier := t.As(harness.Agent).MCP(ctx, harness.MCP2025June).Opened.RPCResult()["protocolVersion"] == string(harness.MCP2025June)
+	for name, r := range harness.InOrder(refusedTokens(ctx, d)) {
+		d.Row(harness.Anonymous, "", name, func() {
+			address, named := bearer(r)["resource_metadata"]
+			if r.Status != http.StatusUnauthorized || bearer(r) == nil || !named && !earlier {
+				return // auth/challenge tests the first two; the later revisions leave the parameter to the server
+			}
+			d.Expect(r).To(match.Conform("`resource_metadata` with the address of the metadata", func(a *harness.Response) string {
+				if !isAddress(address) {
+					return shown(a)
+				}
+				return ""
+			}), "with "+name)
+			if address == metadataURL(t) {
+				return // auth/metadata tests what is there
+			}
+			if !sameHost(address, t.Resource()) {
+				harness.NotTestable("the challenge names the metadata at " + address + ", which is not at the address under test")
+			}
+			d.Expect(get(ctx, t, address)).To(beMetadata(t), "where the challenge says")
+		})
+	}
+}
+
+func sameHost(one, other string) bool {
+	a, errA := url.Parse(one)
+	b, errB := url.Parse(other)
+	return errA == nil && errB == nil && strings.EqualFold(a.Host, b.Host) && a.Scheme == b.Scheme
+}
+
+func challengeNoError(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	d.Expect(opens(ctx, d, harness.Credentials{})).To(match.Conform("a challenge without an error code, as no token was sent", func(a *harness.Response) string {
+		if _, named := bearer(a)["error"]; named {
+			return shown(a)
+		}
+		return ""
+	}))
+}
+
+func invalidToken(ctx context.Context, t *harness.T) {
+	d := open(ctx, t)
+	tokens := map[string]string{"no JSON Web Token": "bridgecheck-" + rand.Text()}
+	if as := d.Authority; as != nil {
+		tokens["an expired token"] = as.Issue(string(harness.Agent), d.Resource(), map[string]any{"exp": as.Ago(wayOff)})
+		tokens["a token for another resource"] = as.Issue(string(harness.Agent), "https://other.example/mcp")
+	}
+	for name, token := range harness.InOrder(tokens) {
+		d.Row(harness.Agent, "", name, func() {
+			d.Expect(opens(ctx, d, harness.Credentials{Token: token})).To(match.Conform(`a challenge with error="invalid_token"`, func(a *harness.Response) string {
+				if a.Status == http.StatusUnauthorized && bearer(a)["error"] != "invalid_token" {
+					return shown(a)
+				}
+				return ""
+			}), "with "+name)
+		})
+	}
+	d.stillServes(ctx)
+}
