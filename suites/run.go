@@ -52,6 +52,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	defer r.End(nil)
 	r.Context = ctx
 	go r.WatchLag(ctx)
+	readSite(r, o)
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
@@ -84,6 +85,23 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	return report, nil
 }
 
+// readSite reads the methods of the real site behind the bridge, where there is one.
+func readSite(r *harness.Environment, o Options) {
+	site := o.Site
+	if site == nil && o.Recorder != nil {
+		site = o.Recorder.Site()
+	}
+	if r.Drupal != nil || site == nil {
+		return
+	}
+	known, err := harness.NewRealSite(site, newTransport(o.TLS, nil), r)
+	if err != nil {
+		r.SiteUnknown = err.Error()
+		return
+	}
+	r.Site = known
+}
+
 var errRunTimeout = errors.New("the run time-out (--run-timeout) passed")
 
 func cutShortReason(ctx context.Context) string {
@@ -97,6 +115,9 @@ func settings(e *harness.Environment, o Options) map[string]any {
 	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": e.Drupal != nil}
 	if e.Upstream != nil && e.Drupal == nil {
 		s["recording_proxy"] = true
+	}
+	if e.Site != nil && e.Drupal == nil {
+		s["site_methods"] = true
 	}
 	if e.UpstreamTimeout > 0 {
 		s["upstream_timeout"] = e.UpstreamTimeout.String()

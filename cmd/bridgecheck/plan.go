@@ -88,7 +88,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
 	}
-	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.listen != "" || p.target.URL != "" && p.mockListen == "") {
+	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
 		return nil, usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
 	}
 	if err := p.name(cmd, f.implementation); err != nil {

@@ -60,8 +60,9 @@ func newRun() *cobra.Command {
   bridgecheck run --url URL --mock-listen ADDR  a bridge that is running, with the mock Drupal at ADDR behind it
   bridgecheck run --exec 'CMD'                  a bridge that run starts and stops, with the mock Drupal behind it
   bridgecheck run --url URL                     a bridge with an unknown site behind it; no tool is invoked
-  bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
-                                                a bridge in front of your own Drupal, with a recording proxy at ADDR between
+  bridgecheck run --url URL --drupal SITE       a bridge in front of your own Drupal, whose methods are read
+  bridgecheck run --url URL --drupal SITE --drupal-proxy ADDR
+                                                the same, with a recording proxy at ADDR between
   bridgecheck run --config FILE                 any of these, as a YAML file says, with credentials for each identity
 
 CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on),
@@ -92,7 +93,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.exec, "exec", "", "`command` that starts the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
-	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
+	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "with --exec: how long the bridge may take until its first response")
@@ -245,7 +246,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 		defer stage.close()
 	}
 	o := l.options
-	o.Drupal, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.advance, stage.stdio
+	o.Drupal, o.Site, o.Recorder, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	kept.report, err = suites.Run(cmd.Context(), stage.target, o)

@@ -16,7 +16,7 @@ type File struct {
 	Exec           string              `yaml:"exec"`           // command that starts the bridge
 	Env            []string            `yaml:"env"`            // with exec: names of environment variables to pass to the bridge
 	MockListen     string              `yaml:"mock_listen"`    // HOST:PORT of the mock Drupal behind the bridge
-	Drupal         string              `yaml:"drupal"`         // URL of the real site behind drupal_proxy
+	Drupal         string              `yaml:"drupal"`         // URL of the real site behind the bridge
 	DrupalProxy    string              `yaml:"drupal_proxy"`   // HOST:PORT of the recording proxy
 	Implementation Implementation      `yaml:"implementation"` // for the report
 	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - removed from it
