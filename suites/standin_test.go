@@ -14,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // realSite is a site as a run meets one that it knows nothing of: it serves what a Drupal serves, and no control plane.
@@ -59,6 +60,9 @@ func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge
 	o.Invocations = []suites.Invocation{
 		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
 		{Tool: "result.string", Identity: suites.Agent2},
+		{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"article"}`)},
+		{Tool: "shape.required", Identity: suites.Agent, Arguments: fixtures.Raw(`{"message":"text"}`)},
+		{Tool: "access.unexposed", Identity: suites.Agent, Status: http.StatusNotFound},
 	}
 	var handler http.Handler = b
 	if front != nil {
@@ -81,18 +85,19 @@ func TestBeforeARealSite(t *testing.T) {
 		site     func(*fixtures.Site)
 		settings bridge.Options
 		claims   string
+		patterns *suites.Patterns
 		most     int // MUSTs that are not testable
 	}{
-		"that shows the McpTool attribute": {nil, bridge.Options{}, "", 22},
-		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", 24},
-		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", 24},
+		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 35}, "", nil, 4},
+		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", nil, 8},
+		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: harness.DefaultPatterns.Exclude}, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimed, err := suites.Claim(suites.DefaultCapabilities, c.claims)
 			if err != nil {
 				t.Fatal(err)
 			}
-			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Capabilities: claimed}, c.settings, nil)
+			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Capabilities: claimed, Patterns: c.patterns, PageSize: c.settings.PageSize}, c.settings, nil)
 			var untestable []string
 			for _, r := range report.Results {
 				clause, _ := all.Clause(r.ID)

@@ -105,7 +105,7 @@ type Settings struct {
 	RateLimit       int         `yaml:"rate_limit"`       // calls of one caller that it takes at once
 	Invalidate      *Invalidate `yaml:"invalidate"`       // the call that empties its cache
 	Include         []string    `yaml:"include"`          // patterns of methods that are tools; default: the contract's
-	Exclude         []string    `yaml:"exclude"`          // patterns of methods that are none
+	Exclude         []string    `yaml:"exclude"`          // patterns of methods that are none; default: the contract's
 }
 
 // Invalidate is the call that empties the bridge's cache.

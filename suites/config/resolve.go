@@ -21,6 +21,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -235,7 +236,14 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	o.Cases = cmp.Or(f.Cases, o.Cases)
 	o.Contract = cmp.Or(f.Contract, o.Contract)
 	if s.Include != nil || s.Exclude != nil {
-		o.Patterns = &suites.Patterns{Include: s.Include, Exclude: s.Exclude}
+		patterns := harness.DefaultPatterns
+		if s.Include != nil {
+			patterns.Include = s.Include
+		}
+		if s.Exclude != nil {
+			patterns.Exclude = s.Exclude
+		}
+		o.Patterns = &patterns
 	}
 	if i := s.Invalidate; i != nil {
 		o.Invalidate = &suites.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: identityNamed(i.Identity)}

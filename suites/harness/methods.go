@@ -20,6 +20,8 @@ type SiteMethods interface {
 	Name() string
 	// Methods lists them in the site's order: a mock's all, of a real site those that a caller of the run may run.
 	Methods() []fixtures.Method
+	// MayUse reports whether the caller may use JSON-RPC at all.
+	MayUse(who Identity) bool
 	// MayRun reports whether the caller may run a method by JSON-RPC.
 	MayRun(who Identity, m *fixtures.Method) bool
 	// Unknown says why it is not known what the caller may run; "" where it is.
@@ -33,6 +35,13 @@ func (d *Drupal) Name() string { return d.Site().Name }
 
 // Methods are those of the site as it is served now.
 func (d *Drupal) Methods() []fixtures.Method { return d.Site().Methods }
+
+// MayUse goes by the permissions of the caller's account.
+func (d *Drupal) MayUse(who Identity) bool {
+	site := d.Site()
+	user, ok := site.User(string(who))
+	return ok && site.Holds(user, fixtures.UseJSONRPC)
+}
 
 // MayRun goes by the permissions of the caller's account.
 func (d *Drupal) MayRun(who Identity, m *fixtures.Method) bool {
@@ -62,6 +71,7 @@ type RealSite struct {
 type reading struct {
 	methods []fixtures.Method
 	marks   bool
+	refused bool // the caller may not use JSON-RPC
 	unknown string
 }
 
@@ -103,8 +113,9 @@ func (s *RealSite) ask(who Identity) reading {
 	doc, err := published.Read(s.env.Context, s.client, s.base, creds.Apply)
 	var refused *published.RefusedError
 	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusForbidden && who != Agent:
-		return reading{} // a caller who may not use JSON-RPC, and runs nothing
+	case errors.As(err, &refused) && refused.Status == http.StatusForbidden && who != Agent,
+		errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && (who == Anonymous || who == Blocked):
+		return reading{refused: true}
 	case err != nil:
 		return reading{unknown: fmt.Sprintf("the site %s does not show %s its methods: %s", s.Name(), who, exact.Cut(OneLine(s.env.Redact.Text(err.Error())), 200))}
 	}
@@ -126,6 +137,14 @@ func (s *RealSite) Methods() []fixtures.Method {
 		s.all = all
 	}
 	return s.all
+}
+
+// MayUse reports whether the site shows the caller a list of methods, though it may be empty.
+func (s *RealSite) MayUse(who Identity) bool {
+	if why := s.Unknown(who); why != "" {
+		NotTestable(why)
+	}
+	return !s.read(who).refused
 }
 
 // MayRun reports whether the site shows the method to the caller.

@@ -21,7 +21,7 @@ type Invocation struct {
 const (
 	needsUpstream = "it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)"
 	NeedsRecorder = "it needs to see what reaches the site: put the mock Drupal behind the bridge (--mock-listen or --exec), or a recording proxy before the site (--drupal-proxy)"
-	needsSite     = "the site's methods are not known: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)"
+	NeedsSite     = "the site's methods are not known: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)"
 	needsChange   = "it needs a site that can be changed: put the mock Drupal there (--mock-listen or --exec)"
 )
 
@@ -41,7 +41,7 @@ func (t *T) withoutMock(c Check) func(context.Context, *T) {
 	case t.SiteUnknown != "":
 		NotTestable(t.SiteUnknown)
 	case t.Upstream != nil || c.Sees == Discovery:
-		NotTestable(needsSite)
+		NotTestable(NeedsSite)
 	}
 	NotTestable(needsUpstream)
 	return nil

@@ -60,11 +60,11 @@ func largestDivisor(n int) int {
 // emptyForSomebody is emptySite on a site that cannot be changed, where a caller may run none of its methods.
 func emptyForSomebody(ctx context.Context, t *harness.T) {
 	if t.Site == nil || !t.Claims("visibility-filtered") {
-		harness.NotTestable("it needs a caller who sees no tool, and the site's methods are not known: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)")
+		harness.NotTestable(harness.NeedsSite)
 	}
 	tested := 0
 	for _, who := range t.Callers(harness.Discoverer, harness.Service, harness.Agent2) {
-		if t.Site.Unknown(who) != "" || slices.ContainsFunc(t.Site.Methods(), func(m fixtures.Method) bool { return t.Site.MayRun(who, &m) }) {
+		if t.Site.Unknown(who) != "" || !t.Site.MayUse(who) || slices.ContainsFunc(t.Site.Methods(), func(m fixtures.Method) bool { return t.Site.MayRun(who, &m) }) {
 			continue
 		}
 		tested++
