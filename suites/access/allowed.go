@@ -96,6 +96,10 @@ func allowedWithoutCrossTalk(ctx context.Context, t *harness.T) {
 		c := t.As(who)
 		alone[who] = conversation{list: c.List(ctx).MustSucceed(), described: c.Describe(ctx, call.Tool).MustSucceed()}
 	}
+	if t.Site != nil && t.Site.Unknown(harness.Discoverer) == "" {
+		foreign := match.Minus(t.Visible(callers[0]), t.Visible(harness.Discoverer))
+		t.Row(harness.Discoverer, "", "list, each caller alone", func() { t.Expect(t.As(harness.Discoverer).List(ctx)).To(showNoneOf(foreign)) })
+	}
 	const atATime, topics = 64, 4
 	conversations := make([]conversation, atATime)
 	harness.AtOnce(atATime, func(i int) {
