@@ -64,6 +64,7 @@ type Options struct {
 	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 	Only, Skip      []string                                          // globs over clause ids
+	Wire            contract.Wire                                     // contract.Front: MUSTs that need more than the front side do not count while they cannot be tested; "": all count
 	Strict          bool                                              // a SHOULD that is not kept makes the run fail
 	Timeout         time.Duration                                     // of one request; 0: 10 s
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min

@@ -71,7 +71,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 		Ledger:       reports.Ledger{Version: r.Contract.Version, Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
-		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict, Wire: o.Wire,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
 	report.NoBridge = r.Redact.Text(r.NotABridge)
@@ -183,7 +183,7 @@ type collector struct {
 // result is what the contract says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: harness.Requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
+		Capability: harness.Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {

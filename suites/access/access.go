@@ -99,7 +99,7 @@ func anonymous(ctx context.Context, t *harness.T) {
 	})
 }
 
-// runsNothing reports whether the site does not let the caller use JSON-RPC, to whom the bridge lists tools nevertheless.
+// runsNothing reports whether the bridge lists tools to a caller who may not use JSON-RPC on the site.
 func runsNothing(ctx context.Context, t *harness.T, who harness.Identity) bool {
 	return t.Site != nil && t.Site.Unknown(who) == "" && !t.Site.MayUse(who) && len(t.As(who).List(ctx).Tools()) > 0
 }

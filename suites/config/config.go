@@ -31,6 +31,7 @@ type File struct {
 	Only           []string            `yaml:"only"`           // globs of clauses
 	Skip           []string            `yaml:"skip"`           // globs of clauses
 	Contract       string              `yaml:"contract"`       // version of the contract; default: the latest released
+	Wire           string              `yaml:"wire"`           // front: MUSTs that need to see more than the front side do not count while they cannot be tested
 	Strict         bool                `yaml:"strict"`         // warnings fail the run
 	Baseline       string              `yaml:"baseline"`       // file of known failures, beside this file
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report
