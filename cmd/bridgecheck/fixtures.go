@@ -64,6 +64,7 @@ func newFixtures() *cobra.Command {
 		},
 		newExport(),
 		newImport(),
+		newSiteSchema(),
 	)
 	return cmd
 }
@@ -155,4 +156,16 @@ func exampleOf(schema fixtures.Raw) fixtures.Raw {
 		return nil
 	}
 	return harness.Encode(example)
+}
+
+func newSiteSchema() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of site files, for editors",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return deliver(cmd, output, fixtures.SiteSchema) },
+	}
+	addOutput(cmd, &output)
+	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -40,7 +41,7 @@ type runFlags struct {
 	contract                  string // a version
 	side                      string // that counts; "": both
 	strict, quiet, list, json bool
-	cleanup                   bool
+	cleanup, configSchema     bool
 	reportDir                 string
 	timeout, runTimeout       time.Duration
 	seed                      int64
@@ -126,13 +127,21 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.BoolVar(&f.quiet, "quiet", false, "print only the verdict")
 	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
 	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
+	flags.BoolVar(&f.configSchema, "config-schema", false, "print the JSON Schema of the file of --config, for editors, and test nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if f.cleanup {
+	switch {
+	case f.cleanup:
 		return f.cleanUp(cmd)
+	case f.configSchema:
+		schema, err := config.Schema()
+		if err != nil {
+			return err
+		}
+		return deliver(cmd, "", schema)
 	}
 	p, err := f.plan(cmd)
 	if err != nil {
