@@ -5,13 +5,17 @@
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 # make platforms  build and vet for every system and processor of a release
+# make wine       the Windows binary under wine
+# make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
+# make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
+# make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms notices module clients packaging release-check goreleaser ci clean
+.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -80,6 +84,38 @@ platforms:
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 sh -c 'go build ./... && go vet ./...' || exit 1; \
 	done
 
+wine:
+	.ci/wine
+
+# The version is the tag, or names the commit. Where there is no git, give all three.
+VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty --exclude '*' 2>/dev/null))
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+EPOCH   := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+RELEASE  = go run ./internal/tools/release $(1) -version "$(VERSION)" -commit "$(COMMIT)" -epoch $(EPOCH) -platforms "$(PLATFORMS)"
+
+version:
+	@echo "$(VERSION)"
+
+dist:
+	$(call RELEASE,archives)
+
+# The copy holds what is committed or added, so that a file that is neither is seen.
+dist-check: dist
+	@copy=$$(mktemp -d); trap 'chmod -R u+w "$$copy"; rm -rf "$$copy"' EXIT; \
+	git ls-files -z | tar --null -cT - | tar -xC "$$copy" && \
+	$(if $(FULL),GOCACHE="$$copy/cache") $(MAKE) --no-print-directory -C "$$copy" dist VERSION="$(VERSION)" COMMIT="$(COMMIT)" EPOCH=$(EPOCH) PLATFORMS="$(PLATFORMS)" >/dev/null && \
+	diff -r dist "$$copy/dist" && echo "the same bytes twice: $$(wc -l <dist/checksums.txt) files"
+
+npm: dist
+	$(call RELEASE,npm)
+	cd dist/npm && for package in */; do npm pack --silent --pack-destination . "./$$package" || exit 1; done
+
+composer: dist
+	$(call RELEASE,composer)
+
+install-check: npm composer
+	FULL=$(FULL) .ci/install
+
 notices:
 	go run ./internal/tools/notices >THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
 
@@ -95,9 +131,10 @@ clients:
 packaging:
 	cd test/release && go vet ./... && go test ./...
 
-# The release's configuration, by goreleaser's own check.
+# The release's configuration, by goreleaser's own check, and that it builds what make dist does.
 release-check: goreleaser
 	bin/goreleaser-$(GORELEASER) check
+	GORELEASER=$(CURDIR)/bin/goreleaser-$(GORELEASER) .ci/release
 
 # Some minutes the first time: goreleaser is large.
 goreleaser: bin/goreleaser-$(GORELEASER)
@@ -109,4 +146,4 @@ ci:
 	.ci/run
 
 clean:
-	rm -rf bin bridgecheck-report
+	rm -rf bin dist bridgecheck-report

@@ -14,7 +14,10 @@ func Checks(o Options) ([]contract.Clause, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(checked(r), func(c contract.Clause) bool { return !r.Selected(c.ID) || r.Lacks(c) != "" }), nil
+	return slices.DeleteFunc(checked(r), func(c contract.Clause) bool {
+		check, _ := Declared(c.ID)
+		return !r.Selected(c.ID) || r.Lacks(c, check) != ""
+	}), nil
 }
 
 // Checked lists every clause that has a check, in the order of the contract.

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -25,5 +26,16 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 		if check.WithoutSite != nil && check.Sees == harness.Front {
 			t.Errorf("%s needs no site: it has no use for a check without one", c.ID)
 		}
+	}
+}
+
+// Of a server that speaks MCP alone, everything is tested that does not need the three endpoints.
+func TestMostOfASiteIsTestedByMCPAlone(t *testing.T) {
+	all, err := suites.Checks(suites.Options{Contract: "draft", Capabilities: append(slices.Clone(suites.DefaultCapabilities[1:]), "mcp", "mcp-2026")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if suites.DefaultCapabilities[0] != "tools" || len(all) < 60 {
+		t.Errorf("%d clauses apply, want 60 at least", len(all))
 	}
 }

@@ -231,6 +231,9 @@ func (c *collector) collect(spec types.SpecReport) {
 	c.results[clause.ID] = r
 	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !t.Blamed().Throttled() {
 		c.blocked[clause.ID] = ending.Culprits
+		if c.run.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
+			c.blocked[clause.ID] = append(slices.Clone(ending.Culprits), "mcp/*")
+		}
 	}
 	if c.progress != nil {
 		c.progress(r)

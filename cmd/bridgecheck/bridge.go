@@ -32,17 +32,20 @@ func newBridge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge",
 		Short: "Serve the reference bridge alone",
-		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET /mcp/tools/describe
-and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers authenticate with the credentials that they have on the site.
-With --stdio it serves MCP on stdin and stdout instead, as the account of DRUPAL_USER and DRUPAL_PASSWORD.
+		Example: `  bridgecheck bridge --drupal https://example.org --listen 127.0.0.1:8081
+  bridgecheck bridge --config bridge.yaml --check-config`,
+		Long: `bridge serves a Drupal site's JSON-RPC methods as MCP tools: GET /mcp/tools/list, GET
+/mcp/tools/describe and POST /mcp/tools/invoke, and MCP itself at /mcp. Callers authenticate with
+the credentials that they have on the site. With --stdio it serves MCP on stdin and stdout instead,
+as the account of DRUPAL_USER and DRUPAL_PASSWORD.
 
-Every setting is a flag, a key of the configuration file (with _ for -) and, where one is named, an environment
-variable. A flag overrides the environment, and that overrides the file. The key types of the file has rules for custom
-field types. SIGHUP makes the bridge read all settings again; MCP sessions stay open, and if a setting is wrong nothing
-changes.
+Every setting is a flag, a key of the configuration file (with _ for -) and, where one is named, an
+environment variable. A flag overrides the environment, and that overrides the file. The key types
+of the file has rules for custom field types. SIGHUP makes the bridge read all settings again; MCP
+sessions stay open, and if a setting is wrong nothing changes.
 
-Secrets have no flag. They come from the environment, or from files that the configuration names as NAME_file and the
-environment as ENV_FILE:
+Secrets have no flag. They come from the environment, or from files that the configuration names as
+NAME_file and the environment as ENV_FILE:
 ` + secrets(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
@@ -65,7 +68,7 @@ environment as ENV_FILE:
 		if isSwitch(s) {
 			flags.Bool(s.Flag(), false, help)
 		} else {
-			flags.String(s.Flag(), "", help)
+			flags.Var(&settingValue{kind: kindOf(s)}, s.Flag(), help)
 		}
 	}
 	return cmd
@@ -80,6 +83,27 @@ func secrets() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// settingValue is the text of a setting that a flag sets; its kind is what help shows.
+type settingValue struct{ text, kind string }
+
+func (v *settingValue) String() string     { return v.text }
+func (v *settingValue) Set(s string) error { v.text = s; return nil }
+func (v *settingValue) Type() string       { return v.kind }
+
+// kindOf names what a setting takes, by what it accepts: every duration also has a unit, and no word is a number.
+func kindOf(s bridge.Setting) string {
+	var o bridge.Options
+	switch {
+	case s.Set(&o, "neither") == nil:
+		return "string"
+	case s.Set(&o, "90s") == nil:
+		return "duration"
+	case s.Set(&o, "90") == nil:
+		return "int"
+	}
+	return "string"
 }
 
 // isSwitch reports whether a setting is on or off, so that its flag needs no value.

@@ -29,7 +29,7 @@ func TestHelpNamesEverySetting(t *testing.T) {
 	}
 	var line string
 	for _, s := range bridge.Settings() {
-		name := "--" + s.Flag() + " "
+		name := "\n      --" + s.Flag() + " "
 		if s.Secret {
 			name = "  " + s.Name + " "
 		}
@@ -38,7 +38,8 @@ func TestHelpNamesEverySetting(t *testing.T) {
 			t.Errorf("--help does not name %s", s.Name)
 			continue
 		}
-		line, _, _ = strings.Cut(out.String()[at:], "\n")
+		line, _, _ = strings.Cut(out.String()[at+1:], "\n      --") // the texts of flags are wrapped
+		line = strings.Join(strings.Fields(line), " ")
 		for _, has := range []string{s.Help, s.Env} {
 			if !strings.Contains(line, has) {
 				t.Errorf("--help does not say %q of %s", has, s.Name)

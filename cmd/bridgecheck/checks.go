@@ -59,13 +59,17 @@ func newChecks() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checks",
 		Short: "Show the contract: every clause and every capability",
-		Args:  versions,
-		RunE:  list,
+		Example: `  bridgecheck checks --html -o contract.html
+  bridgecheck checks --diff 1.0 draft
+  bridgecheck checks explain describe/unknown-404`,
+		Args: versions,
+		RunE: list,
 	}
-	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", RunE: list}
+	listCmd := &cobra.Command{Use: "list", Short: "List every clause and every capability", Example: "  bridgecheck checks list --json", RunE: list}
 	explain := &cobra.Command{
 		Use:               "explain ID",
 		Short:             "Show what one clause requires, why, and how to fix a bridge that breaks it",
+		Example:           `  bridgecheck checks explain describe/unknown-404`,
 		Args:              oneArgument("the clause's id, for example list/names-unique"),
 		ValidArgsFunction: completeClauses,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,11 +36,12 @@ func openSite(name string) (*fixtures.Site, error) {
 }
 
 func newFixtures() *cobra.Command {
-	cmd := &cobra.Command{Use: "fixtures", Short: "List, validate and export sites"}
+	cmd := &cobra.Command{Use: "fixtures", Short: "List, validate and export sites", Example: "  bridgecheck fixtures export default -o site.yaml"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use:   "list",
-			Short: "List the built-in sites",
+			Use:     "list",
+			Short:   "List the built-in sites",
+			Example: `  bridgecheck fixtures list`,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				for _, name := range fixtures.Names() {
 					fmt.Fprintln(cmd.OutOrStdout(), name)
@@ -49,9 +50,10 @@ func newFixtures() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use:   "validate FILE|NAME",
-			Short: "Check a site file, and say what is wrong and where",
-			Args:  oneArgument("a site file or the name of a built-in site"),
+			Use:     "validate FILE|NAME",
+			Short:   "Check a site file, and say what is wrong and where",
+			Example: `  bridgecheck fixtures validate site.yaml`,
+			Args:    oneArgument("a site file or the name of a built-in site"),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				site, err := openSite(args[0])
 				if err != nil {
@@ -72,9 +74,10 @@ func newFixtures() *cobra.Command {
 func newExport() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "export FILE|NAME",
-		Short: "Print a site as YAML, to start a site of your own from",
-		Args:  oneArgument("a site file or the name of a built-in site"),
+		Use:     "export FILE|NAME",
+		Short:   "Print a site as YAML, to start a site of your own from",
+		Example: `  bridgecheck fixtures export default -o site.yaml`,
+		Args:    oneArgument("a site file or the name of a built-in site"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			site, err := openSite(args[0])
 			if err != nil {
@@ -99,10 +102,11 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --url SITE",
 		Short: "Print a live site's methods as a site file",
-		Long: `import reads /jsonrpc/methods of a live site as the account of DRUPAL_USER and DRUPAL_PASSWORD, and prints a site file
-with these methods, their parameters and schemas. It changes nothing and runs nothing. What a site does not publish is not
-known: each method returns an example of its output schema, or its arguments where it declares none, and asks for no
-permission. Put behaviours, access and accounts of your own in their place.`,
+		Long: `import reads /jsonrpc/methods of a live site as the account of DRUPAL_USER and DRUPAL_PASSWORD, and
+prints a site file with these methods, their parameters and schemas. It changes nothing and runs
+nothing. What a site does not publish is not known: each method returns an example of its output
+schema, or its arguments where it declares none, and asks for no permission. Put behaviours, access
+and accounts of your own in their place.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			site, err := importSite(cmd, address)

@@ -27,12 +27,17 @@ func newMock() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "Serve the mock Drupal alone",
-		Long: `mock serves the JSON-RPC interface of a Drupal site: /jsonrpc, /jsonrpc/methods, users, roles and permissions.
-The built-in sites' passwords are NAME-pass: curl -u agent:agent-pass http://127.0.0.1:8080/jsonrpc/methods
+		Example: `  bridgecheck mock --listen 127.0.0.1:8080
+  bridgecheck mock --site site.yaml --control 127.0.0.1:8079`,
+		Long: `mock serves the JSON-RPC interface of a Drupal site: /jsonrpc, /jsonrpc/methods, users, roles and
+permissions. The built-in sites' passwords are NAME-pass, for example
 
---control serves the control plane, which changes the site, arms faults and reads the journal, on a separate address.
-If that is not a loopback address, callers need the token in ` + controlTokenEnv + `. With a token and
-without --control, the control plane is below /-/mock/ on the site's address.`,
+  curl -u agent:agent-pass http://127.0.0.1:8080/jsonrpc/methods
+
+--control serves the control plane, which changes the site, arms faults and reads the journal, on a
+separate address. If that is not a loopback address, callers need the token in
+` + controlTokenEnv + `. With a token and without --control, the control plane is below /-/mock/
+on the site's address.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
 	}
 	flags := cmd.Flags()
@@ -89,8 +94,9 @@ func (f *mockFlags) serve(cmd *cobra.Command) error {
 
 func newQuirks() *cobra.Command {
 	return &cobra.Command{
-		Use:   "quirks",
-		Short: "List the faults of the recorded site that --quirk switches on",
+		Use:     "quirks",
+		Short:   "List the faults of the recorded site that --quirk switches on",
+		Example: `  bridgecheck mock quirks`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())
 			for _, q := range quirk.All() {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/shlex"
@@ -109,9 +111,17 @@ func grace(ctx context.Context) time.Duration {
 	return stopGrace
 }
 
+// splitCommand splits a command into words as a shell does. On Windows a backslash is a part of a path, and quotes nothing.
+func splitCommand(command string) ([]string, error) {
+	if filepath.Separator == '\\' {
+		command = strings.ReplaceAll(command, `\`, `\\`)
+	}
+	return shlex.Split(command)
+}
+
 // start runs command as part of a group, with its output in a log.
 func start(command string, group *processtree.Group, log *bridgeLog, env []string) (*process, error) {
-	words, err := shlex.Split(command)
+	words, err := splitCommand(command)
 	if err != nil {
 		return nil, usagef("--exec %q cannot be split into words: %v", command, err)
 	}

@@ -30,16 +30,18 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay REPORT CLAUSE",
 		Short: "Send the request of a failure again and show its responses then and now side by side",
-		Long: `replay sends the request that caused a clause's failure again, once. It sends it to the report's target and nowhere
-else; --to names another bridge to send it to.
+		Long: `replay sends the request that caused a clause's failure again, once. It sends it to the report's
+target and nowhere else; --to names another bridge to send it to.
 
-The credentials come from environment variables, and replay reads no others. Their names are an identity (AGENT, AGENT2,
-DISCOVERER, OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and PASSWORD for HTTP Basic, TOKEN for a bearer
-token, COOKIE for a session, or the name of any other header: for example AGENT_PASSWORD or SERVICE_X_API_KEY.
+The credentials come from environment variables, and replay reads no others. Their names are an
+identity (AGENT, AGENT2, DISCOVERER, OUTSIDER, NORPC, BLOCKED, SERVICE, ADMIN), an underscore, and
+PASSWORD for HTTP Basic, TOKEN for a bearer token, COOKIE for a session, or the name of any other
+header: for example AGENT_PASSWORD or SERVICE_X_API_KEY.
 
-If run --exec started the bridge, replay starts it again with a new mock Drupal behind it and uses the mock's
-credentials; accounts that the check created are created again. A report may come from anybody, so its command is only
-started with --yes, which also passes the variables that its --env named; --exec names another command.
+If run --exec started the bridge, replay starts it again with a new mock Drupal behind it and uses
+the mock's credentials; accounts that the check created are created again. A report may come from
+anybody, so its command is only started with --yes, which also passes the variables that its --env
+named; --exec names another command.
 
 Exit codes: 0 the response is the same as in the report · 1 it is different.`,
 		Example: `  bridgecheck replay bridgecheck-report describe/unknown-404

@@ -19,10 +19,12 @@ import (
 )
 
 func newReport() *cobra.Command {
-	cmd := &cobra.Command{Use: "report", Short: "Work on report.json files: convert, diff, merge, verify, serve"}
+	cmd := &cobra.Command{Use: "report", Short: "Work on report.json files: convert, diff, merge, verify, serve",
+		Example: "  bridgecheck report diff old/report.json bridgecheck-report"}
 	cmd.AddCommand(newConvert(), newDiff(), newMerge(), newVerify(), newServe(), &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of report.json",
+		Use:     "schema",
+		Short:   "Print the JSON Schema of report.json",
+		Example: `  bridgecheck report schema`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(reports.Schema())
 			return err
@@ -43,9 +45,10 @@ func readReport(path string) (*reports.Report, error) {
 func newConvert() *cobra.Command {
 	var to, previous, output string
 	cmd := &cobra.Command{
-		Use:   "convert REPORT",
-		Short: "Write a report in another format",
-		Args:  oneArgument("a report.json or a directory with one"),
+		Use:     "convert REPORT",
+		Short:   "Write a report in another format",
+		Example: `  bridgecheck report convert bridgecheck-report --to junit -o junit.xml`,
+		Args:    oneArgument("a report.json or a directory with one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			report, err := readReport(args[0])
 			if err != nil {
@@ -78,9 +81,10 @@ func newConvert() *cobra.Command {
 func newDiff() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "diff OLD NEW",
-		Short: "Show what changed between two reports; exit code 1 on a regression",
-		Args:  someArguments(2, 2, "two reports, the older first"),
+		Use:     "diff OLD NEW",
+		Short:   "Show what changed between two reports; exit code 1 on a regression",
+		Example: `  bridgecheck report diff old/report.json bridgecheck-report`,
+		Args:    someArguments(2, 2, "two reports, the older first"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			older, err := readReport(args[0])
 			if err != nil {
@@ -113,9 +117,10 @@ func newMerge() *cobra.Command {
 	var asJSON, asHTML bool
 	var output string
 	cmd := &cobra.Command{
-		Use:   "merge REPORT…",
-		Short: "Merge the shards of a bridge, and show several bridges side by side",
-		Args:  someArguments(1, -1, "one report or more"),
+		Use:     "merge REPORT…",
+		Short:   "Merge the shards of a bridge, and show several bridges side by side",
+		Example: `  bridgecheck report merge node/report.json php/report.json --html -o bridges.html`,
+		Args:    someArguments(1, -1, "one report or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneForm(cmd, "json", "html"); err != nil {
 				return err
@@ -172,9 +177,10 @@ func oneForm(cmd *cobra.Command, names ...string) error {
 
 func newVerify() *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify DIR",
-		Short: "Check that all files of a report directory agree; exit code 1 when one does not",
-		Args:  oneArgument("a report directory"),
+		Use:     "verify DIR",
+		Short:   "Check that all files of a report directory agree; exit code 1 when one does not",
+		Example: `  bridgecheck report verify bridgecheck-report`,
+		Args:    oneArgument("a report directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wrong, err := format.Verify(args[0])
 			if err != nil {
@@ -195,9 +201,10 @@ func newVerify() *cobra.Command {
 func newServe() *cobra.Command {
 	o := serve.Options{}
 	cmd := &cobra.Command{
-		Use:   "serve DIR",
-		Short: "Show a folder of reports as local pages: bridges side by side, and over time",
-		Args:  oneArgument("a folder of reports"),
+		Use:     "serve DIR",
+		Short:   "Show a folder of reports as local pages: bridges side by side, and over time",
+		Example: `  bridgecheck report serve reports --listen 127.0.0.1:8082`,
+		Args:    oneArgument("a folder of reports"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir = args[0]
 			o.Ready = func(address string) { fmt.Fprintf(cmd.OutOrStdout(), "listening on %s\n", address) }

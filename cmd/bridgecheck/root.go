@@ -70,13 +70,17 @@ and reports clause by clause whether it conforms.
 
 Exit codes: 0 conformant · 1 not conformant · 2 wrong usage or configuration ·
 3 the target cannot be reached · 4 the run gave no verdict.`,
+		Example: `  bridgecheck run --exec 'node bridge.js'
+  bridgecheck init node my-bridge
+  bridgecheck checks explain describe/unknown-404`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
+	root.AddCommand(newRun(), newChecks(), newMock(), newBridge(), newFixtures(), newInit(), newReport(), newReplay(), newSelftest(), newMan(), newVersion())
 	root.SetFlagErrorFunc(flagError)
 	strictArguments(root)
 	addCompletions(root)
+	fitHelp(root)
 	return root
 }
 

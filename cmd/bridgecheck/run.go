@@ -58,25 +58,33 @@ func newRun() *cobra.Command {
 		Short: "Test a bridge and write the report",
 		Long: `run tests a bridge and writes the report. It tests
 
-  bridgecheck run                               the reference bridge, in this process, over the mock Drupal
-  bridgecheck run --url URL --mock-listen ADDR  a bridge that is running, with the mock Drupal at ADDR behind it
-  bridgecheck run --exec 'CMD'                  a bridge that run starts and stops, with the mock Drupal behind it
-  bridgecheck run --url URL                     a bridge with an unknown site behind it; no tool is invoked
-  bridgecheck run --url URL --drupal SITE       a bridge in front of your own Drupal, whose methods are read
+  bridgecheck run
+      the reference bridge, in this process, over the mock Drupal
+  bridgecheck run --url URL --mock-listen ADDR
+      a bridge that is running, with the mock Drupal at ADDR behind it
+  bridgecheck run --exec 'CMD'
+      a bridge that run starts and stops, with the mock Drupal behind it
+  bridgecheck run --url URL
+      a bridge with an unknown site behind it; no tool is invoked
+  bridgecheck run --url URL --drupal SITE
+      a bridge in front of your own Drupal, whose methods are read
   bridgecheck run --url URL --drupal SITE --drupal-proxy ADDR
-                                                the same, with a recording proxy at ADDR between
-  bridgecheck run --config FILE                 any of these, as a YAML file says, with credentials for each identity
+      the same, with a recording proxy at ADDR between
+  bridgecheck run --config FILE
+      any of these, as a YAML file says, with credentials for each identity
 
 CMD gets these environment variables: DRUPAL_URL (the mock), BRIDGE_LISTEN (HOST:PORT to listen on),
 BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds), BRIDGE_PAGE_SIZE,
-BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may throttle), and
-DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that need one). Of your environment it
-gets PATH, HOME, LANG, TMPDIR and the variables that --env names, nothing else.
+BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may
+throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that
+need one). Of your environment it gets PATH, HOME, LANG, TMPDIR and the variables that --env names,
+nothing else.
 
-If stderr is no terminal, run writes a line there every 10 s with the checks that are running; --quiet turns that off.`,
+If stderr is no terminal, run writes a line there every 10 s with the checks that are running;
+--quiet turns that off.`,
 		Example: `  bridgecheck run --exec 'node bridge.js' --upstream-timeout 5s
-  bridgecheck run --exec 'node bridge.js' --fail-fast        end after the first MUST that fails
-  bridgecheck run --exec 'node bridge.js' --rerun-failed     test what failed in the report directory again
+  bridgecheck run --exec 'node bridge.js' --fail-fast      end after the first MUST that fails
+  bridgecheck run --exec 'node bridge.js' --rerun-failed   test again what failed in the last run
   bridgecheck run --exec 'node bridge.js' --rerun-failed old/report.json
   bridgecheck run --exec 'node bridge.js' --only describe/unknown-404 --keep`,
 		Args: f.arguments,

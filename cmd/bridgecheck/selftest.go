@@ -36,21 +36,25 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest",
 		Short: "Test the checks: every mutant must fail, every correct variant must pass",
-		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the clauses that they
-break, and against correct variants, which differ from the reference bridge and must fail nothing. It prints what needs
-attention. Of mutants that fail the same clauses the first is tested by every clause, the others by the areas that they
-break; --full tests all of them by every clause.
+		Example: `  bridgecheck selftest
+  bridgecheck selftest --mutant describe-any-case --update`,
+		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
+clauses that they break, and against correct variants, which differ from the reference bridge and
+must fail nothing. It prints what needs attention. Of mutants that fail the same clauses the first
+is tested by every clause, the others by the areas that they break; --full tests all of them by
+every clause.
 
-Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was blamed, at least 95 of
-100 mutants failed only what they break, and all failed as the golden sets say · 1 not so · 4 no verdict.`,
+Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
+blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
+say · 1 not so · 4 no verdict.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mutant, "mutant", "", "test this mutant or correct variant alone")
+	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
 	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause; --update and --write-golden do so, too")
-	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this directory instead of comparing with them")
+	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this `directory` instead of comparing with them")
 	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
 	_ = flags.MarkHidden("worker")
 	addJSON(cmd, &f.json)

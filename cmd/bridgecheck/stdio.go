@@ -8,15 +8,13 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/google/shlex"
-
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 )
 
 // speak gives a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
 // stderr goes to the log of the bridge.
 func speak(command string, group *processtree.Group, log *bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
-	words, err := shlex.Split(command)
+	words, err := splitCommand(command)
 	if err != nil || len(words) == 0 {
 		return nil, usagef("--mcp-stdio %q has no command that can be split into words", command)
 	}

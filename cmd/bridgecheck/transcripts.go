@@ -17,7 +17,9 @@ func newMockVerify() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Compare the mock, or a site, with recordings of a real site; exit code 1 when something differs",
+		Short: "Compare the mock or a site with recordings of a real one; exit code 1 on a difference",
+		Example: `  bridgecheck mock verify --transcripts recordings
+  bridgecheck mock verify --transcripts recordings --url https://example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := refuseMissing(cmd, "transcripts")
 			if err != nil {
@@ -64,8 +66,9 @@ func newMockRecord() *cobra.Command {
 		credentials string
 	)
 	cmd := &cobra.Command{
-		Use:   "record",
-		Short: "Send a file of cases to a real site, and keep its responses as recordings",
+		Use:     "record",
+		Short:   "Send a file of cases to a real site, and keep its responses as recordings",
+		Example: `  bridgecheck mock record --url https://example.org --cases cases.jsonl --out recordings`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := refuseMissing(cmd, "url", "cases", "out")
 			if err != nil {

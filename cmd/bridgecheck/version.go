@@ -15,8 +15,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
-// thisTool is this binary as reports name it: the version and the commit that the Go linker stamped into it.
+// releaseVersion and releaseCommit are those of a release: the linker sets them. `make dist` and the configuration of goreleaser say how.
+var releaseVersion, releaseCommit string
+
+// thisTool is this binary as reports name it: a release, or the version and the commit that Go stamped into it.
 func thisTool() reports.Tool {
+	if releaseVersion != "" {
+		return reports.Tool{Name: "bridgecheck", Version: releaseVersion, Commit: releaseCommit}
+	}
 	tool := reports.Tool{Name: "bridgecheck", Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -36,8 +42,9 @@ func thisTool() reports.Tool {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print version, commit and ledger revision",
+		Use:     "version",
+		Short:   "Print version, commit and ledger revision",
+		Example: `  bridgecheck version --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			contract, err := contract.Load()
 			if err != nil {
@@ -45,7 +52,9 @@ func newVersion() *cobra.Command {
 			}
 			tool, out := thisTool(), cmd.OutOrStdout()
 			if asJSON {
-				return writeJSON(out, map[string]string{"version": tool.Version, "commit": tool.Commit, "ledger": contract.Revision, "go": runtime.Version()})
+				return writeJSON(out, map[string]string{
+					"version": tool.Version, "commit": tool.Commit, "ledger": contract.Revision, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				})
 			}
 			commit := tool.Commit
 			if commit == "" {

@@ -20,7 +20,7 @@ import (
 
 // Checks of the area filter.
 var Checks = []harness.Check{
-	{ID: "filter/include-exclude", Sees: harness.Site, Run: includeExclude, WithoutSite: includeExcludeAsItIs},
+	{ID: "filter/include-exclude", Sees: harness.Site, ByMCP: true, Run: includeExclude, WithoutSite: includeExcludeAsItIs},
 	{ID: "filter/defaults-safe", Sees: harness.Discovery, Run: defaultsSafe},
 	{ID: "filter/invoke-guarded", Sees: harness.Site, Run: invokeGuarded},
 	{ID: "filter/rate-limit", Sees: harness.Site, Run: rateLimit},

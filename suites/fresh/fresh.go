@@ -23,16 +23,16 @@ import (
 
 // Checks of the area fresh.
 var Checks = []harness.Check{
-	{ID: "fresh/cache-hit", Sees: harness.Site, Run: cacheHit},
-	{ID: "fresh/ttl-expiry", Sees: harness.Site, Run: ttlExpiry},
+	{ID: "fresh/cache-hit", Sees: harness.Site, ByMCP: true, Run: cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: harness.Site, ByMCP: true, Run: ttlExpiry},
 	{ID: "fresh/invalidate", Sees: harness.Site, Run: invalidate},
-	{ID: "fresh/single-flight", Sees: harness.Site, Costly: true, Run: singleFlight},
+	{ID: "fresh/single-flight", Sees: harness.Site, ByMCP: true, Costly: true, Run: singleFlight},
 	{ID: "fresh/stale-on-error", Sees: harness.Site, Run: staleOnError},
-	{ID: "fresh/schema-change", Sees: harness.Site, Run: schemaChange},
-	{ID: "fresh/removed-tool", Sees: harness.Site, Run: removedTool},
+	{ID: "fresh/schema-change", Sees: harness.Site, ByMCP: true, Run: schemaChange},
+	{ID: "fresh/removed-tool", Sees: harness.Site, ByMCP: true, Run: removedTool},
 	{ID: "fresh/version", Sees: harness.Site, Run: version},
-	{ID: "fresh/per-user-ttl", Sees: harness.Site, Run: perUserTTL},
-	{ID: "fresh/schema-mismatch", Sees: harness.Site, Run: schemaMismatch},
+	{ID: "fresh/per-user-ttl", Sees: harness.Site, ByMCP: true, Run: perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: harness.Site, ByMCP: true, Run: schemaMismatch},
 }
 
 func cacheHit(ctx context.Context, t *harness.T) {
@@ -82,7 +82,7 @@ func ttlExpiry(ctx context.Context, t *harness.T) {
 		listed = t.As(harness.Agent).ListAll(ctx)
 		names = listed.Names()
 		described = t.As(harness.Agent).Describe(ctx, t.ToolName(removed))
-		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(removed)) && described.Status == http.StatusNotFound
+		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(removed)) && described.Is(http.StatusNotFound)
 	}
 	requestDuringTTL(t, func() { look() })
 	t.Poll(ctx, look)
@@ -91,7 +91,7 @@ func ttlExpiry(ctx context.Context, t *harness.T) {
 	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), harness.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
 	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
 	var describedNew, invoked *harness.Response
-	refused := func(r *harness.Response) bool { return r.Status >= 400 && r.Status < 500 }
+	refused := func(r *harness.Response) bool { return r.Status > 0 && r.Status < 500 && r.IsError() }
 	t.Poll(ctx, func() bool { // a remembered refusal may expire later than the list
 		describedNew = t.As(harness.Agent).Describe(ctx, arrived)
 		invoked = t.As(harness.Agent).Invoke(ctx, arrived, harness.Args{scenario.ArrivalParam: "old"})
@@ -244,7 +244,7 @@ func perUserTTL(ctx context.Context, t *harness.T) {
 	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
 	gained := scenario.DeniedTool(t, one, harness.Agent)
 	sees := func(who harness.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
-	describes := func(who harness.Identity) bool { return t.As(who).Describe(ctx, gained).Status == http.StatusOK }
+	describes := func(who harness.Identity) bool { return t.As(who).Describe(ctx, gained).Is(http.StatusOK) }
 	if sees(one) || sees(other) || describes(one) {
 		harness.BlockedBy(harness.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
 	}

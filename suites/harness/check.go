@@ -28,6 +28,7 @@ type Check struct {
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
 	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
+	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 
 // Check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
@@ -44,7 +45,7 @@ func (r *Environment) Check(c Check) {
 	ginkgo.It(c.ID, labels, func(ctx ginkgo.SpecContext) {
 		t := r.begin()
 		defer t.cleansUp()
-		t.gate(clause)
+		t.gate(clause, c)
 		defer func() {
 			if t.HasFindings() || t.failed != nil {
 				t.excuseChange()
@@ -63,11 +64,11 @@ func (r *Environment) Check(c Check) {
 }
 
 // gate ends the running spec where its clause does not apply or cannot be tested.
-func (t *T) gate(clause contract.Clause) {
+func (t *T) gate(clause contract.Clause, c Check) {
 	if t.Context.Err() != nil {
 		t.cutShort()
 	}
-	if needs := t.Lacks(clause); needs != "" {
+	if needs := t.Lacks(clause, c); needs != "" {
 		End(Ending{Kind: Inapplicable, Why: Finding{Subject: "the bridge does not claim the capability " + needs}})
 	}
 	if t.NotABridge != "" {
@@ -84,12 +85,16 @@ func Requires(c contract.Clause) string {
 }
 
 // Lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.
-// All but MCP is seen through the three endpoints.
-func (e *Environment) Lacks(c contract.Clause) string {
-	switch needs := Requires(c); {
+// What is not of MCP is seen through the three endpoints, or by MCP where the check allows that.
+func (e *Environment) Lacks(clause contract.Clause, c Check) string {
+	switch needs := Requires(clause); {
+	case e.Alone() && c.ByMCP && (needs == "tools" || e.Claims(needs)):
+		if !e.Claims("mcp") {
+			return "mcp"
+		}
 	case !e.Claims(needs):
 		return needs
-	case !e.Claims("tools") && !strings.HasPrefix(needs, "mcp"):
+	case e.Alone() && !strings.HasPrefix(needs, "mcp"):
 		return "tools"
 	}
 	return ""

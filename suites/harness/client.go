@@ -2,9 +2,11 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +66,9 @@ type Request struct {
 
 // List asks for the first page, or the page of a cursor.
 func (c Client) List(ctx context.Context, cursor ...string) *Response {
+	if c.T.Alone() {
+		return c.listAlone(ctx, strings.Join(cursor, ""))
+	}
 	r := Request{Path: ListPath}
 	if len(cursor) > 0 {
 		r.Query = url.Values{"cursor": cursor[:1]}
@@ -73,6 +78,9 @@ func (c Client) List(ctx context.Context, cursor ...string) *Response {
 
 // Describe asks for one tool.
 func (c Client) Describe(ctx context.Context, name string) *Response {
+	if c.T.Alone() {
+		return c.describeAlone(ctx, name)
+	}
 	return c.Send(ctx, Request{Path: DescribePath, Query: url.Values{"name": {name}}})
 }
 
@@ -81,6 +89,9 @@ type Args map[string]any
 
 // Invoke runs a tool. Arguments are Args, or json.RawMessage to send bytes as they are.
 func (c Client) Invoke(ctx context.Context, name string, arguments any) *Response {
+	if c.T.Alone() {
+		return c.invokeAlone(ctx, name, arguments)
+	}
 	body := Encode(map[string]any{"name": name, "arguments": arguments})
 	return c.InvokeBody(ctx, body)
 }
@@ -264,6 +275,9 @@ func namesOf(cert *x509.Certificate) string {
 
 // make invokes as the call says.
 func (t *T) Call(ctx context.Context, call Invocation) *Response {
+	if t.Alone() {
+		return t.As(call.Identity).Invoke(ctx, call.Tool, json.RawMessage(cmp.Or(string(call.Arguments), "{}")))
+	}
 	return t.As(call.Identity).InvokeBody(ctx, call.Body())
 }
 

@@ -33,6 +33,7 @@ type Response struct {
 	parsed any
 	failed error
 	read   bool
+	viewed bool // what it says is a view of what came by MCP
 }
 
 // Subject names the request in a message: `invoke no.such.tool as agent`.
@@ -154,7 +155,9 @@ func (a *Response) Succeeded() bool {
 }
 
 // IsError reports whether the response refuses: a 4xx or 5xx, or nothing at all.
-func (a *Response) IsError() bool { return a.Status == 0 || a.Status >= 400 }
+func (a *Response) IsError() bool {
+	return a.Status == 0 || a.Status >= 400 || a.viewed && a.ErrorObject() != nil
+}
 
 // Tool is one tool as a list or describe response shows it.
 type Tool map[string]any

@@ -53,6 +53,9 @@ type T struct {
 	excuse    excuse          // for what the check finds
 	listed    map[string]bool // names that the bridge lists to any caller; nil: not asked
 	unsent    atomic.Int64    // requests of the check that the run had no patience for
+
+	sessionsMu sync.Mutex
+	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone
 }
 
 // Cleanup undoes something when the running check has ended.

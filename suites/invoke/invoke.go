@@ -24,24 +24,24 @@ import (
 
 // Checks of the area invoke.
 var Checks = []harness.Check{
-	{ID: "invoke/answers-result", Sees: harness.Site, Run: returnsResult, WithoutSite: respondsAsConfigured},
-	{ID: "invoke/arguments-forwarded", Sees: harness.Site, Generated: true, Run: argumentsForwarded, WithoutSite: allowedArgumentsForwarded},
+	{ID: "invoke/answers-result", Sees: harness.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured},
+	{ID: "invoke/arguments-forwarded", Sees: harness.Site, ByMCP: true, Generated: true, Run: argumentsForwarded, WithoutSite: allowedArgumentsForwarded},
 	{ID: "invoke/result-exact", Sees: harness.Site, Run: resultExact, WithoutSite: allowedResultsExact},
-	{ID: "invoke/null-result", Sees: harness.Site, Run: nullResult, WithoutSite: allowedNullResult},
-	{ID: "invoke/empty-arguments", Sees: harness.Front, Run: emptyArguments},
+	{ID: "invoke/null-result", Sees: harness.Site, ByMCP: true, Run: nullResult, WithoutSite: allowedNullResult},
+	{ID: "invoke/empty-arguments", Sees: harness.Front, ByMCP: true, Run: emptyArguments},
 	{ID: "invoke/output-matches-schema", Sees: harness.Site, Generated: true, Run: outputMatchesSchema},
-	{ID: "invoke/invalid-arguments-400", Sees: harness.Site, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
+	{ID: "invoke/invalid-arguments-400", Sees: harness.Site, ByMCP: true, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
 	{ID: "invoke/undeclared-argument", Sees: harness.Site, Run: undeclaredArgument},
 	{ID: "invoke/invalid-arguments-named", Sees: harness.Site, Run: invalidArgumentsNamed},
 	{ID: "invoke/hidden-404", Sees: harness.Site, Run: hidden404, WithoutSite: allowedHidden404},
-	{ID: "invoke/denied", Sees: harness.Site, Run: denied, WithoutSite: allowedDenied},
+	{ID: "invoke/denied", Sees: harness.Site, ByMCP: true, Run: denied, WithoutSite: allowedDenied},
 	{ID: "invoke/denied-clear", Sees: harness.Site, Run: deniedClear},
 	{ID: "invoke/execution-error-500", Sees: harness.Site, Run: executionError500, WithoutSite: allowedExecutionError},
 	{ID: "invoke/error-data-kept", Sees: harness.Site, Run: errorDataKept, WithoutSite: allowedErrorDataKept},
 	{ID: "invoke/semantic-invalid-400", Sees: harness.Site, Run: semanticInvalid400, WithoutSite: allowedSemanticInvalid},
 	{ID: "invoke/no-trace-leak", Sees: harness.Site, Run: noTraceLeak, WithoutSite: allowedNoTraceLeak},
-	{ID: "invoke/runs-once", Sees: harness.Site, Run: runsOnce, WithoutSite: runsAllowedOnce},
-	{ID: "invoke/not-cached", Sees: harness.Site, Run: notCached, WithoutSite: runsAllowedAgain},
+	{ID: "invoke/runs-once", Sees: harness.Site, ByMCP: true, Run: runsOnce, WithoutSite: runsAllowedOnce},
+	{ID: "invoke/not-cached", Sees: harness.Site, ByMCP: true, Run: notCached, WithoutSite: runsAllowedAgain},
 	{ID: "invoke/malformed-json", Sees: harness.Front, Run: malformedJSON},
 	{ID: "invoke/body-not-object", Sees: harness.Front, Run: bodyNotObject},
 	{ID: "invoke/missing-name", Sees: harness.Front, Run: missingName},
@@ -140,7 +140,7 @@ func argumentsForwarded(ctx context.Context, t *harness.T) {
 			t.For(harness.Agent, tool.Name, func() {
 				t.Drupal.Mark()
 				r := t.As(harness.Agent).Invoke(ctx, tool.Name, harness.Args{})
-				if !r.IsError() { // invoke/empty-arguments tests that
+				if r.Succeeded() { // invoke/empty-arguments tests that
 					t.Expect(r).To(match.HaveForwarded(tool.ID, []byte("{}")), "no arguments")
 				}
 			})
@@ -337,13 +337,19 @@ func haveForwardedTo(method string) OmegaMatcher {
 	})
 }
 
-// sentArguments returns the arguments in the body of an invoke.
+// sentArguments returns the arguments in the body of an invoke, or of tools/call.
 func sentArguments(r *harness.Response) []byte {
 	var body struct {
 		Arguments json.RawMessage `json:"arguments"`
+		Params    struct {
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"params"`
 	}
 	if err := json.Unmarshal([]byte(r.Shown), &body); err != nil {
 		panic(fmt.Sprintf("a check's own request is no JSON: %v", err))
+	}
+	if r.T.Alone() {
+		return body.Params.Arguments
 	}
 	return body.Arguments
 }

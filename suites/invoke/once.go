@@ -55,6 +55,9 @@ func notCached(ctx context.Context, t *harness.T) {
 			first := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 			second := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
 			t.Expect(second).To(match.HaveRun(tool.ID, 2), "two equal invokes")
+			if t.Alone() {
+				return // MCP asks nothing of the headers
+			}
 			t.Expect(first).To(forbidStoring())
 			t.Expect(second).To(forbidStoring())
 		})

@@ -19,7 +19,7 @@ var alike = []int{60, 64, 120}
 // longNames adds pairs of methods whose ids agree at their beginning, with another usage and result each.
 func longNames(ctx context.Context, t *harness.T) {
 	site := t.Drupal.Site().Clone()
-	usage := func(n int, half string) string { return fmt.Sprintf("The %s of two that agree in %d characters", half, n) }
+	usage := func(n int, half string) string { return fmt.Sprintf("Long name %d, %s", n, half) }
 	halves := []string{"first", "second"}
 	for _, n := range alike {
 		for _, half := range halves {
@@ -34,10 +34,14 @@ func longNames(ctx context.Context, t *harness.T) {
 	with := func(usage string) []harness.Tool {
 		return slices.DeleteFunc(listed.Tools(), func(tool harness.Tool) bool { return tool["description"] != usage })
 	}
-	t.AwaitShown(ctx, "methods with long ids", func() bool {
+	shown := func() bool {
 		listed = agent.ListAll(ctx)
 		return len(with(usage(alike[0], "first"))) > 0 || len(with(usage(alike[0], "second"))) > 0
-	})
+	}
+	if !t.Await(ctx, shown) {
+		harness.BlockedBy(harness.Mismatch("the list after methods with long ids came", fmt.Sprintf("a tool with the description %q", usage(alike[0], "first")), "none"),
+			"fresh/ttl-expiry", "mapping/description-is-usage", "list/pages-cover-all-once")
+	}
 	for _, n := range alike {
 		var names []string
 		for _, half := range halves {

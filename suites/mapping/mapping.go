@@ -20,21 +20,21 @@ import (
 
 // Checks of the area mapping.
 var Checks = []harness.Check{
-	{ID: "mapping/name-is-id", Sees: harness.Discovery, Run: nameIsID},
-	{ID: "mapping/name-underscored", Sees: harness.Discovery, Run: nameUnderscored},
-	{ID: "mapping/long-names", Sees: harness.Site, Run: longNames},
-	{ID: "mapping/name-portable", Sees: harness.Front, Run: namePortable},
-	{ID: "mapping/description-is-usage", Sees: harness.Discovery, Run: descriptionIsUsage},
-	{ID: "mapping/title-from-attribute", Sees: harness.Discovery, Run: titleFromAttribute},
+	{ID: "mapping/name-is-id", Sees: harness.Discovery, ByMCP: true, Run: nameIsID},
+	{ID: "mapping/name-underscored", Sees: harness.Discovery, ByMCP: true, Run: nameUnderscored},
+	{ID: "mapping/long-names", Sees: harness.Site, ByMCP: true, Run: longNames},
+	{ID: "mapping/name-portable", Sees: harness.Front, ByMCP: true, Run: namePortable},
+	{ID: "mapping/description-is-usage", Sees: harness.Discovery, ByMCP: true, Run: descriptionIsUsage},
+	{ID: "mapping/title-from-attribute", Sees: harness.Discovery, ByMCP: true, Run: titleFromAttribute},
 	{ID: "mapping/annotations-from-attribute", Sees: harness.Discovery, Run: annotationsFromAttribute},
 	{ID: "mapping/output-schema", Sees: harness.Discovery, Run: outputSchema},
-	{ID: "mapping/input-object", Sees: harness.Front, Run: inputObject},
-	{ID: "mapping/no-params-object", Sees: harness.Discovery, Run: noParamsObject},
-	{ID: "mapping/properties-complete", Sees: harness.Discovery, Run: propertiesComplete},
-	{ID: "mapping/param-description", Sees: harness.Discovery, Run: paramDescription},
-	{ID: "mapping/required-exact", Sees: harness.Discovery, Run: requiredExact},
-	{ID: "mapping/factory-params", Sees: harness.Discovery, Run: factoryParams},
-	{ID: "mapping/by-position", Sees: harness.Discovery, Run: byPosition},
+	{ID: "mapping/input-object", Sees: harness.Front, ByMCP: true, Run: inputObject},
+	{ID: "mapping/no-params-object", Sees: harness.Discovery, ByMCP: true, Run: noParamsObject},
+	{ID: "mapping/properties-complete", Sees: harness.Discovery, ByMCP: true, Run: propertiesComplete},
+	{ID: "mapping/param-description", Sees: harness.Discovery, ByMCP: true, Run: paramDescription},
+	{ID: "mapping/required-exact", Sees: harness.Discovery, ByMCP: true, Run: requiredExact},
+	{ID: "mapping/factory-params", Sees: harness.Discovery, ByMCP: true, Run: factoryParams},
+	{ID: "mapping/by-position", Sees: harness.Discovery, ByMCP: true, Run: byPosition},
 	{ID: "mapping/language", Sees: harness.Site, Run: language},
 }
 
@@ -133,7 +133,8 @@ func titleFromAttribute(ctx context.Context, t *harness.T) {
 		if m.MCP == nil || m.MCP.Title == "" {
 			return ""
 		}
-		if tested++; tool["title"] == m.MCP.Title {
+		annotations, _ := tool["annotations"].(map[string]any)
+		if tested++; tool["title"] == m.MCP.Title || t.Alone() && annotations["title"] == m.MCP.Title {
 			return ""
 		}
 		return match.DescribeMember(tool, "title") + fmt.Sprintf(" in place of %q", m.MCP.Title)

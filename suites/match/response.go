@@ -84,7 +84,7 @@ func BeRefused(status int, codes ...string) types.GomegaMatcher {
 		expected += " " + strings.Join(codes, " or ")
 	}
 	return MatchWhere(expected, func(a *harness.Response) bool {
-		return a.Status == status && (len(codes) == 0 || slices.Contains(codes, a.Code()))
+		return a.Is(status) && (len(codes) == 0 || a.T.Alone() || slices.Contains(codes, a.Code()))
 	})
 }
 
@@ -98,12 +98,12 @@ func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	if last := len(words) - 1; last > 1 {
 		expected = strings.Join(words[:last], ", ") + " or " + words[last]
 	}
-	return MatchWhere(expected, func(a *harness.Response) bool { return slices.Contains(statuses, a.Status) })
+	return MatchWhere(expected, func(a *harness.Response) bool { return a.Is(statuses...) })
 }
 
 // BeClientError matches any 4xx.
 func BeClientError() types.GomegaMatcher {
-	return MatchWhere("a 4xx", func(a *harness.Response) bool { return a.Status >= 400 && a.Status < 500 })
+	return MatchWhere("a 4xx", func(a *harness.Response) bool { return a.Status > 0 && a.Status < 500 && a.IsError() })
 }
 
 // HaveStatus matches a response of exactly the status.

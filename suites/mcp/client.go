@@ -8,7 +8,6 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
@@ -72,11 +71,12 @@ type toolResult struct {
 	text       []string
 	structured any
 	has        bool // structuredContent is there
+	whole      map[string]any
 }
 
 func toolResultOf(a *harness.Response) toolResult {
 	result := a.RPCResult()
-	var r toolResult
+	r := toolResult{whole: result}
 	r.isError, _ = result["isError"].(bool)
 	r.structured, r.has = result["structuredContent"]
 	content, _ := result["content"].([]any)
@@ -91,30 +91,7 @@ func toolResultOf(a *harness.Response) toolResult {
 
 // value is the method's result: structuredContent, unwrapped where it wraps a result that is no object, or else the JSON
 // of the first text.
-func (r toolResult) value() any {
-	if r.has {
-		return unwrapped(r.structured)
-	}
-	if len(r.text) == 0 {
-		return nil
-	}
-	if v, err := exact.Parse([]byte(r.text[0])); err == nil {
-		return v
-	}
-	return r.text[0]
-}
-
-// unwrapped returns x for {"result": x} and {"value": x}, and any other value unchanged.
-func unwrapped(v any) any {
-	if object, ok := v.(map[string]any); ok && len(object) == 1 {
-		for _, name := range []string{"result", "value"} {
-			if inner, wrapped := object[name]; wrapped {
-				return inner
-			}
-		}
-	}
-	return v
-}
+func (r toolResult) value() any { return harness.ValueOf(r.whole) }
 
 // BeToolError matches a result of tools/call with isError true whose text holds all the words.
 func BeToolError(words ...string) types.GomegaMatcher {

@@ -29,7 +29,7 @@ func GiveStructured(m *fixtures.Method, tool harness.Tool, revision harness.Revi
 		if _, object := r.structured.(map[string]any); !object && !revision.Stateless() {
 			return "structuredContent that is no object: " + exact.Short(r.structured)
 		}
-		if !exact.Equal(want, r.structured) && !exact.Equal(want, unwrapped(r.structured)) {
+		if !exact.Equal(want, r.structured) && !exact.Equal(want, harness.Unwrapped(r.structured)) {
 			return "structuredContent " + exact.Short(r.structured)
 		}
 		schema, err := jsonschema.Compile(tool["outputSchema"], jsonschema.Draft2020_12)

@@ -13,11 +13,11 @@ import (
 
 // Checks of the area schema.
 var Checks = []harness.Check{
-	{ID: "schema/input-valid", Sees: harness.Front, Run: inputValid},
-	{ID: "schema/output-valid", Sees: harness.Front, Run: outputValid},
-	{ID: "schema/no-remote-ref", Sees: harness.Front, Run: noRemoteRef},
-	{ID: "schema/bounded", Sees: harness.Front, Run: bounded},
-	{ID: "schema/accepts-valid-example", Sees: harness.Front, Run: acceptsValidExample},
+	{ID: "schema/input-valid", Sees: harness.Front, ByMCP: true, Run: inputValid},
+	{ID: "schema/output-valid", Sees: harness.Front, ByMCP: true, Run: outputValid},
+	{ID: "schema/no-remote-ref", Sees: harness.Front, ByMCP: true, Run: noRemoteRef},
+	{ID: "schema/bounded", Sees: harness.Front, ByMCP: true, Run: bounded},
+	{ID: "schema/accepts-valid-example", Sees: harness.Front, ByMCP: true, Run: acceptsValidExample},
 }
 
 // The bounds of schema/bounded.
@@ -27,11 +27,11 @@ const (
 )
 
 func inputValid(ctx context.Context, t *harness.T) {
-	eachSchema(ctx, t, "a valid JSON Schema", validity, "inputSchema")
+	eachSchema(ctx, t, "a valid JSON Schema", validity(t), "inputSchema")
 }
 
 func outputValid(ctx context.Context, t *harness.T) {
-	eachSchema(ctx, t, "a valid JSON Schema", validity, "outputSchema")
+	eachSchema(ctx, t, "a valid JSON Schema", validity(t), "outputSchema")
 }
 
 func noRemoteRef(ctx context.Context, t *harness.T) {
@@ -70,10 +70,16 @@ func eachSchema(ctx context.Context, t *harness.T, expected string, fault func(s
 	})
 }
 
-// validity tests a schema against the dialect that it declares, or Draft 7 if it declares none.
-func validity(schema any) string {
-	if f := jsonschema.Fault(schema, jsonschema.Draft7); f != "" {
-		return "an invalid one: " + f
+// validity tests a schema against the dialect that it declares, or if it declares none against that of the interface.
+func validity(t *harness.T) func(schema any) string {
+	dialect := jsonschema.Draft7
+	if t.Alone() {
+		dialect = jsonschema.Draft2020_12
 	}
-	return ""
+	return func(schema any) string {
+		if f := jsonschema.Fault(schema, dialect); f != "" {
+			return "an invalid one: " + f
+		}
+		return ""
+	}
 }

@@ -20,15 +20,15 @@ import (
 
 // Checks of the area translate.
 var Checks = []harness.Check{
-	{ID: "translate/entity-reference", Sees: harness.Site, Run: entityReference},
-	{ID: "translate/datetime", Sees: harness.Site, Run: datetime},
-	{ID: "translate/text-formatted", Sees: harness.Site, Run: textFormatted},
-	{ID: "translate/file", Sees: harness.Site, Run: file},
-	{ID: "translate/boolean-integer-decimal-list", Sees: harness.Site, Run: booleanIntegerDecimalList},
-	{ID: "translate/required-default", Sees: harness.Site, Run: requiredDefault},
-	{ID: "translate/custom-type", Sees: harness.Site, Run: customType},
-	{ID: "translate/unknown-type", Sees: harness.Site, Run: unknownType},
-	{ID: "translate/one-bad-tool", Sees: harness.Site, Run: oneBadTool},
+	{ID: "translate/entity-reference", Sees: harness.Site, ByMCP: true, Run: entityReference},
+	{ID: "translate/datetime", Sees: harness.Site, ByMCP: true, Run: datetime},
+	{ID: "translate/text-formatted", Sees: harness.Site, ByMCP: true, Run: textFormatted},
+	{ID: "translate/file", Sees: harness.Site, ByMCP: true, Run: file},
+	{ID: "translate/boolean-integer-decimal-list", Sees: harness.Site, ByMCP: true, Run: booleanIntegerDecimalList},
+	{ID: "translate/required-default", Sees: harness.Site, ByMCP: true, Run: requiredDefault},
+	{ID: "translate/custom-type", Sees: harness.Site, ByMCP: true, Run: customType},
+	{ID: "translate/unknown-type", Sees: harness.Site, ByMCP: true, Run: unknownType},
+	{ID: "translate/one-bad-tool", Sees: harness.Site, ByMCP: true, Run: oneBadTool},
 }
 
 // fieldCase is a Drupal field of the built-in site `types` and JSON values that its schema must accept and reject.

@@ -22,9 +22,9 @@ import (
 
 // Checks of the area upstream.
 var Checks = []harness.Check{
-	{ID: "upstream/valid-jsonrpc", Sees: harness.Site, Run: validJSONRPC, WithoutSite: allowedCallsAreValid},
-	{ID: "upstream/eager-validation", Sees: harness.Site, Generated: true, Run: eagerValidation},
-	{ID: "upstream/pooled", Sees: harness.Journal, Costly: true, Run: pooled},
+	{ID: "upstream/valid-jsonrpc", Sees: harness.Site, ByMCP: true, Run: validJSONRPC, WithoutSite: allowedCallsAreValid},
+	{ID: "upstream/eager-validation", Sees: harness.Site, ByMCP: true, Generated: true, Run: eagerValidation},
+	{ID: "upstream/pooled", Sees: harness.Journal, ByMCP: true, Costly: true, Run: pooled},
 	{ID: "upstream/id-mismatch", Sees: harness.Site, Run: idMismatch, WithoutSite: allowedIDMismatch},
 	{ID: "upstream/http-error", Sees: harness.Journal, Run: httpError},
 	{ID: "upstream/auth-error", Sees: harness.Journal, Run: authError},
@@ -33,7 +33,7 @@ var Checks = []harness.Check{
 	{ID: "upstream/cancel", Sees: harness.Journal, Run: cancel},
 	{ID: "upstream/huge-answer", Sees: harness.Journal, Run: hugeResponse},
 	{ID: "upstream/no-ssrf", Sees: harness.Journal, Run: noSSRF},
-	{ID: "upstream/post-only", Sees: harness.Journal, Run: postOnly},
+	{ID: "upstream/post-only", Sees: harness.Journal, ByMCP: true, Run: postOnly},
 	{ID: "upstream/error-any-status", Sees: harness.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
 }
 

@@ -172,7 +172,7 @@ func start(t testing.TB, s *site, flags ...string) *process {
 	p.cmd = exec.Command(binary, append([]string{"bridge", "--drupal", s.URL, "--listen", "127.0.0.1:0"}, flags...)...)
 	p.cmd.Stderr = p.output
 	if os.Getenv("BRIDGE_UNDER_ATTACK") != "" {
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		endWithTests(p.cmd)
 	}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -16,15 +16,16 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// Each directory holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims, and
-// with faults.yaml: replacements in its source, and the clauses that fail for each.
+// Each source holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims. The
+// directory here holds faults.yaml: replacements in its source, and the clauses that fail for each.
 var bridges = []struct {
 	directory   string
+	source      string   // the bridge in PHP is the starter of init
 	interpreter string   // without it the tests of the bridge are skipped
 	probe       []string // arguments with which the interpreter says whether it has all that the bridge needs
 }{
-	{"php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"}},
-	{"python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
+	{"php", "../../internal/starter/php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"}},
+	{"python", "python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
 }
 
 var full = flag.Bool("full", false, "put every fault into the bridges; else 20 into each")
@@ -46,10 +47,7 @@ func TestBridges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the independent bridges are not run")
 	}
-	binary := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := build(t)
 	for _, b := range bridges {
 		t.Run(b.directory, func(t *testing.T) {
 			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
@@ -57,7 +55,7 @@ func TestBridges(t *testing.T) {
 			}
 			t.Run("conformant", func(t *testing.T) {
 				t.Parallel()
-				report, printed := run(t, binary, copied(t, b.directory))
+				report, printed := run(t, binary, copied(t, b.source))
 				if got := report.State(); got != "conformant" {
 					t.Errorf("want conformant, saw %s\n%s", got, printed)
 				}
@@ -69,7 +67,7 @@ func TestBridges(t *testing.T) {
 				}
 				t.Run(f.Name, func(t *testing.T) {
 					t.Parallel()
-					broken := copied(t, b.directory)
+					broken := copied(t, b.source)
 					if err := f.apply(broken); err != nil {
 						t.Fatal(err)
 					}
@@ -87,6 +85,16 @@ func TestBridges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// build compiles bridgecheck and returns its path.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "bridgecheck")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
 }
 
 // faults reads the faults of a bridge.
@@ -130,7 +138,7 @@ func (f fault) apply(directory string) error {
 // copied returns a copy of the directory that a test may change.
 func copied(t *testing.T, directory string) string {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), directory)
+	to := filepath.Join(t.TempDir(), "bridge")
 	if err := os.CopyFS(to, os.DirFS(directory)); err != nil {
 		t.Fatal(err)
 	}

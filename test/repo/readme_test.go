@@ -73,15 +73,15 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	}
 	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1) +
 		"\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + here + "\n"
-	program := "package consumer\n\nimport (\n\t\"context\"\n\t\"net/http/httptest\"\n\n" +
-		"\t\"" + module + "/fixtures\"\n\t\"" + module + "/mockdrupal\"\n\t\"" + module + "/reports\"\n\t\"" + module + "/suites\"\n)\n\n" +
-		"func run(ctx context.Context, site *fixtures.Site, bridge *httptest.Server) (*reports.Report, error) {\n" + lines + "return report, err\n}\n"
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, "go.sum"), "consumer.go": program} {
+	program := "package consumer\n\nimport (\n\t\"net/http/httptest\"\n\t\"testing\"\n\n" +
+		"\t\"" + module + "/fixtures\"\n\t\"" + module + "/mockdrupal\"\n\t\"" + module + "/suites\"\n)\n\n" +
+		"func startMyBridge(t *testing.T, drupal string) string { return drupal }\n\n" + lines
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, "go.sum"), "consumer_test.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if output, err := inTree(t, dir, "go build -mod=mod ./..."); err != nil {
+	if output, err := inTree(t, dir, "go vet -mod=mod ./..."); err != nil {
 		t.Errorf("%v\n%s\n%s", err, output, program)
 	}
 }

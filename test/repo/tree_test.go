@@ -36,8 +36,11 @@ func modulePath(t *testing.T) string {
 	return ""
 }
 
-// untracked are directories that builds and runs leave behind, as .gitignore has them.
-var untracked = []string{".git", "bin", "dist", "node_modules", "bridgecheck-report"}
+// untracked are what builds and runs leave behind, as .gitignore has it: in the root, and in every directory.
+var (
+	untracked           = []string{"bin", "dist", "bridgecheck-report"}
+	untrackedEverywhere = []string{".git", "node_modules"}
+)
 
 // files lists every file of the repository by its path from the root, with slashes.
 func files(t *testing.T) []string {
@@ -47,7 +50,7 @@ func files(t *testing.T) []string {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(untracked, d.Name()) { // a worktree has .git as a file
+		if slices.Contains(untracked, name) || slices.Contains(untrackedEverywhere, d.Name()) { // a worktree has .git as a file
 			if d.IsDir() {
 				return fs.SkipDir
 			}

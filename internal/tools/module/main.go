@@ -60,7 +60,7 @@ func move(root, from, to string) (changed int, err error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules" || entry.Name() == "bin"):
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules" || entry.Name() == "bin" || entry.Name() == "dist"):
 			return filepath.SkipDir
 		case !entry.Type().IsRegular():
 			return nil

@@ -312,8 +312,8 @@ func mappingVariants() []Mutant {
 				s["properties"] = map[string]any{}
 			}
 		})},
-		{Name: "closed-and-titled", Why: "the schema of the arguments may have additional keywords and be closed", Middleware: onInput(func(s map[string]any) {
-			s["additionalProperties"], s["title"] = false, "Arguments"
+		{Name: "arguments-titled", Why: "the schema of the arguments may have additional keywords", Middleware: onInput(func(s map[string]any) {
+			s["title"], s["$comment"] = "Arguments", "of this tool"
 		})},
 		{Name: "required-in-another-order", Why: "`required` is a set", Middleware: onInput(func(s map[string]any) { slices.Reverse(required(s)) })},
 		{Name: "annotations-empty-object", Why: "empty annotations may be left out or be {}", Middleware: onTool(func(t tool) {

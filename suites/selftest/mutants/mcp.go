@@ -79,19 +79,19 @@ func mcpMutants() []Mutant {
 					r["tools"] = append(tools, tools[0])
 				}
 			})},
-		{Name: "mcp-hidden-tools-shown", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
+		{Name: "mcp-hidden-tools-shown", MCP: true, Breaks: Clauses("mcp/tools-list", "mapping/name-is-id", "access/filtered-by-method", "list/names-unique"), MayFail: Clauses("list/pages-cover-all-once"), Origin: Peer, Claims: "-tools",
 			Why: "a bridge with MCP only is compared with the site itself",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				tools, _ := r["tools"].([]any)
 				r["tools"] = append(tools, map[string]any{"name": "system.maintenance", "inputSchema": map[string]any{"type": "object"}})
 			})},
-		{Name: "mcp-alone-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Imagined, Claims: "-tools",
+		{Name: "mcp-alone-tool-lost", MCP: true, Breaks: Clauses("mcp/tools-list", "list/pages-cover-all-once", "access/filtered-by-method"), MayFail: Clauses("mapping/long-names", "translate/unknown-type", "translate/one-bad-tool"), Origin: Imagined, Claims: "-tools",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if tools, _ := r["tools"].([]any); r["nextCursor"] == nil && len(tools) > 0 {
 					r["tools"] = tools[:len(tools)-1]
 				}
 			})},
-		{Name: "mcp-alone-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Claims: "-tools",
+		{Name: "mcp-alone-tool-doubled", MCP: true, Breaks: Clauses("mcp/tools-list", "list/names-unique", "list/pages-cover-all-once"), Origin: Peer, Claims: "-tools",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if tools, _ := r["tools"].([]any); len(tools) > 0 {
 					r["tools"] = append(tools, tools[0])

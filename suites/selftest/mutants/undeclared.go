@@ -32,6 +32,22 @@ func mcpResultMutants() []Mutant {
 	return []Mutant{
 		{Name: "mcp-closed-schemas-unenforced", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onMCPTool(closeInput)},
+		{Name: "mcp-alone-descriptions-cut", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if d, _ := t["description"].(string); len(d) > 40 {
+					t["description"] = strings.ToValidUTF8(d[:40], "")
+				}
+			})},
+		{Name: "mcp-alone-required-lost", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/required-exact", "translate/required-default"), Origin: Peer,
+			Middleware: onMCPTool(func(t tool) {
+				if input, ok := t["inputSchema"].(map[string]any); ok {
+					delete(input, "required")
+				}
+			})},
+		{Name: "mcp-alone-numbers-rounded", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "arguments pass through JSON.parse",
+			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
+		{Name: "mcp-alone-runs-twice", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
+			Middleware: onRPC("tools/call", func(m *rpc) { m.Response = m.Resend(func(map[string]any) {}) })},
 		{Name: "mcp-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the result is passed on as it is",
 			Middleware: onToolError(mismatch, func(m *rpc) {
 				text := wrongResult(m)
@@ -56,7 +72,7 @@ func mcpResultMutants() []Mutant {
 			})},
 		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
 			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
-		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), Origin: Peer, Why: "the tools come from a map",
+		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",
 			Middleware: onRPCResult("tools/list", func(r map[string]any) {
 				if tools, _ := r["tools"].([]any); len(tools) > 1 {
 					i := int(asked.Add(1)) % len(tools)
@@ -80,6 +96,14 @@ func undeclaredVariants() []Mutant {
 
 func mcpResultVariants() []Mutant {
 	return []Mutant{
+		{Name: "mcp-alone", MCP: true, Claims: "-tools", Why: "a server may have MCP as its only interface",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if strings.Contains(r.URL.Path, "/mcp/tools/") {
+					http.NotFound(w, r)
+					return true
+				}
+				return false
+			})},
 		{Name: "mcp-trace-continued", MCP: true, Why: "a bridge may be a span of its own",
 			Transport: onTraceparent("00-${1}-aaaaaaaaaaaaaaaa-01")},
 		{Name: "mcp-mismatch-protocol-error", MCP: true, Why: "a result that breaks its schema may be an error of the protocol",

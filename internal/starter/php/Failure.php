@@ -16,6 +16,7 @@ final class Failure extends RuntimeException
         parent::__construct($message);
     }
 
+    /** For every name that the caller does not see, so that nobody learns why (access/no-oracle). */
     public static function toolNotFound(string $name): self
     {
         return new self(404, 'tool_not_found', "No tool named $name");

@@ -2,10 +2,10 @@
 
 declare(strict_types=1);
 
-/** The Drupal site, as one caller sees it in one request. */
+/** The Drupal site, as one caller sees it in one request (access/credentials-forwarded). */
 final class Site
 {
-    private const LIMIT = 16 << 20; // bytes of a response, decompressed
+    private const LIMIT = 16 << 20; // bytes of a response, decompressed (upstream/huge-answer)
 
     private readonly float $deadline;
 
@@ -71,10 +71,10 @@ final class Site
         $data = $error->data ?? null;
         $violation = $code === -32602 && is_string($data) ? self::violation($data) : null;
         $kept = ['jsonrpc_code' => $code];
-        if ($violation !== null) { // Drupal's own text
+        if ($violation !== null) { // Drupal's own text (invoke/invalid-arguments-named)
             $message = $violation['parameter'] . ': ' . $violation['expected'];
             $kept += $violation;
-        } elseif (property_exists((object) $error, 'data') && $code !== -32603) { // there it is PHP's text
+        } elseif (property_exists((object) $error, 'data') && $code !== -32603) { // there it is PHP's text (invoke/no-trace-leak)
             $kept['jsonrpc_data'] = $data;
         }
 

@@ -29,7 +29,7 @@ final class Bridge
     private function list(mixed $cursor): string
     {
         $tools = $this->discover()->all();
-        // The version makes a cursor of another list, another caller's too, a wrong one.
+        // The version makes a cursor of another list, another caller's too, a wrong one (list/change-between-pages).
         $version = substr(hash('sha256', Json::encode(array_column($tools, 'name'))), 0, 12);
         $offset = 0;
         if ($cursor !== '') {
@@ -39,7 +39,7 @@ final class Bridge
             $offset = (int) $parts[1];
         }
         $page = ['tools' => array_slice($tools, $offset, $this->pageSize)];
-        if ($offset + $this->pageSize < count($tools)) {
+        if ($offset + $this->pageSize < count($tools)) { // list/page-boundary-exact
             $page['nextCursor'] = $offset + $this->pageSize . "-$version";
         }
 
@@ -48,7 +48,7 @@ final class Bridge
 
     private function describe(mixed $name): string
     {
-        $tools = $this->discover();
+        $tools = $this->discover(); // before the name: permission comes first (errors/precedence)
         if (!is_string($name) || $name === '') {
             throw new Failure(400, 'missing_parameter', 'The parameter name is missing');
         }
@@ -59,6 +59,7 @@ final class Bridge
         return Json::encode(['tool' => $tools->find($name) ?? throw Failure::toolNotFound($name)]);
     }
 
+    /** The discovery permission is not asked for (access/discovery-not-execution); the site validates the arguments. */
     private function invoke(Request $request): string
     {
         self::refuseForgery($request);
@@ -92,7 +93,7 @@ final class Bridge
         return $tools;
     }
 
-    /** A browser sends a session cookie wherever a page wants it: such a call must be the site's own. */
+    /** A browser sends a session cookie wherever a page wants it: such a call must be the site's own (access/csrf). */
     private static function refuseForgery(Request $request): void
     {
         if ($request->header('cookie') === '') {

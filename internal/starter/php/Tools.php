@@ -33,7 +33,7 @@ final class Tools
         return array_values(array_filter(array_map(self::translate(...), $this->methods)));
     }
 
-    /** @return ?stdClass null where a parameter has a schema that no client can use; the log says which */
+    /** @return ?stdClass null where a parameter has a schema that no client can use; the log says which (translate/one-bad-tool) */
     private static function translate(stdClass $method): ?stdClass
     {
         $attributes = $method->attributes;
@@ -65,7 +65,7 @@ final class Tools
         return $tool;
     }
 
-    /** @param stdClass|array<mixed> $params by name; PHP writes none as [], and those by position as a list */
+    /** @param stdClass|array<mixed> $params by name; PHP writes none as [], and those by position as a list (mapping/by-position) */
     private static function input(stdClass|array $params): stdClass
     {
         if (is_array($params) && $params !== []) {

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** JSON that keeps what PHP's arrays and floats lose. */
+/** JSON that keeps what PHP's arrays and floats lose (invoke/arguments-forwarded, invoke/result-exact). */
 final class Json
 {
     public static function encode(mixed $value): string

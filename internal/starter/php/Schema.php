@@ -99,7 +99,7 @@ final class Schema
         return $value;
     }
 
-    /** An object as it is; PHP writes an empty one as []. */
+    /** An object as it is; PHP writes an empty one as [] (mapping/no-params-object). */
     private function map(mixed $value): stdClass
     {
         $this->check($value === [] || $value instanceof stdClass, 'object');
@@ -107,6 +107,7 @@ final class Schema
         return (object) $value;
     }
 
+    /** What a reference within the schema refers to; another one is refused (schema/no-remote-ref). */
     private function target(mixed $reference): mixed
     {
         $this->check(is_string($reference) && str_starts_with($reference, '#'), '$ref');

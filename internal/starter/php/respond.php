@@ -15,7 +15,7 @@ function respond(Request $request): array
 {
     $site = new Site(
         getenv('DRUPAL_URL') ?: 'http://127.0.0.1:8080',
-        // These headers of the caller's request, no other, reach the site.
+        // These headers of the caller's request, no other, reach the site (access/credentials-forwarded).
         array_intersect_key($request->headers, ['authorization' => 1, 'cookie' => 1, 'accept-language' => 1]),
         (float) (getenv('BRIDGE_UPSTREAM_TIMEOUT') ?: 10),
     );

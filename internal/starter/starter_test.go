@@ -1,0 +1,101 @@
+package starter
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each directory is a starter, and holds what every starter has.
+func TestStartersAreComplete(t *testing.T) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var directories []string
+	for _, entry := range entries {
+		directories = append(directories, entry.Name())
+	}
+	if got, want := slices.Sorted(slices.Values(Languages())), directories; !slices.Equal(got, want) {
+		t.Errorf("the languages are %v, the directories %v", got, want)
+	}
+	for _, s := range All() {
+		names, err := s.Write(filepath.Join(t.TempDir(), "a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"README.md", "bridgecheck.yaml", ".gitignore", ".github/workflows/bridge.yml"} {
+			if !slices.Contains(names, want) {
+				t.Errorf("the starter %s has no %s: %v", s.Language, want, names)
+			}
+		}
+		for _, name := range names {
+			for _, left := range []string{"bridgecheck-report", "node_modules", "__pycache__"} {
+				if strings.Contains(name, left) {
+					t.Errorf("the starter %s has %s, which a run left there: remove it", s.Language, name)
+				}
+			}
+		}
+	}
+}
+
+// What is in the way stays as it is, and nothing is written beside it.
+func TestWriteLeavesTheDirectoryAsItWas(t *testing.T) {
+	s, _ := Find("node")
+	for name, prepare := range map[string]func(dir string) error{
+		"a file":                    func(dir string) error { return os.WriteFile(filepath.Join(dir, "site.js"), []byte("mine"), 0o600) },
+		"a link that leads nowhere": func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "site.js")) },
+		"a file for a directory":    func(dir string) error { return os.WriteFile(filepath.Join(dir, ".github"), []byte("mine"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			before := tree(t, dir)
+			names, err := s.Write(dir)
+			if err == nil {
+				t.Fatalf("want an error, it wrote %v", names)
+			}
+			if exists := (*ExistsError)(nil); name != "a file for a directory" && (!errors.As(err, &exists) || exists.Name != filepath.Join(dir, "site.js")) {
+				t.Errorf("want an ExistsError of site.js, got %v", err)
+			}
+			if after := tree(t, dir); !slices.Equal(before, after) {
+				t.Errorf("the directory had %v, and has %v", before, after)
+			}
+		})
+	}
+	t.Run("none", func(t *testing.T) { // the positive control
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names, err := s.Write(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(names, "mine") {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// tree lists all that is below a directory.
+func tree(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		all = append(all, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

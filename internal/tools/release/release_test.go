@@ -1,0 +1,212 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var at = time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
+
+// The bytes depend on the names, the contents, the modes and the time alone.
+func TestArchivesAreReproducible(t *testing.T) {
+	for _, zipped := range []bool{false, true} {
+		files := []file{{"docs/a.md", []byte("a"), 0o644}, {"bridgecheck", []byte("program"), 0o755}, {"LICENSE", []byte("terms"), 0o644}}
+		packed := func(change func(files []file)) []byte {
+			copied := slices.Clone(files)
+			change(copied)
+			data, err := pack("top", copied, zipped, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+		first := packed(func([]file) {})
+		if again := packed(func(files []file) { slices.Reverse(files) }); !bytes.Equal(first, again) {
+			t.Errorf("zip %t: the order of the files changes the bytes", zipped)
+		}
+		if other := packed(func(files []file) { files[0].data = []byte("b") }); bytes.Equal(first, other) {
+			t.Errorf("zip %t: another content gives the same bytes: this proves nothing", zipped)
+		}
+		got, want := entries(t, first, zipped), map[string]string{
+			"top/LICENSE": "-rw-r--r-- 2026-01-02T03:04:06Z terms", "top/bridgecheck": "-rwxr-xr-x 2026-01-02T03:04:06Z program",
+			"top/docs/a.md": "-rw-r--r-- 2026-01-02T03:04:06Z a",
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("zip %t: the archive holds %q, expected %q", zipped, got, want)
+		}
+	}
+}
+
+// entries reads an archive: mode, time and content of each file.
+func entries(t *testing.T, data []byte, zipped bool) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	add := func(name string, mode fs.FileMode, at time.Time, r io.Reader) {
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = mode.String() + " " + at.UTC().Format(time.RFC3339) + " " + string(content)
+	}
+	if zipped {
+		r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.File {
+			content, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(f.Name, f.Mode(), f.Modified, content)
+		}
+		return all
+	}
+	compressed, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(compressed); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uid != 0 || header.Gid != 0 || header.Uname != "" || header.Gname != "" {
+			t.Errorf("%s names its owner", header.Name)
+		}
+		add(header.Name, header.FileInfo().Mode(), header.ModTime, r)
+	}
+}
+
+// The schema is schemas/spdx-schema.json of https://github.com/spdx/spdx-spec, tag v2.3 (CC-BY-3.0).
+func TestSBOMIsSPDX(t *testing.T) {
+	data, err := os.ReadFile("testdata/spdx-2.3.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("spdx.json", text); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("spdx.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &debug.BuildInfo{
+		GoVersion: "go1.26.8", Settings: []debug.BuildSetting{{Key: "GOOS", Value: "windows"}, {Key: "GOARCH", Value: "arm64"}},
+		Deps: []*debug.Module{
+			{Path: "github.com/Masterminds/semver/v3", Version: "v3.2.0", Sum: "h1:x="},
+			{Path: "example.org/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/new", Version: "v1.1.0"}},
+		},
+	}
+	document := (&release{version: "1.2.3", time: at}).sbom(info, []byte("program"))
+	valid := func(change func(members map[string]any)) error {
+		encoded, err := encode(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members map[string]any
+		if err := json.Unmarshal(encoded, &members); err != nil {
+			t.Fatal(err)
+		}
+		change(members)
+		return schema.Validate(members)
+	}
+	if err := valid(func(map[string]any) {}); err != nil {
+		t.Errorf("the SBOM is not valid: %v", err)
+	}
+	// What the text of SPDX 2.3 requires. Its schema leaves the document's namespace and what it describes out.
+	for _, member := range []string{"spdxVersion", "dataLicense", "SPDXID", "name", "creationInfo"} {
+		if err := valid(func(members map[string]any) { delete(members, member) }); err == nil {
+			t.Errorf("the schema takes an SBOM without %s: it proves nothing", member)
+		}
+	}
+	if !strings.HasPrefix(document.Namespace, "https://") || strings.Contains(document.Namespace, "#") {
+		t.Errorf("documentNamespace is %q, expected an absolute URI without a fragment", document.Namespace)
+	}
+	ids, versions := map[string]bool{document.ID: true}, map[string]string{}
+	for _, p := range document.Packages {
+		if ids[p.ID] {
+			t.Errorf("two elements are %s", p.ID)
+		}
+		ids[p.ID], versions[p.Name] = true, p.Version
+	}
+	want := map[string]string{"bridgecheck": "1.2.3", "stdlib": "1.26.8", "github.com/Masterminds/semver/v3": "v3.2.0", "example.org/new": "v1.1.0"}
+	if !maps.Equal(versions, want) {
+		t.Errorf("the packages are %v, expected %v", versions, want)
+	}
+	related := map[string]bool{}
+	for _, r := range document.Relationships {
+		if !ids[r.From] || !ids[r.To] {
+			t.Errorf("%v names an element that is not there", r)
+		}
+		related[r.To] = true
+	}
+	for _, p := range document.Packages {
+		if !related[p.ID] {
+			t.Errorf("no relationship leads to %s", p.ID)
+		}
+	}
+	if address := document.Packages[2].Download; address != "https://proxy.golang.org/github.com/!masterminds/semver/v3/@v/v3.2.0.zip" {
+		t.Errorf("downloadLocation is %s", address)
+	}
+}
+
+func TestVersionsArePublishable(t *testing.T) {
+	for version, want := range map[string]bool{
+		"1.2.3": true, "1.2.3-rc.1": true, "1.2.3-4-gabc1234": true, "0.0.0-g0123456-dirty": true,
+		"": false, "1.2": false, "01.2.3": false, "1.2.3-01": false, "1.2.3-": false, "abc1234": false, "1.2.3 ": false,
+	} {
+		if got := semver.MatchString(version); got != want {
+			t.Errorf("%q is taken: %t, expected %t", version, got, want)
+		}
+	}
+}
+
+func TestVersionsForComposer(t *testing.T) {
+	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3-rc.1", "1.2.3-4-gabc1234": "dev-1.2.3-4-gabc1234"} {
+		if got := composerVersion(version); got != want {
+			t.Errorf("the version %s is %s for Composer, expected %s", version, got, want)
+		}
+	}
+}
+
+func TestBadArgumentsAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "say what to build"},
+		{[]string{"archives", "-version", "abc", "-platforms", "linux/amd64"}, `-version is "abc"`},
+		{[]string{"archives", "-version", "v1.2.3"}, "-platforms is empty"},
+		{[]string{"archives", "-version", "v1.2.3", "-platforms", "linux"}, `-platforms has "linux"`},
+		{[]string{"rpm", "-version", "v1.2.3", "-platforms", "linux/amd64"}, `"rpm" is nothing to build`},
+		{[]string{"sbom"}, "sbom takes one binary"},
+	} {
+		if err := run(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("release %q: %v, expected an error with %q", c.args, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package bridges
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/starter"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+// toolchains say, by language, with which command a machine shows that it can run the starter.
+var toolchains = map[string][]string{
+	"php":    {"php", "-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"},
+	"node":   {"node", "-e", "const [major, minor] = process.versions.node.split('.'); process.exit(major > 20 || major == 20 && minor >= 3 ? 0 : 1)"},
+	"go":     {"go", "version"},
+	"python": {"python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"},
+}
+
+// TestStarters writes each starter as a user does, and runs the two commands that init prints.
+func TestStarters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: the starters are not run")
+	}
+	binary := build(t)
+	for _, s := range starter.All() {
+		t.Run(s.Language, func(t *testing.T) {
+			probe := toolchains[s.Language]
+			if probe == nil {
+				t.Fatalf("add the starter %s to toolchains", s.Language)
+			}
+			if out, err := exec.Command(probe[0], probe[1:]...).CombinedOutput(); err != nil {
+				t.Skipf("SKIPPED: the %s starter is not run: %q: %v: %s", s.Language, probe, err, out)
+			}
+			directory := filepath.Join(t.TempDir(), "bridge")
+			if out, err := exec.Command(binary, "init", s.Language, directory).CombinedOutput(); err != nil {
+				t.Fatalf("init: %v: %s", err, out)
+			}
+			words := strings.Fields(s.Test)
+			own := exec.Command(words[0], words[1:]...)
+			own.Dir = directory
+			if out, err := own.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", s.Test, err, out)
+			}
+			report, printed := run(t, binary, directory, "--cases", "40")
+			if got := report.State(); got != "conformant" {
+				t.Errorf("want conformant, saw %s\n%s", got, printed)
+			}
+			readme, err := os.ReadFile(filepath.Join(directory, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, leftOut, _ := strings.Cut(string(readme), "bridgecheck warns of")
+			for _, result := range report.Results {
+				if warns := result.Verdict == reports.Warn; warns != strings.Contains(leftOut, "`"+result.ID+"`") {
+					t.Errorf("%s: the verdict is %s, and README.md names the warnings%s\n%s", result.ID, result.Verdict, leftOut, printed)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,25 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The start page leads to every page.
+func TestStartPageLeadsToEveryPage(t *testing.T) {
+	all := pages(t)
+	const start = "docs/README.md"
+	linked := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\]\(([\w./-]+)\)`).FindAllStringSubmatch(all[start], -1) {
+		linked["docs/"+m[1]] = true
+	}
+	for page := range all {
+		if strings.HasPrefix(page, "docs/") && page != start && !linked[page] {
+			t.Errorf("%s does not lead to %s: add a link for those who need it", start, page)
+		}
+	}
+	if !strings.Contains(all["README.md"], "](docs/README.md)") {
+		t.Error("README.md does not lead to docs/README.md")
+	}
+}
