@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/bridgecheck/bridgecheck/bridge/discovery"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -95,11 +96,7 @@ func (b *Bridge) Close() {
 // ServeStdio speaks MCP over in and out until in ends, or ctx does, as one account of the site; user "" is nobody. An
 // account that the site refuses is an error at once.
 func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, user string, password upstream.Secret) error {
-	r := &http.Request{Header: http.Header{}}
-	if user != "" {
-		r.SetBasicAuth(user, string(password))
-	}
-	who, err := upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(r)
+	who, err := account(user, password)
 	if err != nil {
 		return err
 	}
@@ -109,4 +106,27 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 	b.mu.RUnlock()
 	defer c.active.Done()
 	return c.mcp.ServeStdio(ctx, in, out, who)
+}
+
+// Explain asks the site which methods one account may run, and says of each what becomes of it; user "" is nobody.
+func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Secret) (*discovery.Explanation, error) {
+	who, err := account(user, password)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	c := b.core
+	c.active.Add(1)
+	b.mu.RUnlock()
+	defer c.active.Done()
+	return c.discovery.Explain(ctx, who)
+}
+
+// account is a caller by name and password.
+func account(user string, password upstream.Secret) (upstream.Caller, error) {
+	r := &http.Request{Header: http.Header{}}
+	if user != "" {
+		r.SetBasicAuth(user, string(password))
+	}
+	return upstream.Callers{Schemes: []upstream.Scheme{upstream.Basic}}.From(r)
 }

@@ -172,6 +172,9 @@ var faultCases = []struct {
 	{mockdrupal.Fault{Kind: fault.Both}, "", 1, contains("200", `"agent"},"error":{"code":-32603`)},
 	{mockdrupal.Fault{Kind: fault.Neither}, "", 1, contains("200", `{"jsonrpc":"2.0","id":7}`)},
 	{mockdrupal.Fault{Kind: fault.Batch}, "", 1, contains("200", `[{"jsonrpc":"2.0","id":7`)},
+	{mockdrupal.Fault{Kind: fault.Result, Body: `{"a":1}`}, "", 0, contains("200", `{"jsonrpc":"2.0","id":7,"result":{"a":1}}`)},
+	{mockdrupal.Fault{Kind: fault.Failure, Status: 400, Body: `{"code":-32000,"message":"No"}`}, "", 0, contains("400", `{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"No"}}`)},
+	{mockdrupal.Fault{Kind: fault.Echo}, "", 0, contains("200", `{"jsonrpc":"2.0","id":7,"result":`)},
 	{mockdrupal.Fault{Kind: fault.Huge, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)},
 	{mockdrupal.Fault{Kind: fault.HugeMembers, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":{"m0":0,"m1":1,`)},
 	{mockdrupal.Fault{Kind: fault.HugeGzip, Size: 1 << 20}, "", 0, isHuge(`"id":7,"result":"`)}, // the request accepts no gzip

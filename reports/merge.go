@@ -42,6 +42,8 @@ func (r *Report) join(run *Report) error {
 		return fmt.Errorf("the reports are of the versions %s and %s of the contract: give the runs the same --contract", cmp.Or(r.Ledger.Version, "(none)"), cmp.Or(run.Ledger.Version, "(none)"))
 	case r.Ledger.Revision != run.Ledger.Revision:
 		return fmt.Errorf("the reports are of the revisions %s and %s of the contract: run them with one bridgecheck", r.Ledger.Revision, run.Ledger.Revision)
+	case r.Wire != run.Wire:
+		return errors.New("one report counts what the front side shows, another counts both sides: give the runs the same --wire")
 	case r.Strict != run.Strict:
 		return errors.New("one report is strict, another is not")
 	}

@@ -55,6 +55,7 @@ type Report struct {
 	NoBridge     string         `json:"no_bridge,omitempty"` // why the target counts as no bridge at all; empty: it is one
 	Filtered     bool           `json:"filtered,omitempty"`  // --only or --skip left clauses out
 	Strict       bool           `json:"strict,omitempty"`
+	Wire         contract.Wire  `json:"wire,omitempty"` // front: the run counts what the front side shows; empty: both sides
 	Summary      Summary        `json:"summary"`
 	Results      []Result       `json:"results"`
 
@@ -145,20 +146,21 @@ type Summary struct {
 // Result is the verdict on one clause, with its evidence. What is wrong stands in Findings; Message, Expected, Actual and
 // Curl repeat the finding to read first, as Conclude fills them in.
 type Result struct {
-	ID         string     `json:"id"`
-	Level      Level      `json:"level"`
-	Area       string     `json:"area"`
-	Text       string     `json:"text,omitempty"`       // the clause's requirement
-	Source     string     `json:"source,omitempty"`     // where the requirement comes from
-	Capability string     `json:"capability,omitempty"` // what the bridge must claim for it to apply
-	Verdict    Verdict    `json:"verdict"`
-	Message    string     `json:"message,omitempty"`  // one sentence; empty for pass
-	Expected   string     `json:"expected,omitempty"` // by the contract
-	Actual     string     `json:"actual,omitempty"`   // what the bridge did
-	Note       string     `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
-	DurationMS float64    `json:"duration_ms"`
-	Evidence   []Exchange `json:"evidence"`
-	Curl       string     `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
+	ID         string        `json:"id"`
+	Level      Level         `json:"level"`
+	Area       string        `json:"area"`
+	Text       string        `json:"text,omitempty"`       // the clause's requirement
+	Source     string        `json:"source,omitempty"`     // where the requirement comes from
+	Capability string        `json:"capability,omitempty"` // what the bridge must claim for it to apply
+	Wire       contract.Wire `json:"wire,omitempty"`       // what has to be seen to test it; empty in reports of earlier builds
+	Verdict    Verdict       `json:"verdict"`
+	Message    string        `json:"message,omitempty"`  // one sentence; empty for pass
+	Expected   string        `json:"expected,omitempty"` // by the contract
+	Actual     string        `json:"actual,omitempty"`   // what the bridge did
+	Note       string        `json:"note,omitempty"`     // what else is wrong; the message has it in parentheses
+	DurationMS float64       `json:"duration_ms"`
+	Evidence   []Exchange    `json:"evidence"`
+	Curl       string        `json:"curl,omitempty"` // repeats the failing request; credentials as $VARIABLES
 
 	Why             string    `json:"why,omitempty"`              // what goes wrong for users when the clause is broken
 	Remedy          string    `json:"remedy,omitempty"`           // how to fix it; not testable: what would make it testable

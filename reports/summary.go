@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 // State is what a run says of a bridge as a whole.
@@ -13,10 +14,19 @@ type State string
 
 // The states. Partial means: nothing failed, and yet not every binding clause was tested and passes.
 const (
-	Conformant    State = "conformant"
-	Partial       State = "partial"
-	NotConformant State = "not conformant"
+	Conformant      State = "conformant"
+	ConformantFront State = "conformant (front)" // of a run that counts what the front side shows
+	Partial         State = "partial"
+	NotConformant   State = "not conformant"
 )
+
+// Kind is the state without what it is limited to: one of Conformant, Partial and NotConformant.
+func (s State) Kind() State {
+	if s == ConformantFront {
+		return Conformant
+	}
+	return s
+}
 
 // Verdicts lists every verdict, the ones that need a reader's attention first.
 func Verdicts() []Verdict {
@@ -81,6 +91,8 @@ func (r *Report) State() State {
 		return NotConformant
 	case len(r.untested()) > 0, len(r.gaps()) > 0:
 		return Partial
+	case r.Wire == contract.Front:
+		return ConformantFront
 	}
 	return Conformant
 }
@@ -103,6 +115,9 @@ func (r *Report) Headline() string {
 	if len(reasons) == 0 {
 		s := r.count()
 		reasons = []string{plural(s.Pass, "clause") + " kept"}
+		if n := len(r.Unseen()); n > 0 {
+			reasons = append(reasons, agree(n, "MUST needs", "MUSTs need")+" more than the front side")
+		}
 		if s.Warn > 0 {
 			reasons = append(reasons, plural(s.Warn, "warning"))
 		}
@@ -169,16 +184,31 @@ func (r *Report) gaps() []string {
 	return reasons
 }
 
-// Blocked gives the MUSTs of claimed capabilities that could not be tested: they keep a run from a verdict.
+// Blocked gives the MUSTs of claimed capabilities that could not be tested and keep a run from a verdict.
 func (r *Report) Blocked() []Result {
-	var blocked []Result
+	return slices.DeleteFunc(r.untestedMusts(), r.beyondFront)
+}
+
+// Unseen gives the MUSTs that could not be tested and do not count, because the run counts what the front side shows.
+func (r *Report) Unseen() []Result {
+	return slices.DeleteFunc(r.untestedMusts(), func(result Result) bool { return !r.beyondFront(result) })
+}
+
+// beyondFront reports whether a clause needs more than the front side, in a run that counts no more.
+func (r *Report) beyondFront(result Result) bool {
+	return r.Wire == contract.Front && result.Wire != contract.Front
+}
+
+// untestedMusts are those of claimed capabilities.
+func (r *Report) untestedMusts() []Result {
+	var untested []Result
 	for _, result := range r.Results {
 		claimed := result.Capability == "" || slices.Contains(r.Capabilities, result.Capability)
 		if result.Verdict == NotTestable && result.Level == MUST && claimed {
-			blocked = append(blocked, result)
+			untested = append(untested, result)
 		}
 	}
-	return blocked
+	return untested
 }
 
 // With gives the results that have one of the verdicts, in report order.

@@ -184,6 +184,9 @@ func verdicts(r *reports.Report) map[string]reports.Result {
 	return all
 }
 
+// seenInLists are the clauses of both sides that lists of enough tools show without the site.
+var seenInLists = []string{"list/page-size", "list/page-boundary-exact", "list/cursor-other-caller"}
+
 func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 	site := serveAt(t, defaultSite(t, mockdrupal.Options{}, nil))
 	report, err := suites.Run(t.Context(), suites.Target{URL: referenceAt(t, site, "/base/path")}, suites.Options{
@@ -204,7 +207,7 @@ func TestWithoutAMockTheFrontIsTestedAndTheRestSaysWhatWouldHelp(t *testing.T) {
 			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
 		case r.Verdict == reports.NotTestable && len(r.Message) < 20:
 			t.Errorf("%s is not testable, and does not say why: %q", r.ID, r.Message)
-		case r.Verdict == reports.Pass && clause.Wire == contract.Both:
+		case r.Verdict == reports.Pass && clause.Wire == contract.Both && !slices.Contains(seenInLists, r.ID):
 			t.Errorf("%s passes, and nobody has seen the site", r.ID)
 		case r.Verdict == reports.Pass:
 			passed++

@@ -52,6 +52,7 @@ type Options struct {
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
 	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
+	Site            *url.URL                                          // the real site behind the bridge, which is read; nil: that behind Recorder, if any
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
@@ -69,6 +70,7 @@ type Options struct {
 	UpstreamTimeout time.Duration                                     // how long the bridge waits for the site; 0: unknown
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 	Only, Skip      []string                                          // globs over clause ids
+	Wire            contract.Wire                                     // contract.Front: MUSTs that need more than the front side do not count while they cannot be tested; "": all count
 	Strict          bool                                              // a SHOULD that is not kept makes the run fail
 	Timeout         time.Duration                                     // of one request; 0: 10 s
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
@@ -248,7 +250,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
 	if o.Patterns != nil {
-		r.Patterns = *o.Patterns
+		r.Patterns, r.PatternsGiven = *o.Patterns, true
 	}
 	for who, creds := range o.Credentials {
 		r.Credentials[who] = creds
@@ -261,6 +263,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	if o.Drupal != nil {
 		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
 		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
+		r.Site = r.Drupal
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
 			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, harness.Agent)
 		}

@@ -52,6 +52,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	defer r.End(nil)
 	r.Context = ctx
 	go r.WatchLag(ctx)
+	readSite(r, o)
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 		Ledger:       reports.Ledger{Version: r.Contract.Version, Revision: r.Contract.Revision, Checked: len(checked(r)), Unchecked: unchecked(r)},
 		Environment:  reports.CurrentEnvironment(os.Getenv),
 		Target:       reports.Target{URL: r.URL, Name: target.Name, Version: target.Version, Organisation: target.Organisation, Contact: target.Contact},
-		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict,
+		Capabilities: r.Claimed, Settings: settings(r, o), Seed: suite.RandomSeed, Strict: o.Strict, Wire: o.Wire,
 		Filtered: len(o.Only)+len(o.Skip) > 0, Results: c.inOrder(),
 	}
 	report.NoBridge = r.Redact.Text(r.NotABridge)
@@ -82,6 +83,23 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	}
 	report.Summarize()
 	return report, nil
+}
+
+// readSite reads the methods of the real site behind the bridge, where there is one.
+func readSite(r *harness.Environment, o Options) {
+	site := o.Site
+	if site == nil && o.Recorder != nil {
+		site = o.Recorder.Site()
+	}
+	if r.Drupal != nil || site == nil {
+		return
+	}
+	known, err := harness.NewRealSite(site, newTransport(o.TLS, nil), r)
+	if err != nil {
+		r.SiteUnknown = err.Error()
+		return
+	}
+	r.Site = known
 }
 
 var errRunTimeout = errors.New("the run time-out (--run-timeout) passed")
@@ -97,6 +115,9 @@ func settings(e *harness.Environment, o Options) map[string]any {
 	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": e.Drupal != nil}
 	if e.Upstream != nil && e.Drupal == nil {
 		s["recording_proxy"] = true
+	}
+	if e.Site != nil && e.Drupal == nil {
+		s["site_methods"] = true
 	}
 	if e.UpstreamTimeout > 0 {
 		s["upstream_timeout"] = e.UpstreamTimeout.String()
@@ -162,7 +183,7 @@ type collector struct {
 // result is what the contract says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: harness.Requires(clause), Why: clause.Why, Remedy: clause.Fix.String()}
+		Capability: harness.Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {

@@ -22,6 +22,7 @@ type set struct {
 	catalog     *catalog.Catalog
 	rights      rights // of the caller who received the response
 	diagnostics []translate.Diagnostic
+	nothing     string   // why no method is a tool; "": one is, or there is no method
 	shelf       *shelf   // nil: the catalog's tools have their schemas
 	response    Response // what it was made of, where other callers' sets are made of it as well
 }
@@ -84,13 +85,23 @@ func newPicker(r Rules) (picker, error) {
 
 // exposed reports whether a described method is to be a tool.
 func (p picker) exposed(d Description, m translate.Method) bool {
-	patterns := p.unmarked
-	if p.rules.Expose == ExposeAttribute || p.rules.Expose != ExposePatterns && d.Extension {
-		if patterns = p.marked; !m.Marked() {
-			return false
-		}
+	if p.byAttribute(d) && !m.Marked() {
+		return false
 	}
-	return patterns.Match(m.ID) && (!p.rules.ReadOnly || readsOnly(m))
+	return p.patterns(d).Match(m.ID) && (!p.rules.ReadOnly || readsOnly(m))
+}
+
+// byAttribute reports whether only methods with the McpTool attribute are tools.
+func (p picker) byAttribute(d Description) bool {
+	return p.rules.Expose == ExposeAttribute || p.rules.Expose != ExposePatterns && d.Extension
+}
+
+// patterns are those that a tool's id has to match.
+func (p picker) patterns(d Description) filter.Patterns {
+	if p.byAttribute(d) {
+		return p.marked
+	}
+	return p.unmarked
 }
 
 // readsOnly reports whether a method changes nothing: its annotation says so or, where it is silent, its id does.
@@ -153,6 +164,9 @@ func (b *builder) build(source Source, a Response, targets map[string][]string, 
 				b.logger.Warn("method left out", "method", note.Method, "problem", note.Problem)
 			}
 		}
+		if s.nothing != "" {
+			b.logger.Warn("no method is a tool", "problem", s.nothing)
+		}
 		return s, nil
 	})
 }
@@ -160,6 +174,9 @@ func (b *builder) build(source Source, a Response, targets map[string][]string, 
 // assemble translates the exposed methods, tool by tool: one that cannot be translated costs itself only.
 func (b *builder) assemble(d Description, targets map[string][]string) *set {
 	s := &set{rights: b.rules.rightsIn(d)}
+	if s.nothing = b.picker.nothing(d); s.nothing != "" {
+		s.diagnostics = append(s.diagnostics, translate.Diagnostic{Problem: s.nothing})
+	}
 	tr := b.rules.Translator
 	tr.Targets = targets
 	var methods []Described

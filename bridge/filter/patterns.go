@@ -38,6 +38,9 @@ func (p Patterns) Match(id string) bool {
 	return p.include != nil && p.include.MatchString(id) && (p.exclude == nil || !p.exclude.MatchString(id))
 }
 
+// Includes reports whether an include pattern matches a method id, whatever exclude says.
+func (p Patterns) Includes(id string) bool { return p.include != nil && p.include.MatchString(id) }
+
 // compile makes one expression of all patterns; nil for none.
 func compile(patterns []string) (*regexp.Regexp, error) {
 	if len(patterns) == 0 {

@@ -61,11 +61,15 @@ func (a *API) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// readyz says whether calls can be served: not while the site is thought to be down.
+// readyz says whether calls can be served: not while the site is thought to be down. Where no caller has a tool, it says why.
 func (a *API) readyz(w http.ResponseWriter, _ *http.Request) error {
 	if !a.Ready() {
 		return fault.New(fault.UpstreamUnavailable, "The site cannot be reached.")
 	}
-	a.writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
+	details := map[string]any{"status": "ready"}
+	if why := a.Discovery.Nothing(); why != "" {
+		details["details"] = []string{why}
+	}
+	a.writeJSON(w, http.StatusOK, encoded(details))
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // Diagnostic says what was repaired in a method, or why it was left out.
 type Diagnostic struct {
-	Method      string `json:"method"`
+	Method      string `json:"method"` // empty: all of them
 	Problem     string `json:"problem"`
 	Quarantined bool   `json:"quarantined"` // the method is no tool
 }

@@ -14,14 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // bridgeFlags is where the settings of a bridge come from: its configuration file, then the environment, then flags.
 type bridgeFlags struct {
-	config string
-	check  bool
-	stdio  bool
+	config  string
+	check   bool
+	explain bool
+	stdio   bool
 }
 
 func newBridge() *cobra.Command {
@@ -49,6 +52,7 @@ NAME_file and the environment as ENV_FILE:
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` of settings")
 	flags.BoolVar(&f.check, "check-config", false, "report whether the settings are valid, and serve nothing")
+	flags.BoolVar(&f.explain, "check", false, "ask the site as the account of DRUPAL_USER and DRUPAL_PASSWORD which tools it would be shown, print why each other method is none, and serve nothing")
 	flags.BoolVar(&f.stdio, "stdio", false, "serve MCP on stdin and stdout, as the account of DRUPAL_USER and DRUPAL_PASSWORD")
 	for _, s := range bridge.Settings() {
 		if s.Secret {
@@ -153,6 +157,9 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return usageError(err)
 	}
 	defer b.Close()
+	if f.explain {
+		return explain(cmd, b, o.Drupal)
+	}
 	if f.stdio {
 		return b.ServeStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), os.Getenv("DRUPAL_USER"), upstream.Secret(os.Getenv("DRUPAL_PASSWORD")))
 	}
@@ -175,6 +182,41 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	return bridge.Serve(cmd.Context(), server, l)
+}
+
+// explain prints what an account would be shown, method by method. A site without a tool for it is exit code 1.
+func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {
+	user := os.Getenv("DRUPAL_USER")
+	x, err := b.Explain(cmd.Context(), user, upstream.Secret(os.Getenv("DRUPAL_PASSWORD")))
+	who := cmp.Or(user, "an anonymous caller")
+	switch {
+	case fault.Is(err, fault.AuthRequired), fault.Is(err, fault.AccessDenied):
+		return usagef("the site %s does not show %s its methods: %s; set DRUPAL_USER and DRUPAL_PASSWORD to an account that may use JSON-RPC", site, who, err)
+	case err != nil:
+		return &suites.UnreachableError{URL: site, Reason: err}
+	}
+	w := newTable(cmd.OutOrStdout())
+	w.row("METHOD", "TOOL", "WHY NOT")
+	tools := 0
+	for _, m := range x.Methods {
+		w.row(m.Method, m.Tool, m.Why)
+		if m.Tool != "" {
+			tools++
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	outcome := fmt.Sprintf("%s may run %d methods, of which %d are tools", who, len(x.Methods), tools)
+	if x.Nothing != "" {
+		outcome = x.Nothing
+	} else if !x.MayDiscover {
+		outcome += "; it may not discover them, so that list and describe refuse it"
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), outcome); err != nil || tools > 0 {
+		return err
+	}
+	return exitCode(1)
 }
 
 // reloadOnHangup reads all settings again on every SIGHUP until stop is called.

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/fixtures/published"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.
@@ -56,6 +65,8 @@ func newFixtures() *cobra.Command {
 			},
 		},
 		newExport(),
+		newImport(),
+		newSiteSchema(),
 	)
 	return cmd
 }
@@ -78,6 +89,86 @@ func newExport() *cobra.Command {
 			}
 			return deliver(cmd, output, data)
 		},
+	}
+	addOutput(cmd, &output)
+	return cmd
+}
+
+// importTime is how long a site may take for its methods.
+const importTime = time.Minute
+
+func newImport() *cobra.Command {
+	var address, output string
+	cmd := &cobra.Command{
+		Use:   "import --url SITE",
+		Short: "Print a live site's methods as a site file",
+		Long: `import reads /jsonrpc/methods of a live site as the account of DRUPAL_USER and DRUPAL_PASSWORD, and
+prints a site file with these methods, their parameters and schemas. It changes nothing and runs
+nothing. What a site does not publish is not known: each method returns an example of its output
+schema, or its arguments where it declares none, and asks for no permission. Put behaviours, access
+and accounts of your own in their place.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			site, err := importSite(cmd, address)
+			if err != nil {
+				return err
+			}
+			data, err := site.YAML()
+			if err != nil {
+				return err
+			}
+			if _, err := fixtures.Parse(site.Name, data); err != nil {
+				return fmt.Errorf("the site publishes what a site file cannot hold: %w", err)
+			}
+			return deliver(cmd, output, data)
+		},
+	}
+	cmd.Flags().StringVar(&address, "url", "", "base `URL` of the site")
+	addOutput(cmd, &output)
+	return cmd
+}
+
+func importSite(cmd *cobra.Command, address string) (*fixtures.Site, error) {
+	base, err := url.Parse(address)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, usagef("--url is no http or https address: give for example https://drupal.example.org")
+	}
+	user, password := os.Getenv("DRUPAL_USER"), os.Getenv("DRUPAL_PASSWORD")
+	if user == "" {
+		return nil, usagef("as which account? set DRUPAL_USER and DRUPAL_PASSWORD")
+	}
+	client := &http.Client{Timeout: importTime}
+	doc, err := published.Read(cmd.Context(), client, base, harness.Credentials{User: user, Password: password}.Apply)
+	var refused *published.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return nil, usagef("the site %s does not show %s its methods: %s", base.Redacted(), user, refused)
+	case err != nil:
+		return nil, &suites.UnreachableError{URL: base.Redacted(), Reason: err}
+	}
+	return doc.Site(base.Host, user, exampleOf), nil
+}
+
+// exampleOf is a value that fits a schema; nil where none is known.
+func exampleOf(schema fixtures.Raw) fixtures.Raw {
+	parsed, err := exact.Parse(schema)
+	if err != nil {
+		return nil
+	}
+	example := generate.Example(parsed)
+	if example == nil {
+		return nil
+	}
+	return harness.Encode(example)
+}
+
+func newSiteSchema() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of site files, for editors",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return deliver(cmd, output, fixtures.SiteSchema) },
 	}
 	addOutput(cmd, &output)
 	return cmd

@@ -90,7 +90,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.mockListen != "" && p.target.URL == "" && p.exec == "" {
 		return nil, usagef("--mock-listen puts the mock Drupal behind a bridge: name it by --url or --exec")
 	}
-	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.listen != "" || p.target.URL != "" && p.mockListen == "") {
+	if p.keepUp = f.keepUp; p.keepUp && (p.proxy.site != nil || p.target.URL != "" && p.mockListen == "") {
 		return nil, usagef("--keep keeps a bridge running with the mock Drupal behind it: give --exec or --mock-listen")
 	}
 	if err := p.name(cmd, f.implementation); err != nil {
@@ -219,6 +219,9 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
 	o.Contract = pick(cmd, "contract", f.contract, o.Contract)
 	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
+	if o.Wire = contract.Wire(pick(cmd, "wire", f.side, string(o.Wire))); o.Wire != "" && o.Wire != contract.Front {
+		return leg{}, usagef("--wire is %q: give front, or leave it out to count both sides", o.Wire)
+	}
 	if f.only != nil {
 		o.Only = f.only
 	}
@@ -371,19 +374,17 @@ func failedClauses(report *reports.Report, strict bool) []string {
 	return ids
 }
 
-// recording is where a recording proxy listens and the real site behind it; the zero value is none.
+// recording is the real site behind the bridge, and where a recording proxy before it listens; the zero value is none.
 type recording struct {
-	listen string
+	listen string // "": there is no proxy
 	site   *url.URL
 }
 
-// recordingOf reads the two flags of a recording proxy, which go together.
+// recordingOf reads the two flags. A proxy needs its site.
 func recordingOf(listen, drupal string) (recording, error) {
 	switch {
 	case listen == "" && drupal == "":
 		return recording{}, nil
-	case listen == "":
-		return recording{}, usagef("--drupal names the site behind a recording proxy: give the proxy's address by --drupal-proxy")
 	case drupal == "":
 		return recording{}, usagef("--drupal-proxy is a proxy in front of a real site: give its URL by --drupal")
 	}
@@ -397,14 +398,24 @@ func recordingOf(listen, drupal string) (recording, error) {
 // fits refuses a plan in which the proxy has no place.
 func (r recording) fits(p *plan) error {
 	switch {
-	case r.listen == "":
+	case r.site == nil:
 		return nil
 	case p.mockListen != "":
-		return usagef("--drupal-proxy and --mock-listen are both the site behind the bridge: give one of the two")
+		return usagef("--drupal and --mock-listen are both the site behind the bridge: give one of the two")
 	case p.target.URL == "" && p.exec == "":
-		return usagef("--drupal-proxy needs a bridge in front of it: name it by --url or --exec")
+		return usagef("--drupal needs a bridge in front of the site: name it by --url or --exec")
 	}
 	return nil
+}
+
+// real takes the real site as the one behind the bridge, starts the proxy before it if there is one, and returns the URL for
+// the bridge.
+func (s *stage) real(ctx context.Context, r recording) (string, error) {
+	s.site = r.site
+	if r.listen == "" {
+		return r.site.String(), nil
+	}
+	return s.record(ctx, r)
 }
 
 // record starts the proxy and returns its URL. A site that takes no connections ends the run before it begins.

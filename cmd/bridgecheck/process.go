@@ -48,8 +48,8 @@ type process struct {
 func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error {
 	var drupal string
 	var err error
-	if plan.proxy.listen != "" {
-		drupal, err = s.record(ctx, plan.proxy)
+	if plan.proxy.site != nil {
+		drupal, err = s.real(ctx, plan.proxy)
 	} else {
 		drupal, err = s.mock(cmp.Or(plan.mockListen, "127.0.0.1:0"), o)
 	}

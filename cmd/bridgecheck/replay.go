@@ -145,7 +145,7 @@ const mockSite = "default"
 
 // noteCommand notes in the report how the bridge of --exec was started, without secrets.
 func (p *plan) noteCommand(report *reports.Report, o suites.Options) {
-	if p.exec == "" || p.proxy.listen != "" {
+	if p.exec == "" || p.proxy.site != nil {
 		return
 	}
 	report.Settings[execSetting] = o.Redactor().Text(p.exec)

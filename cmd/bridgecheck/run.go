@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
@@ -38,8 +39,9 @@ type runFlags struct {
 	rerunFailed               string // a report or inReportDir; "": not given
 	failFast, keepUp          bool
 	contract                  string // a version
+	side                      string // that counts; "": both
 	strict, quiet, list, json bool
-	cleanup                   bool
+	cleanup, configSchema     bool
 	reportDir                 string
 	timeout, runTimeout       time.Duration
 	seed                      int64
@@ -64,8 +66,10 @@ func newRun() *cobra.Command {
       a bridge that run starts and stops, with the mock Drupal behind it
   bridgecheck run --url URL
       a bridge with an unknown site behind it; no tool is invoked
-  bridgecheck run --url URL --drupal-proxy ADDR --drupal SITE
-      a bridge in front of your own Drupal, with a recording proxy at ADDR between
+  bridgecheck run --url URL --drupal SITE
+      a bridge in front of your own Drupal, whose methods are read
+  bridgecheck run --url URL --drupal SITE --drupal-proxy ADDR
+      the same, with a recording proxy at ADDR between
   bridgecheck run --config FILE
       any of these, as a YAML file says, with credentials for each identity
 
@@ -101,7 +105,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.exec, "exec", "", "`command` that starts the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
-	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind --drupal-proxy")
+	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "with --exec: how long the bridge may take until its first response")
@@ -116,6 +120,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
 	flags.StringVar(&f.contract, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
+	flags.StringVar(&f.side, "wire", "", "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of one request")
@@ -132,13 +137,21 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.BoolVar(&f.quiet, "quiet", false, "print only the verdict")
 	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
 	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
+	flags.BoolVar(&f.configSchema, "config-schema", false, "print the JSON Schema of the file of --config, for editors, and test nothing")
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if f.cleanup {
+	switch {
+	case f.cleanup:
 		return f.cleanUp(cmd)
+	case f.configSchema:
+		schema, err := config.Schema()
+		if err != nil {
+			return err
+		}
+		return deliver(cmd, "", schema)
 	}
 	p, err := f.plan(cmd)
 	if err != nil {
@@ -254,7 +267,7 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 		defer stage.close()
 	}
 	o := l.options
-	o.Drupal, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.recorder, stage.authority, stage.advance, stage.stdio
+	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	kept.report, err = suites.Run(cmd.Context(), stage.target, o)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net/url"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type stage struct {
 	target    suites.Target
 	drupal    *mockdrupal.Drupal
 	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
+	site      *url.URL           // the real one behind the bridge; nil: none
 	recorder  *proxy.Proxy       // in front of the real site; nil: none
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
@@ -45,8 +47,8 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	switch {
 	case p.exec != "":
 		err = s.execute(ctx, p, l.options)
-	case p.proxy.listen != "":
-		_, err = s.record(ctx, p.proxy)
+	case p.proxy.site != nil:
+		_, err = s.real(ctx, p.proxy)
 	case p.target.URL == "":
 		err = s.inProcess(l)
 	case p.mockListen != "":

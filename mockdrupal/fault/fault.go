@@ -27,8 +27,8 @@ type Fault struct {
 
 	Run         bool          `json:"run,omitempty"`          // run the method, then misbehave, also where the kind would not run it
 	Status      int           `json:"status,omitempty"`       // for the kinds that send one; 0: the kind's own
-	Delay       time.Duration `json:"-"`                      // delay, delay-body: the pause; drip: between two bytes; refuse, deaf: how long. "delay": "1.5s" in JSON
-	Body        string        `json:"body,omitempty"`         // status, html: what to send
+	Delay       time.Duration `json:"-"`                      // delay, delay-body, result, error, echo: the pause; drip: between two bytes; refuse, deaf: how long. "delay": "1.5s" in JSON
+	Body        string        `json:"body,omitempty"`         // status, html, result, error: what to send
 	ContentType string        `json:"content_type,omitempty"` // status, content-type: the Content-Type
 	Location    string        `json:"location,omitempty"`     // redirect: the target; poison-remote-ref: the reference
 	Size        int64         `json:"size,omitempty"`         // huge, huge-members, huge-gzip: bytes of the body, uncompressed; 0: 256 MiB

@@ -39,6 +39,9 @@ const (
 	Both          = "result-and-error"
 	Neither       = "neither"
 	Batch         = "batch"
+	Result        = "result"
+	Failure       = "error"
+	Echo          = "echo"
 	Huge          = "huge"
 	HugeMembers   = "huge-members"
 	HugeGzip      = "huge-gzip"
@@ -132,6 +135,9 @@ var kinds = map[string]kind{
 	Both:          {text: "sends result and error together", runs: true, only: route.JSONRPC, act: members(both)},
 	Neither:       {text: "sends neither result nor error", runs: true, only: route.JSONRPC, act: members(without("result", "error"))},
 	Batch:         {text: "sends a list for a single response and a single response for a list", runs: true, only: route.JSONRPC, act: rewrite(batchForSingle)},
+	Result:        {text: "responds to a call with a result of choice (body), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("result", chosenBody)},
+	Failure:       {text: "responds to a call with a JSON-RPC error of choice (body) under a status (200), and runs nothing", only: route.JSONRPC, needs: aJSONBody, act: inPlace("error", chosenBody)},
+	Echo:          {text: "responds to a call with its own params as the result, and runs nothing", only: route.JSONRPC, act: inPlace("result", paramsOf)},
 	Huge:          {text: "sends a valid response of many bytes (256 MiB): one long string", act: func(v *action) { v.oversize(&longString{}) }},
 	HugeMembers:   {text: "sends a valid response of many bytes (256 MiB): an object of many small members", act: func(v *action) { v.oversize(&manyMembers{}) }},
 	HugeGzip:      {text: "sends a valid response of many bytes (256 MiB before compression): one long string, gzip-encoded for clients that accept it", act: hugeGzip},

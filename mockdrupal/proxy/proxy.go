@@ -60,6 +60,9 @@ func (p *Proxy) Listen(address string) (*recorder.Server, error) {
 	return p.Recorder.Listen(address, p)
 }
 
+// Site is the base URL of the site behind the proxy.
+func (p *Proxy) Site() *url.URL { return p.site.base }
+
 // Reachable fails, and says why, when the site behind the proxy accepts no connections.
 func (p *Proxy) Reachable(ctx context.Context) error {
 	port := p.site.base.Port()

@@ -25,7 +25,7 @@ func badgeOf(r *reports.Report) badge {
 	s := r.Counted()
 	b := badge{SchemaVersion: 1, Label: strings.TrimSpace("MCP tools contract " + r.Ledger.Version), Message: string(r.State())}
 	tested := s.Total - s.NotApplicable - s.NotTestable - s.Error
-	switch r.State() {
+	switch r.State().Kind() {
 	case reports.Conformant:
 		b.Color = "#1a7f37"
 	case reports.Partial:
@@ -33,7 +33,7 @@ func badgeOf(r *reports.Report) badge {
 	case reports.NotConformant:
 		b.Color, b.IsError = "#cf222e", true
 	}
-	if r.State() != reports.Conformant {
+	if r.State().Kind() != reports.Conformant {
 		b.Message = fmt.Sprintf("%s (%d of %d)", b.Message, s.Pass, tested)
 	}
 	return b

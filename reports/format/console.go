@@ -71,6 +71,9 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	var b strings.Builder
 	c.entries(&b, entriesOf(r, append(r.With(reports.Fail, reports.Error, reports.Fixed), r.With(reports.Warn)...)), dir)
 	c.entries(&b, entriesOf(r, r.Blocked()), dir)
+	for _, result := range r.Unseen() {
+		fmt.Fprintf(&b, "%s  %s  %s\n", c.paint(colours[reports.NotTestable], "NOT SEEN"), c.paint("1", result.ID), terminal.Escape(result.Message))
+	}
 	for _, p := range r.BaselineProblems {
 		fmt.Fprintf(&b, "%s %s:%d: %s: %s\n\n", c.paint(colours[reports.Fail], "BASELINE"), terminal.Escape(p.File), p.Line, terminal.Escape(p.Clause), terminal.Escape(p.Text))
 	}
@@ -91,7 +94,7 @@ func (c *Console) Summary(r *reports.Report, dir string) error {
 	if first, ok := r.First(); ok {
 		fmt.Fprintf(&b, "begin with: %s · bridgecheck checks explain %[1]s\n", first.ID)
 	}
-	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State()]
+	colour := map[reports.State]string{reports.Conformant: "1;32", reports.Partial: "1;33", reports.NotConformant: "1;31"}[r.State().Kind()]
 	fmt.Fprintln(&b, c.paint(colour, r.Headline()))
 	_, err := io.WriteString(c.Out, b.String())
 	return err

@@ -122,10 +122,10 @@ var pages = template.Must(template.New("report.gohtml").Funcs(template.FuncMap{
 	"steps":   steps,
 	"word":    func(v reports.Verdict) string { return words[v] },
 	"ms":      func(ms float64) string { return fmt.Sprintf("%.1f ms", ms) },
-	"slug":    func(s reports.State) string { return strings.ReplaceAll(string(s), " ", "-") },
+	"slug":    func(s reports.State) string { return strings.ReplaceAll(string(s.Kind()), " ", "-") },
 	"name":    reports.Target.Title,
 	"tone": func(s reports.State) reports.Verdict {
-		return map[reports.State]reports.Verdict{reports.Conformant: reports.Pass, reports.Partial: reports.Warn, reports.NotConformant: reports.Fail}[s]
+		return map[reports.State]reports.Verdict{reports.Conformant: reports.Pass, reports.Partial: reports.Warn, reports.NotConformant: reports.Fail}[s.Kind()]
 	},
 }).ParseFS(assets, "html/*.gohtml"))
 

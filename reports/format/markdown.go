@@ -34,7 +34,7 @@ var icons = map[reports.Verdict]string{
 // every clause. It stays below GitHub's limit of 1 MiB by leaving details out, never verdicts.
 func writeMarkdown(w io.Writer, r *reports.Report) error {
 	var b strings.Builder
-	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn], reports.NotConformant: icons[reports.Fail]}[r.State()]
+	state := map[reports.State]string{reports.Conformant: icons[reports.Pass], reports.Partial: icons[reports.Warn], reports.NotConformant: icons[reports.Fail]}[r.State().Kind()]
 	fmt.Fprintf(&b, "## %s bridgecheck: %s\n\n", state, md(r.Headline()))
 	about := []string{md(terminal.VisibleLine(r.Target.Title(), 200))}
 	for _, maker := range []string{r.Target.Organisation, r.Target.Contact} {
@@ -57,6 +57,7 @@ func writeMarkdown(w io.Writer, r *reports.Report) error {
 		{"Passes although the baseline excuses it", r.With(reports.Fixed)},
 		{"Warnings", r.With(reports.Warn)},
 		{"MUSTs that could not be tested", r.Blocked()},
+		{"MUSTs that need more than the front side", r.Unseen()},
 		{"Known failures", r.With(reports.Known)},
 	} {
 		budget -= markdownSection(&b, section.title, section.results, budget)

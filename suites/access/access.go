@@ -15,7 +15,6 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
@@ -27,18 +26,18 @@ var Checks = []harness.Check{
 	{ID: "access/list-403", Sees: harness.Front, Run: list403},
 	{ID: "access/describe-403", Sees: harness.Front, Run: describe403},
 	{ID: "access/anonymous", Sees: harness.Front, Run: anonymous},
-	{ID: "access/filtered-by-method", Sees: harness.Site, ByMCP: true, Run: filteredByMethod},
+	{ID: "access/filtered-by-method", Sees: harness.Discovery, ByMCP: true, Run: filteredByMethod},
 	{ID: "access/discovery-broad", Sees: harness.Site, Run: discoveryBroad},
-	{ID: "access/discovery-not-execution", Sees: harness.Site, ByMCP: true, Run: discoveryNotExecution},
-	{ID: "access/route-permission", Sees: harness.Site, ByMCP: true, Run: routePermission},
+	{ID: "access/discovery-not-execution", Sees: harness.Site, ByMCP: true, Run: discoveryNotExecution, WithoutSite: allowedNotExecuted},
+	{ID: "access/route-permission", Sees: harness.Site, ByMCP: true, Run: routePermission, WithoutSite: allowedOfNobody},
 	{ID: "access/permission-revoked", Sees: harness.Site, ByMCP: true, Run: permissionRevoked},
-	{ID: "access/anonymous-granted", Sees: harness.Site, Run: anonymousGranted},
+	{ID: "access/anonymous-granted", Sees: harness.Site, Run: anonymousGranted, WithoutSite: grantedToAnonymous},
 	{ID: "access/no-oracle", Sees: harness.Site, Run: noOracle},
 	{ID: "access/csrf", Sees: harness.Front, Run: csrf},
 	{ID: "access/bad-credentials", Sees: harness.Front, Run: badCredentials},
-	{ID: "access/no-cross-talk", Sees: harness.Site, Generated: true, Run: noCrossTalk},
+	{ID: "access/no-cross-talk", Sees: harness.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
 	{ID: "access/credentials-forwarded", Sees: harness.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
-	{ID: "access/credentials-kept-secret", Sees: harness.Site, Run: credentialsKeptSecret},
+	{ID: "access/credentials-kept-secret", Sees: harness.Site, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
 	{ID: "access/per-credential", Sees: harness.Site, ByMCP: true, Run: perCredential},
 }
 
@@ -70,7 +69,7 @@ func anonymous(ctx context.Context, t *harness.T) {
 	known := scenario.KnownTool(ctx, t)
 	t.As(harness.Agent).List(ctx).MustSucceed()
 	t.As(harness.Agent).Describe(ctx, known).MustSucceed()
-	if t.Drupal == nil && t.As(harness.Anonymous).List(ctx).Status == http.StatusOK {
+	if t.Drupal == nil && t.As(harness.Anonymous).List(ctx).Status == http.StatusOK && !runsNothing(ctx, t, harness.Anonymous) {
 		harness.NotTestable("anonymous callers can list tools, and without a mock it is not known whether the site permits it")
 	}
 	if t.Drupal != nil && t.Drupal.Site().Holds(harness.UserOf(t.Drupal.Site(), harness.Anonymous), fixtures.DiscoverTools) {
@@ -100,9 +99,28 @@ func anonymous(ctx context.Context, t *harness.T) {
 	})
 }
 
+// runsNothing reports whether the bridge lists tools to a caller who may not use JSON-RPC on the site.
+func runsNothing(ctx context.Context, t *harness.T, who harness.Identity) bool {
+	return t.Site != nil && t.Site.Unknown(who) == "" && !t.Site.MayUse(who) && len(t.As(who).List(ctx).Tools()) > 0
+}
+
 func filteredByMethod(ctx context.Context, t *harness.T) {
-	for _, who := range append([]harness.Identity{harness.Agent, harness.Discoverer, harness.Admin}, usersLackingOne(t)...) {
-		testEachShown(t, who, t.As(who).MustListAll(ctx))
+	callers := []harness.Identity{harness.Agent, harness.Discoverer, harness.Admin}
+	if t.Drupal != nil {
+		callers = append(callers, usersLackingOne(t)...)
+	} else {
+		callers = slices.DeleteFunc(append(callers, harness.Agent2, harness.Service), func(who harness.Identity) bool { return t.Site.Unknown(who) != "" })
+	}
+	for _, who := range callers {
+		list := t.As(who).ListAll(ctx)
+		if t.Drupal == nil && list.Pages[0].Status == http.StatusForbidden && len(t.Visible(who)) == 0 {
+			continue // neither may it run anything on the site
+		}
+		list = t.As(who).MustListAll(ctx)
+		testEachShown(t, who, list)
+	}
+	if t.Site.Unknown(harness.NoRPC) != "" {
+		return
 	}
 	limited := t.As(harness.NoRPC).ListAll(ctx)
 	if first := limited.Pages[0]; first.IsError() && t.Alone() {
@@ -471,13 +489,25 @@ func callsAsCaller(ctx context.Context, t *harness.T) {
 	if !slices.ContainsFunc(calls, func(i harness.Invocation) bool { return i.Identity != calls[0].Identity }) {
 		harness.NotTestable("it needs two callers: allow a call of a second identity under `invocations`")
 	}
-	for range 2 { // each one before and after the others
+	allowed := len(calls)
+	if t.Site != nil && t.Site.Unknown(harness.Discoverer) == "" { // and one that the site denies
 		for _, call := range calls {
-			scenario.MustReach(ctx, t, call)
-			header := http.Header{}
-			creds, _ := t.CredentialsOf(call.Identity)
-			creds.Apply(header)
-			who := proxy.CallerName(header)
+			if m := scenario.MethodOf(t, call.Tool); m != nil && !t.Site.MayRun(harness.Discoverer, m) {
+				call.Identity = harness.Discoverer
+				calls = append(calls, call)
+				break
+			}
+		}
+	}
+	for range 2 { // each one before and after the others
+		for i, call := range calls {
+			if i < allowed {
+				scenario.MustReach(ctx, t, call)
+			} else {
+				t.Upstream.Mark()
+				t.Call(ctx, call)
+			}
+			who := scenario.CallerAtSite(t, call.Identity)
 			for _, entry := range t.Upstream.Journal() {
 				if len(entry.Calls) == 0 {
 					continue

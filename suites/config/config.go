@@ -16,7 +16,7 @@ type File struct {
 	Exec           string              `yaml:"exec"`           // command that starts the bridge
 	Env            []string            `yaml:"env"`            // with exec: names of environment variables to pass to the bridge
 	MockListen     string              `yaml:"mock_listen"`    // HOST:PORT of the mock Drupal behind the bridge
-	Drupal         string              `yaml:"drupal"`         // URL of the real site behind drupal_proxy
+	Drupal         string              `yaml:"drupal"`         // URL of the real site behind the bridge
 	DrupalProxy    string              `yaml:"drupal_proxy"`   // HOST:PORT of the recording proxy
 	Implementation Implementation      `yaml:"implementation"` // for the report
 	Capabilities   []string            `yaml:"capabilities"`   // added to the default, or with - removed from it
@@ -32,6 +32,7 @@ type File struct {
 	Only           []string            `yaml:"only"`           // globs of clauses
 	Skip           []string            `yaml:"skip"`           // globs of clauses
 	Contract       string              `yaml:"contract"`       // version of the contract; default: the latest released
+	Wire           string              `yaml:"wire"`           // front: MUSTs that need to see more than the front side do not count while they cannot be tested
 	Strict         bool                `yaml:"strict"`         // warnings fail the run
 	Baseline       string              `yaml:"baseline"`       // file of known failures, beside this file
 	ReportDir      string              `yaml:"report_dir"`     // default bridgecheck-report
@@ -106,7 +107,7 @@ type Settings struct {
 	RateLimit       int         `yaml:"rate_limit"`       // calls of one caller that it takes at once
 	Invalidate      *Invalidate `yaml:"invalidate"`       // the call that empties its cache
 	Include         []string    `yaml:"include"`          // patterns of methods that are tools; default: the contract's
-	Exclude         []string    `yaml:"exclude"`          // patterns of methods that are none
+	Exclude         []string    `yaml:"exclude"`          // patterns of methods that are none; default: the contract's
 }
 
 // Invalidate is the call that empties the bridge's cache.

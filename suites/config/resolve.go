@@ -21,6 +21,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/yamlfile"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -76,6 +78,8 @@ func (f *File) check() error {
 		return f.fault("drupal_proxy", "drupal_proxy is a proxy in front of a real site: give its URL by drupal")
 	case f.DrupalProxy != "" && f.MockListen != "":
 		return f.fault("drupal_proxy", "drupal_proxy and mock_listen are both the site behind the bridge: give one of the two")
+	case f.Wire != "" && f.Wire != string(contract.Front):
+		return f.fault("wire", "wire: %q is unknown: give front, or leave it out to count both sides", f.Wire)
 	case (f.TLS.Cert == "") != (f.TLS.Key == ""):
 		return f.fault("tls", "tls.cert and tls.key go together")
 	case f.given("rate") && (!(f.Rate > 0) || math.IsInf(f.Rate, 1)): // the first is so of what is no number, too
@@ -236,11 +240,19 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	o.RateLimit = cmp.Or(s.RateLimit, o.RateLimit)
 	o.Timeout, o.RunTimeout = cmp.Or(time.Duration(f.Timeout), o.Timeout), cmp.Or(time.Duration(f.RunTimeout), o.RunTimeout)
 	o.Only, o.Skip = append(o.Only, f.Only...), append(o.Skip, f.Skip...)
+	o.Wire = contract.Wire(cmp.Or(f.Wire, string(o.Wire)))
 	o.Strict, o.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Rate), cmp.Or(f.Seed, o.Seed)
 	o.Cases = cmp.Or(f.Cases, o.Cases)
 	o.Contract = cmp.Or(f.Contract, o.Contract)
 	if s.Include != nil || s.Exclude != nil {
-		o.Patterns = &suites.Patterns{Include: s.Include, Exclude: s.Exclude}
+		patterns := harness.DefaultPatterns
+		if s.Include != nil {
+			patterns.Include = s.Include
+		}
+		if s.Exclude != nil {
+			patterns.Exclude = s.Exclude
+		}
+		o.Patterns = &patterns
 	}
 	if i := s.Invalidate; i != nil {
 		o.Invalidate = &suites.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: identityNamed(i.Identity)}

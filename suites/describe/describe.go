@@ -23,8 +23,8 @@ var Checks = []harness.Check{
 	{ID: "describe/equals-list", Sees: harness.Front, Generated: true, Run: equalsList},
 	{ID: "describe/missing-name", Sees: harness.Front, Run: missingName},
 	{ID: "describe/unknown-404", Sees: harness.Front, Run: unknown404},
-	{ID: "describe/hidden-404", Sees: harness.Site, Run: hidden404},
-	{ID: "describe/inaccessible-404", Sees: harness.Site, Run: inaccessible404},
+	{ID: "describe/hidden-404", Sees: harness.Discovery, Run: hidden404},
+	{ID: "describe/inaccessible-404", Sees: harness.Discovery, Run: inaccessible404},
 	{ID: "describe/name-exact", Sees: harness.Front, Run: nameExact},
 	{ID: "describe/name-not-scalar", Sees: harness.Front, Run: nameNotScalar},
 	{ID: "describe/after-error", Sees: harness.Front, Run: afterError},
@@ -221,7 +221,7 @@ func reflectsSafely(ctx context.Context, t *harness.T) {
 	}
 }
 
-// eachListed visits every tool that the agent sees. With a mock it also visits the first tool of other callers, and those
+// eachListed visits every tool that the agent sees. Where the site is known it also visits the first tool of other callers, and those
 // that the agent does not see. It visits at most --cases tools for each caller.
 func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
 	own := t.As(harness.Agent).MustListAll(ctx)
@@ -231,11 +231,11 @@ func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Cli
 		}
 	}
 	visitSome(harness.Agent, own.Tools())
-	if t.Drupal == nil {
+	if t.Site == nil {
 		return
 	}
 	shown := own.Names()
-	for _, who := range []harness.Identity{harness.Discoverer, harness.Admin} {
+	for _, who := range t.Callers(harness.Discoverer, harness.Admin) {
 		var only []harness.Tool
 		for i, tool := range t.As(who).ListAll(ctx).Tools() {
 			if i == 0 || !slices.Contains(shown, tool.Name()) {

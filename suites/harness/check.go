@@ -14,9 +14,10 @@ type Sees int
 
 // What checks observe.
 const (
-	Front   Sees = iota // the bridge's URL alone
-	Journal             // and the requests that reach the site, and faults on their way: a mock or a recording proxy
-	Site                // and the site itself, which it may change: a mock
+	Front     Sees = iota // the bridge's URL alone
+	Discovery             // and the site's methods as each caller sees them: a mock, or a real site that is read
+	Journal               // and the requests that reach the site, and faults on their way: a mock or a recording proxy
+	Site                  // and the site itself, which it may change: a mock
 )
 
 // Check is the check of one clause. The contract says what must be; the check says how that is seen.
@@ -26,7 +27,7 @@ type Check struct {
 	Generated   bool                            // it sends many generated cases, as many as Options.Cases at most
 	Costly      bool                            // it sends so much that the selftest runs it only where it matters
 	Run         func(ctx context.Context, t *T) // the check
-	WithoutSite func(ctx context.Context, t *T) // for a run without a mock, by calls that the configuration allows; nil: not testable there
+	WithoutSite func(ctx context.Context, t *T) // for a run that does not see what Run has to see; nil: not testable there
 	ByMCP       bool                            // of the three endpoints, and it can be tested by MCP where that is the only interface
 }
 
@@ -45,6 +46,11 @@ func (r *Environment) Check(c Check) {
 		t := r.begin()
 		defer t.cleansUp()
 		t.gate(clause, c)
+		defer func() {
+			if t.HasFindings() || t.failed != nil {
+				t.excuseChange()
+			}
+		}()
 		run := c.Run
 		if c.Sees != Front && t.Drupal == nil {
 			run = t.withoutMock(c)

@@ -19,6 +19,8 @@ type Environment struct {
 
 	Upstream        *SiteSide     // the site side; nil in a black-box run
 	Drupal          *Drupal       // the mock site at its end; nil in a black-box run and before a real site
+	Site            SiteMethods   // what is known of the site's methods; nil: nothing
+	SiteUnknown     string        // why nothing is known of a real site that was given; ""
 	PageSize        int           // how many tools a full page holds
 	DiscoveryTTL    time.Duration // how long the bridge may show a changed site's old state; 0: unknown
 	UpstreamTimeout time.Duration // how long the bridge waits for the site; 0: unknown
@@ -35,6 +37,7 @@ type Environment struct {
 	Invocations     []Invocation
 	Invalidate      *Invalidate
 	Patterns        Patterns
+	PatternsGiven   bool // the run was given the patterns
 	RateLimit       int
 	Seed            int64
 	Cases           int // generated for one check at most

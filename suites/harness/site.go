@@ -45,32 +45,6 @@ func (t *T) ListedNames(ctx context.Context) []string {
 	return t.As(Agent).ListAll(ctx).Names()
 }
 
-// Visible lists the names of the tools that the bridge must show the caller, in the site's order.
-func (t *T) Visible(who Identity) []string {
-	site := t.Drupal.Site()
-	user, ok := site.User(string(who))
-	if !ok {
-		return nil
-	}
-	var names []string
-	for i := range site.Methods {
-		m := &site.Methods[i]
-		shown := t.Claims("visibility-broad") || site.Holds(user, fixtures.UseJSONRPC) && site.MayRun(user, m)
-		if shown && t.Exposed(m) {
-			names = append(names, t.ToolName(m.ID))
-		}
-	}
-	return names
-}
-
-// Exposed reports whether a method is a tool: by its attribute, or by the patterns where the bridge goes by those.
-func (t *T) Exposed(m *fixtures.Method) bool {
-	if t.Claims("exposure-patterns") {
-		return t.Patterns.Exposes(m.ID)
-	}
-	return m.MCP != nil
-}
-
 // ToolName is the name under which the bridge must list a method. The contract determines no name for ids that collide
 // when underscored: mapping/name-underscored tests those.
 func (t *T) ToolName(id string) string {

@@ -47,11 +47,12 @@ type T struct {
 	Exchanges []*exchange
 	blamed    *Response
 	Findings  findings
-	failed    *Finding       // that ended the check
-	before    *fixtures.Site // as it was served when the check began; nil without a mock
-	inPart    bool           // a part of the check is running: its finding does not end the check
-	excuse    excuse         // for what the check finds
-	unsent    atomic.Int64   // requests of the check that the run had no patience for
+	failed    *Finding        // that ended the check
+	before    *fixtures.Site  // as it was served when the check began; nil without a mock
+	inPart    bool            // a part of the check is running: its finding does not end the check
+	excuse    excuse          // for what the check finds
+	listed    map[string]bool // names that the bridge lists to any caller; nil: not asked
+	unsent    atomic.Int64    // requests of the check that the run had no patience for
 
 	sessionsMu sync.Mutex
 	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone

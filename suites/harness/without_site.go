@@ -21,20 +21,27 @@ type Invocation struct {
 const (
 	needsUpstream = "it needs to see the site behind the bridge: put the mock Drupal there (--mock-listen or --exec)"
 	NeedsRecorder = "it needs to see what reaches the site: put the mock Drupal behind the bridge (--mock-listen or --exec), or a recording proxy before the site (--drupal-proxy)"
-	needsSite     = "the site's methods are not known: put the mock Drupal there (--mock-listen or --exec)"
+	NeedsSite     = "the site's methods are not known: give its URL (--drupal), or put the mock Drupal there (--mock-listen or --exec)"
+	needsChange   = "it needs a site that can be changed: put the mock Drupal there (--mock-listen or --exec)"
 )
 
 // withoutMock gives what checks a clause in a run without a mock. Where nothing does, the clause is not testable.
 func (t *T) withoutMock(c Check) func(context.Context, *T) {
 	switch {
+	case t.Site != nil && c.Sees == Discovery:
+		return c.Run
 	case c.WithoutSite != nil:
 		return c.WithoutSite
 	case t.Upstream != nil && c.Sees == Journal:
 		return c.Run
 	case c.Sees == Journal:
 		NotTestable(NeedsRecorder)
-	case t.Upstream != nil:
-		NotTestable(needsSite)
+	case t.Site != nil:
+		NotTestable(needsChange)
+	case t.SiteUnknown != "":
+		NotTestable(t.SiteUnknown)
+	case t.Upstream != nil || c.Sees == Discovery:
+		NotTestable(NeedsSite)
 	}
 	NotTestable(needsUpstream)
 	return nil

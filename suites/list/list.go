@@ -26,18 +26,18 @@ var Checks = []harness.Check{
 	{ID: "list/order-stable", Sees: harness.Front, Generated: true, Run: orderStable},
 	{ID: "list/pages-cover-all-once", Sees: harness.Front, ByMCP: true, Run: pagesCoverAllOnce},
 	{ID: "list/unknown-query-ignored", Sees: harness.Front, Run: unknownQueryIgnored},
-	{ID: "list/only-marked-methods", Sees: harness.Site, ByMCP: true, Run: onlyMarkedMethods},
+	{ID: "list/only-marked-methods", Sees: harness.Discovery, ByMCP: true, Run: onlyMarkedMethods},
 	{ID: "list/cursor-base64-offset", Sees: harness.Front, Run: cursorBase64Offset},
 	{ID: "list/cursor-opaque-roundtrip", Sees: harness.Front, Run: cursorOpaqueRoundtrip},
 	{ID: "list/cursor-past-end", Sees: harness.Front, Run: cursorPastEnd},
 	{ID: "list/cursor-malformed", Sees: harness.Front, Run: cursorMalformed},
 	{ID: "list/cursor-malformed-400", Sees: harness.Front, Run: cursorMalformed400},
 	{ID: "list/cursor-empty", Sees: harness.Front, Run: cursorEmpty},
-	{ID: "list/cursor-other-caller", Sees: harness.Site, ByMCP: true, Run: cursorOtherCaller},
-	{ID: "list/page-size", Sees: harness.Site, Run: pageSize},
-	{ID: "list/page-boundary-exact", Sees: harness.Site, Run: pageBoundaryExact},
-	{ID: "list/empty-site", Sees: harness.Site, ByMCP: true, Run: emptySite},
-	{ID: "list/cursor-no-leak", Sees: harness.Site, ByMCP: true, Run: cursorNoLeak},
+	{ID: "list/cursor-other-caller", Sees: harness.Site, ByMCP: true, Run: cursorOtherCaller, WithoutSite: cursorsLent},
+	{ID: "list/page-size", Sees: harness.Site, Run: pageSize, WithoutSite: pageSizeAsItIs},
+	{ID: "list/page-boundary-exact", Sees: harness.Site, Run: pageBoundaryExact, WithoutSite: pageBoundaryAsItIs},
+	{ID: "list/empty-site", Sees: harness.Site, ByMCP: true, Run: emptySite, WithoutSite: emptyForSomebody},
+	{ID: "list/cursor-no-leak", Sees: harness.Discovery, ByMCP: true, Run: cursorNoLeak},
 	{ID: "list/change-between-pages", Sees: harness.Site, Run: changeBetweenPages},
 }
 
@@ -172,9 +172,10 @@ func unknownQueryIgnored(ctx context.Context, t *harness.T) {
 }
 
 func onlyMarkedMethods(ctx context.Context, t *harness.T) {
+	t.MustMark()
 	marked := 0
-	for _, who := range []harness.Identity{harness.Agent, harness.Discoverer, harness.Admin} {
-		t.EachTool(scenario.AllTools(ctx, t, t.As(who)), func(page *harness.Response, tool harness.Tool) {
+	for _, list := range append([]harness.Listing{scenario.AllTools(ctx, t, t.As(harness.Agent))}, scenario.ListsOfOthers(ctx, t)...) {
+		t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
 			t.Expect(page).To(match.HaveTool(tool, "the McpTool attribute", func(tool harness.Tool) string {
 				switch m := scenario.MethodOf(t, tool.Name()); {
 				case m == nil: // mapping/name-is-id tests that
@@ -260,7 +261,7 @@ func steadyList(ctx context.Context, t *harness.T) harness.Listing {
 	if ok, _ := complete.Match(list); !ok {
 		harness.BlockedBy(complete.Finding(list, false), "list/pages-cover-all-once")
 	}
-	if t.Drupal != nil && t.Claims("exposure-attribute") {
+	if t.Site != nil && t.Claims("exposure-attribute") {
 		visible := t.Visible(harness.Agent)
 		for _, name := range list.Names() {
 			if !slices.Contains(visible, name) && !scenario.Collides(t, name) {

@@ -232,9 +232,9 @@ func requiredMemberFault(t harness.Tool) string {
 	return ""
 }
 
-// inventedMember returns a title or annotations of a tool whose method has none; "" without a mock.
+// inventedMember returns a title or annotations of a tool whose method has none; "" where the site is not known.
 func inventedMember(t *harness.T, tool harness.Tool) string {
-	if t.Drupal == nil || !t.Claims("exposure-attribute") {
+	if t.Site == nil || !t.Claims("exposure-attribute") {
 		return ""
 	}
 	m := scenario.MethodOf(t, tool.Name())

@@ -22,22 +22,38 @@ import (
 
 // Checks of the area load.
 var Checks = []harness.Check{
-	{ID: "load/concurrent-exact", Sees: harness.Site, Costly: true, Run: concurrentExact},
-	{ID: "load/slow-method-isolated", Sees: harness.Site, Costly: true, Run: slowMethodIsolated},
+	{ID: "load/concurrent-exact", Sees: harness.Site, Costly: true, Run: concurrentExact, WithoutSite: allowedConcurrentExact},
+	{ID: "load/slow-method-isolated", Sees: harness.Site, Costly: true, Run: slowMethodIsolated, WithoutSite: allowedSlowIsolated},
 	{ID: "load/large-catalogue", Sees: harness.Site, Costly: true, Run: largeCatalogue},
 	{ID: "load/discovery-budget", Sees: harness.Site, Costly: true, Run: discoveryBudget},
 }
 
+// The size of load/concurrent-exact: 1,024 invokes.
+const callers, each = 64, 16
+
+// echo is a tool whose result is its arguments, one of which is a text of choice.
+type echo struct {
+	tool, method string
+	arguments    func(text string) harness.Args
+	reached      func(methods ...string) []mockdrupal.Call // what came to the site of its calls
+	slow         *mockdrupal.Fault                         // makes it slow; nil: it is so already
+}
+
 func concurrentExact(ctx context.Context, t *harness.T) {
-	const callers, each = 64, 16 // 1,024 invokes
-	echo := scenario.EchoTool(t)
-	tool := t.ToolName(echo.ID)
-	t.As(harness.Agent).Invoke(ctx, tool, echo.Arguments("control")).MustSucceed()
+	method := scenario.EchoTool(t)
+	e := echo{t.ToolName(method.ID), method.ID, func(text string) harness.Args { return method.Arguments(text) }, t.Upstream.Runs,
+		&mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID, Delay: 20 * time.Millisecond}}
+	t.As(harness.Agent).Invoke(ctx, e.tool, e.arguments("control")).MustSucceed()
 	clients := make([]harness.Client, callers)
 	for i, who := range t.Drupal.NewUsers(callers, t.Permissions(harness.Agent)...) {
 		clients[i] = t.As(who)
 	}
-	t.Drupal.Mark()
+	e.testConcurrently(ctx, t, clients)
+}
+
+// testConcurrently invokes the tool by all clients at the same time, each time with another text.
+func (e echo) testConcurrently(ctx context.Context, t *harness.T, clients []harness.Client) {
+	t.Upstream.Mark()
 	var mu sync.Mutex
 	accepted := map[string]bool{}
 	failed := map[string]bool{}
@@ -45,8 +61,8 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 	harness.AtOnce(callers, func(i int) {
 		for n := range each {
 			text := fmt.Sprintf("caller %d, call %d", i, n)
-			r := scenario.Delivered(ctx, t, func() *harness.Response { return clients[i].Invoke(ctx, tool, echo.Arguments(text)) })
-			kind := kindOf(r, echo.Param, text)
+			r := scenario.Delivered(ctx, t, func() *harness.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
+			kind := kindOf(r, e.arguments(text))
 			mu.Lock()
 			accepted[text] = kind != refusals
 			if kind != "" {
@@ -60,36 +76,38 @@ func concurrentExact(ctx context.Context, t *harness.T) {
 		t.ExcuseLag()
 	}
 	for kind, all := range harness.InOrder(failures) {
-		t.Row(all[0].Who, tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
+		t.Row(all[0].Who, e.tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
 			all[0].Blame()
-			t.Fail(harness.Mismatch(all[0].Subject(), "200 with the result "+string(harness.Encode(echo.Arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
+			t.Fail(harness.Mismatch(all[0].Subject(), "200 with the result "+string(harness.Encode(e.arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
 		})
 	}
 	ran := map[string]int{}
-	for _, call := range t.Drupal.Runs(echo.ID) {
-		params, err := exact.Parse(call.Params)
-		if object, ok := params.(map[string]any); err == nil && ok {
-			ran[fmt.Sprint(object[echo.Param])]++
+	for _, call := range e.reached(e.method) {
+		if params, err := exact.Parse(call.Params); err == nil {
+			ran[string(harness.Encode(params))]++
 		}
 	}
 	for text, taken := range harness.InOrder(accepted) {
 		if taken && !failed[text] { // else it is reported above
-			t.Row(clients[0].Who, tool, "runs", func() {
-				t.Expect(ran[text]).To(Equal(1), harness.Mismatch(fmt.Sprintf("invoke %s with %q", tool, text), "it to run once", fmt.Sprintf("%d runs", ran[text])))
+			n := ran[string(harness.Encode(e.arguments(text)))]
+			t.Row(clients[0].Who, e.tool, "runs", func() {
+				t.Expect(n).To(Equal(1), harness.Mismatch(fmt.Sprintf("invoke %s with %q", e.tool, text), "it to run once", fmt.Sprintf("%d runs", n)))
 			})
 		}
 	}
 
 	const equal = 16
-	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: echo.ID, Delay: 20 * time.Millisecond})
-	t.Drupal.Mark()
+	if e.slow != nil {
+		t.Upstream.Arm(*e.slow)
+	}
+	t.Upstream.Mark()
 	responses := make([]*harness.Response, equal)
 	harness.AtOnce(equal, func(i int) {
-		responses[i] = scenario.Delivered(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, tool, echo.Arguments("equal")) })
+		responses[i] = scenario.Delivered(ctx, t, func() *harness.Response { return clients[0].Invoke(ctx, e.tool, e.arguments("equal")) })
 	})
 	given := len(slices.DeleteFunc(responses, func(a *harness.Response) bool { return a.Status != http.StatusOK }))
-	runs := len(t.Drupal.Runs(echo.ID))
-	t.Row(clients[0].Who, tool, "equal invokes", func() {
+	runs := len(e.reached(e.method))
+	t.Row(clients[0].Who, e.tool, "equal invokes", func() {
 		t.Expect(runs).To(BeNumerically(">=", given), harness.Mismatch(fmt.Sprintf("%d results of equal invokes of one caller at once", given), "as many runs", fmt.Sprintf("%d", runs)))
 	})
 }
@@ -117,11 +135,11 @@ var advice = map[string]string{
 }
 
 // kindOf is the kind of failure of an invoke of the echo; "" where its response is right. A time-out is no mix-up.
-func kindOf(r *harness.Response, param, sent string) string {
+func kindOf(r *harness.Response, sent harness.Args) string {
 	result, has := r.Member("result")
 	_, busy := r.Busy()
 	switch {
-	case r.Status == http.StatusOK && r.Err == nil && has && exact.Equal(result, map[string]any{param: sent}):
+	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(match.Must(exact.Parse(harness.Encode(sent))), result) == "":
 		return ""
 	case r.Err == harness.ErrTimeout, r.Status == http.StatusGatewayTimeout:
 		return timeouts
@@ -134,30 +152,39 @@ func kindOf(r *harness.Response, param, sent string) string {
 }
 
 func slowMethodIsolated(ctx context.Context, t *harness.T) {
+	method := scenario.EchoTool(t)
+	testIsolated(ctx, t, harness.AsAgent(scenario.KnownTool(ctx, t)), harness.Invocation{Tool: t.ToolName(method.ID), Identity: harness.Agent, Arguments: harness.Encode(method.Arguments("slow"))},
+		mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID})
+}
+
+// hold is how long the site takes for a slow method: as long as a bridge that lets one call wait for another is waited for.
+const hold = 3 * time.Second
+
+// testIsolated makes one call fast while many of the other are slow, by the fault.
+func testIsolated(ctx context.Context, t *harness.T, fast, slow harness.Invocation, slowly mockdrupal.Fault) {
 	const waiting = 32
-	known, echo := scenario.KnownTool(ctx, t), scenario.EchoTool(t)
-	t.As(harness.Agent).Invoke(ctx, known, harness.Args{}).MustSucceed()
-	t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("control")).MustSucceed()
-	const hold = 3 * time.Second // as long as a bridge that lets one call wait for another is waited for
-	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "jsonrpc", Method: echo.ID, Delay: hold})
-	t.Drupal.Mark()
-	slow := make(chan struct{})
+	t.Call(ctx, fast).MustSucceed()
+	t.Call(ctx, slow).MustSucceed()
+	slowly.Delay = hold
+	disarm := t.Upstream.Arm(slowly)
+	t.Upstream.Mark()
+	ended := make(chan struct{})
 	began := time.Now()
 	go func() {
 		defer harness.Recover()
-		defer close(slow)
-		harness.AtOnce(waiting, func(int) { t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("slow")) })
+		defer close(ended)
+		harness.AtOnce(waiting, func(int) { t.Call(ctx, slow) })
 	}()
-	together := harness.Within(ctx, hold/2, func() bool { return len(t.Drupal.Journal()) >= waiting/2 })
+	together := harness.Within(ctx, hold/2, func() bool { return len(t.Upstream.Journal()) >= waiting/2 })
 	if !together {
 		t.ExcuseLag()
 	}
 	t.Expect(together).To(BeTrue(), harness.Mismatch("32 calls of a slow method", "them at the site together", "them one after another"))
-	fast := []*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Invoke(ctx, known, harness.Args{})}
+	responses := []*harness.Response{t.As(harness.Agent).List(ctx), t.Call(ctx, fast)}
 	took := time.Since(began)
 	disarm()
-	<-slow
-	t.Each(fast, func(r *harness.Response) {
+	<-ended
+	t.Each(responses, func(r *harness.Response) {
 		t.Expect(r).To(match.HaveStatus(http.StatusOK), "while calls wait on a slow method")
 	})
 	if took >= hold {

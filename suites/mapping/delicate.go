@@ -44,7 +44,7 @@ var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nseco
 // eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
 func eachMethodAndDelicate(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
 	eachMethod(ctx, t, expected, fault)
-	if t.DiscoveryTTL == 0 || t.HasFindings() {
+	if t.Drupal == nil || t.DiscoveryTTL == 0 || t.HasFindings() {
 		return
 	}
 	added := []fixtures.Method{delicate, plainLines}

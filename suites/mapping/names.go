@@ -18,25 +18,22 @@ import (
 // portableName matches a name that every MCP client accepts.
 var portableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// isID reports whether a name is a method's id, which the bridge cannot change. Without a mock the claim decides.
+// isID reports whether a name is a method's id, which the bridge cannot change. Where the site is not known the claim decides.
 func isID(t *harness.T, name string) bool {
 	if !t.Claims("naming-id") {
 		return false
 	}
-	if t.Drupal == nil {
+	if t.Site == nil {
 		return true
 	}
-	_, ok := t.Drupal.Site().Method(name)
+	_, ok := t.Method(name)
 	return ok
 }
 
 // underscoreFault returns what is wrong with a tool's name under naming-underscore; "" when nothing is.
 func underscoreFault(t *harness.T, tool harness.Tool) string {
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		if t.ToolName(site.Methods[i].ID) == tool.Name() {
-			return ""
-		}
+	if slices.ContainsFunc(t.Site.Methods(), func(m fixtures.Method) bool { return t.ToolName(m.ID) == tool.Name() }) {
+		return ""
 	}
 	if scenario.Collides(t, tool.Name()) && portableName.MatchString(tool.Name()) && !strings.Contains(tool.Name(), ".") {
 		return ""
@@ -47,7 +44,7 @@ func underscoreFault(t *harness.T, tool harness.Tool) string {
 // nameOf finds the name under which a method is listed by its usage; "" if no tool, or several tools or methods, have it.
 func nameOf(t *harness.T, list harness.Listing, m *fixtures.Method) string {
 	alike := 0
-	methods := t.Drupal.Site().Methods
+	methods := t.Site.Methods()
 	for i := range methods {
 		if methods[i].Usage == m.Usage {
 			alike++

@@ -43,7 +43,7 @@ func HaveForwarded(method string, sent []byte) OmegaMatcher {
 
 // ForwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
 func ForwardFault(a *harness.Response, method string, want any) string {
-	calls := a.T.Drupal.Calls(method)
+	calls := a.T.Upstream.Calls(method)
 	if len(calls) == 0 {
 		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
 	}

@@ -20,10 +20,10 @@ import (
 
 // Checks of the area per-tool.
 var Checks = []harness.Check{
-	{ID: "per-tool/answers", Sees: harness.Site, Run: respondsInRPC},
-	{ID: "per-tool/name-binds", Sees: harness.Site, Run: nameBinds},
-	{ID: "per-tool/scopes", Sees: harness.Site, Run: scopes},
-	{ID: "per-tool/unknown-404", Sees: harness.Site, Run: unknown404},
+	{ID: "per-tool/answers", Sees: harness.Site, Run: respondsInRPC, WithoutSite: allowedRespondsInRPC},
+	{ID: "per-tool/name-binds", Sees: harness.Site, Run: nameBinds, WithoutSite: allowedNameBinds},
+	{ID: "per-tool/scopes", Sees: harness.Site, Run: scopes, WithoutSite: allowedScopes},
+	{ID: "per-tool/unknown-404", Sees: harness.Site, Run: unknown404, WithoutSite: allowedUnknown404},
 }
 
 // scoped is the method that the check of scopes adds to the site; scopeNames are the scopes that it requires.

@@ -2,10 +2,14 @@ package scenario
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
 )
 
 // MustSeeCalls makes the check not testable where nobody sees what reaches the site.
@@ -33,4 +37,47 @@ func MustReach(ctx context.Context, t *harness.T, call harness.Invocation) []moc
 		harness.NotTestable("an invoke that succeeded did not come by the recording proxy: point the bridge at it")
 	}
 	return calls
+}
+
+// AllowedCall is an allowed call that has passed the recorder.
+func AllowedCall(ctx context.Context, t *harness.T) harness.Invocation {
+	MustSeeCalls(t)
+	call := Allowed(t)[0]
+	MustReach(ctx, t, call)
+	return call
+}
+
+// AllowedReturning are the allowed calls of tools whose listed outputSchema, if any, takes a result.
+func AllowedReturning(ctx context.Context, t *harness.T, result string) []harness.Invocation {
+	MustSeeCalls(t)
+	return slices.DeleteFunc(Allowed(t), func(call harness.Invocation) bool {
+		shown, ok := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
+		if !ok || shown["outputSchema"] == nil {
+			return !ok
+		}
+		schema, err := jsonschema.Compile(shown["outputSchema"], jsonschema.Draft7)
+		return err != nil || schema.Fault(Parsed(result)) != ""
+	})
+}
+
+// AllowedDenied is an allowed call of a tool that the caller may use JSON-RPC without being permitted to run.
+func AllowedDenied(t *harness.T, who harness.Identity) harness.Invocation {
+	if t.Site == nil {
+		harness.NotTestable(harness.NeedsSite)
+	}
+	for _, call := range Allowed(t) {
+		if m := MethodOf(t, call.Tool); m != nil && t.Site.MayUse(who) && !t.Site.MayRun(who, m) {
+			return call
+		}
+	}
+	harness.NotTestable(fmt.Sprintf("it needs a tool that %s may not run: allow a call of one under `invocations`", who))
+	return harness.Invocation{}
+}
+
+// CallerAtSite is the name under which the recording proxy shows a caller.
+func CallerAtSite(t *harness.T, who harness.Identity) string {
+	header := http.Header{}
+	creds, _ := t.CredentialsOf(who)
+	creds.Apply(header)
+	return proxy.CallerName(header)
 }

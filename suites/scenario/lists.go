@@ -12,14 +12,14 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
-// ListsOfOthers are the lists of callers of the mock's site who see more and fewer tools than the agent, where they may
+// ListsOfOthers are the lists of callers of a known site who see more and fewer tools than the agent, where they may
 // list at all.
 func ListsOfOthers(ctx context.Context, t *harness.T) []harness.Listing {
-	if t.Drupal == nil {
+	if t.Site == nil {
 		return nil
 	}
 	var lists []harness.Listing
-	for _, who := range []harness.Identity{harness.Discoverer, harness.Admin} {
+	for _, who := range t.Callers(harness.Discoverer, harness.Admin) {
 		if list := t.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
 			lists = append(lists, list)
 		}
@@ -64,7 +64,7 @@ func NewCaller(t *harness.T) harness.Client {
 // MustShow are the methods that the caller must find in the list. Not among them are those that a bridge may leave out
 // or whose name the contract does not foretell. Without a site, or with exposure by patterns, nobody knows any.
 func MustShow(t *harness.T, who harness.Identity) []*fixtures.Method {
-	if t.Drupal == nil || !t.Claims("exposure-attribute") {
+	if t.Site == nil || !t.Claims("exposure-attribute") {
 		return nil
 	}
 	var methods []*fixtures.Method
@@ -91,18 +91,14 @@ func Translatable(t *harness.T, m *fixtures.Method) bool {
 
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
 func MethodOf(t *harness.T, name string) *fixtures.Method {
-	site := t.Drupal.Site()
-	if !t.Claims("naming-underscore") {
-		m, _ := site.Method(name)
-		return m
-	}
 	var found *fixtures.Method
-	for i := range site.Methods {
-		if t.ToolName(site.Methods[i].ID) == name {
+	methods := t.Site.Methods()
+	for i := range methods {
+		if t.ToolName(methods[i].ID) == name {
 			if found != nil {
 				return nil
 			}
-			found = &site.Methods[i]
+			found = &methods[i]
 		}
 	}
 	return found
@@ -166,14 +162,15 @@ func Collides(t *harness.T, name string) bool {
 
 // Colliding lists the agent's methods that share their underscored id with another.
 func Colliding(t *harness.T) []*fixtures.Method {
-	site := t.Drupal.Site()
+	methods := t.Site.Methods()
 	count := map[string]int{}
-	for i := range site.Methods {
-		count[t.ToolName(site.Methods[i].ID)]++
+	for i := range methods {
+		count[t.ToolName(methods[i].ID)]++
 	}
 	var found []*fixtures.Method
-	for _, id := range site.VisibleTo(harness.UserOf(site, harness.Agent)) {
-		if m, _ := site.Method(id); count[t.ToolName(id)] > 1 {
+	for i := range methods {
+		m := &methods[i]
+		if count[t.ToolName(m.ID)] > 1 && t.Site.MayRun(harness.Agent, m) && (m.MCP != nil || !t.Site.Marks()) {
 			found = append(found, m)
 		}
 	}
@@ -190,7 +187,7 @@ func ShownFaults(t *harness.T, who harness.Identity, got []string) map[string]st
 			loose[name] = true
 		}
 	}
-	for _, m := range t.Drupal.Site().Methods {
+	for _, m := range t.Site.Methods() {
 		if m.ByPosition || m.Unchecked {
 			loose[t.ToolName(m.ID)] = true
 		}

@@ -84,9 +84,9 @@ func Simplest(t *harness.T) string {
 // AgentTools are the methods that are tools and that the agent may run, in the site's order.
 func AgentTools(t *harness.T) []*fixtures.Method {
 	var tools []*fixtures.Method
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		if m := &site.Methods[i]; t.Exposed(m) && site.MayRun(harness.UserOf(site, harness.Agent), m) {
+	methods := t.Site.Methods()
+	for i := range methods {
+		if m := &methods[i]; t.Exposed(m) && t.Site.MayRun(harness.Agent, m) {
 			tools = append(tools, m)
 		}
 	}
@@ -111,9 +111,9 @@ func KnownTool(ctx context.Context, t *harness.T) string {
 // HiddenMethods are methods of the site that every permission would let run, but that are not exposed as tools.
 func HiddenMethods(t *harness.T) []string {
 	var hidden []string
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		if m := &site.Methods[i]; !t.Exposed(m) && site.MayRun(harness.UserOf(site, harness.Agent), m) {
+	methods := t.Site.Methods()
+	for i := range methods {
+		if m := &methods[i]; !t.Exposed(m) && t.Site.MayRun(harness.Agent, m) {
 			hidden = append(hidden, t.ToolName(m.ID))
 			if t.ToolName(m.ID) != m.ID {
 				hidden = append(hidden, m.ID) // the name that the site knows it by
@@ -121,20 +121,20 @@ func HiddenMethods(t *harness.T) []string {
 		}
 	}
 	if len(hidden) == 0 {
-		harness.NotTestable("the site " + site.Name + " has no method that is not exposed")
+		harness.NotTestable("the site " + t.Site.Name() + " has no method that is not exposed")
 	}
 	return hidden
 }
 
 // DeniedTool names a tool that may runs and who lacks the permission for.
 func DeniedTool(t *harness.T, who, may harness.Identity) string {
-	site := t.Drupal.Site()
-	for i := range site.Methods {
-		m := &site.Methods[i]
-		if t.Exposed(m) && !site.MayRun(harness.UserOf(site, who), m) && site.MayRun(harness.UserOf(site, may), m) && RunsPlainly(m) {
+	methods := t.Site.Methods()
+	for i := range methods {
+		m := &methods[i]
+		if t.Exposed(m) && !t.Site.MayRun(who, m) && t.Site.MayRun(may, m) && RunsPlainly(m) {
 			return t.ToolName(m.ID)
 		}
 	}
-	harness.NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", site.Name, may, who))
+	harness.NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", t.Site.Name(), may, who))
 	return ""
 }

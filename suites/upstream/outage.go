@@ -132,22 +132,27 @@ func callsAtSite(t *harness.T) int {
 }
 
 func downAndUp(ctx context.Context, t *harness.T) {
-	known := scenario.KnownTool(ctx, t)
-	mustCallSiteThatIsUp(ctx, t, harness.AsAgent(known))
-	stranger := t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
+	call := scenario.MustRun(ctx, t)
+	mustCallSiteThatIsUp(ctx, t, call)
 	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
+	var stranger harness.Client
+	if t.Drupal != nil {
+		stranger = t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
+	}
 	began := time.Now()
-	reopen, err := t.Drupal.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
+	reopen, err := t.Upstream.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
 	if err != nil {
 		harness.NotTestable("a site that is down cannot be simulated: " + err.Error())
 	}
-	for _, row := range []struct {
+	type row struct {
 		name string
 		send func() *harness.Response
-	}{
-		{"invoke", func() *harness.Response { return t.As(harness.Agent).Invoke(ctx, known, harness.Args{}) }},
-		{"list for a caller never seen", func() *harness.Response { return stranger.List(ctx) }},
-	} {
+	}
+	rows := []row{{"invoke", func() *harness.Response { return t.Call(ctx, call) }}}
+	if t.Drupal != nil {
+		rows = append(rows, row{"list for a caller never seen", func() *harness.Response { return stranger.List(ctx) }})
+	}
+	for _, row := range rows {
 		r := row.send()
 		if time.Since(began) > down && r.Took < down/2 {
 			harness.NotTestable("the machine was too slow: the site was up again before the requests were sent")
@@ -159,15 +164,17 @@ func downAndUp(ctx context.Context, t *harness.T) {
 	}
 	reopen()
 	t.Row(harness.Agent, "", "the site is back", func() {
-		t.Expect(scenario.Recovers(ctx, t, harness.AsAgent(known))).To(harness.BeNone())
-		t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
+		t.Expect(scenario.Recovers(ctx, t, call)).To(harness.BeNone())
+		if t.Drupal != nil {
+			t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
+		}
 	})
 }
 
 // mustCallSiteThatIsUp is the positive control of down-and-up. A bridge that refuses a call without any request to a site
 // that is up has not recovered from a fault of an earlier check: that breaks this clause.
 func mustCallSiteThatIsUp(ctx context.Context, t *harness.T, call harness.Invocation) {
-	t.Drupal.Mark()
+	t.Upstream.Mark()
 	r := t.Call(ctx, call)
 	if r.Succeeded() {
 		return
@@ -176,7 +183,7 @@ func mustCallSiteThatIsUp(ctx context.Context, t *harness.T, call harness.Invoca
 	if fault.IsZero() {
 		return
 	}
-	if unavailable, _ := match.BeRefusedWith(500, 502, 503, 504).Match(r); unavailable && len(t.Drupal.Calls()) == 0 {
+	if unavailable, _ := match.BeRefusedWith(500, 502, 503, 504).Match(r); unavailable && len(t.Upstream.Calls()) == 0 {
 		r.Blame()
 		t.Fail(harness.Mismatch(r.Subject()+", while the site is up", "a call to the site", r.Outcome()+", and no call"))
 	}

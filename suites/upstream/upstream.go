@@ -25,16 +25,16 @@ var Checks = []harness.Check{
 	{ID: "upstream/valid-jsonrpc", Sees: harness.Site, ByMCP: true, Run: validJSONRPC, WithoutSite: allowedCallsAreValid},
 	{ID: "upstream/eager-validation", Sees: harness.Site, ByMCP: true, Generated: true, Run: eagerValidation},
 	{ID: "upstream/pooled", Sees: harness.Journal, ByMCP: true, Costly: true, Run: pooled},
-	{ID: "upstream/id-mismatch", Sees: harness.Site, Run: idMismatch},
+	{ID: "upstream/id-mismatch", Sees: harness.Site, Run: idMismatch, WithoutSite: allowedIDMismatch},
 	{ID: "upstream/http-error", Sees: harness.Journal, Run: httpError},
 	{ID: "upstream/auth-error", Sees: harness.Journal, Run: authError},
 	{ID: "upstream/timeout", Sees: harness.Journal, Run: timeout},
-	{ID: "upstream/down-and-up", Sees: harness.Site, Run: downAndUp},
+	{ID: "upstream/down-and-up", Sees: harness.Journal, Run: downAndUp},
 	{ID: "upstream/cancel", Sees: harness.Journal, Run: cancel},
 	{ID: "upstream/huge-answer", Sees: harness.Journal, Run: hugeResponse},
-	{ID: "upstream/no-ssrf", Sees: harness.Site, Run: noSSRF},
+	{ID: "upstream/no-ssrf", Sees: harness.Journal, Run: noSSRF},
 	{ID: "upstream/post-only", Sees: harness.Journal, ByMCP: true, Run: postOnly},
-	{ID: "upstream/error-any-status", Sees: harness.Site, Run: errorAnyStatus},
+	{ID: "upstream/error-any-status", Sees: harness.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
 }
 
 // validJSONRPC looks at the requests before it looks at the responses: a site sends no result to a call without an id.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 )
@@ -25,6 +26,10 @@ var kinds = []struct {
 	}},
 	{regexp.MustCompile(`(?m)^(drupal|oauth_issuer|types|visibility|tls_cert):`), func(name string, data []byte) error {
 		_, err := bridge.ParseConfig(name, data)
+		return err
+	}},
+	{regexp.MustCompile(`(?m)^methods:`), func(name string, data []byte) error {
+		_, err := fixtures.Parse(name, data)
 		return err
 	}},
 	{regexp.MustCompile(``), func(name string, data []byte) error {

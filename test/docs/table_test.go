@@ -69,6 +69,7 @@ var needs = []struct{ page, command, first string }{
 	{"docs/mock.md", "--site my-site.yaml --listen", "bridgecheck fixtures export default -o my-site.yaml"},
 	{"docs/mock.md", "M=http://127.0.0.1:8082", "bridgecheck mock --control 127.0.0.1:8082"},
 	{"docs/my-drupal.md", "run --config bridge.yaml", bridgeAtSite},
+	{"docs/my-drupal.md", "--url http://127.0.0.1:8081 --drupal https", bridgeAtSite},
 	{"docs/my-drupal.md", "--url http://127.0.0.1:8081 --drupal-proxy", bridgeAt8081},
 	{"docs/my-drupal.md", "examples/drupal-module", "bridgecheck mock --listen SITE --with-module v1.3 --site transcripts"},
 }

@@ -48,7 +48,7 @@ var exceptions = []struct {
 	text   *regexp.Regexp
 	reason string
 }{
-	{"", regexp.MustCompile(`--wire\b|\bwire:|"wire"|\bWire\b`), "a flag, a key of contract.yaml and a member of report.json, with its Go name: names are a promise"},
+	{"", regexp.MustCompile(`--wire\b|\bwire:|"wire(,omitempty)?"|\binputs\.wire\b|\bWire\b`), "a flag, a key of contract.yaml and a member of report.json, with its Go name: names are a promise"},
 	{"suites/contract/", regexp.MustCompile(`\bwire\b`), "the key itself"},
 	{"", regexp.MustCompile(`\b(max_answer|max-answer|MaxAnswer)\b`), "a setting of the reference bridge, with its Go name: likewise a promise"},
 }

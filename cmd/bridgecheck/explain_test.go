@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// unmarkedSite is a site that shows no McpTool attribute.
+func unmarkedSite(t *testing.T) string {
+	t.Helper()
+	site, err := fixtures.Builtin("transcripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Extensions = false
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return served(t, drupal)
+}
+
+func TestBridgeCheckSaysWhatAnAccountIsShown(t *testing.T) {
+	site := unmarkedSite(t)
+	for name, c := range map[string]struct {
+		user, password string
+		args           []string
+		code           int
+		says           []string
+	}{
+		"tools":            {"agent", "agent-pass", []string{"--include", "fx.*", "--exclude", "fx.whoami"}, exitOK, []string{"no pattern of include matches it", "a pattern of exclude matches it", "are tools"}},
+		"no tool at all":   {"agent", "agent-pass", []string{"--include", "nothing.*"}, 1, []string{" methods, 0 match include; see --include"}},
+		"a wrong password": {"agent", "wrong", nil, exitUsage, []string{"DRUPAL_USER and DRUPAL_PASSWORD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("DRUPAL_USER", c.user)
+			t.Setenv("DRUPAL_PASSWORD", c.password)
+			var stdout, stderr bytes.Buffer
+			code := execute(t.Context(), append([]string{"bridge", "--check", "--drupal", site}, c.args...), &stdout, &stderr)
+			if code != c.code {
+				t.Fatalf("exit code %d, want %d: %s%s", code, c.code, stdout.String(), stderr.String())
+			}
+			for _, text := range c.says {
+				if !strings.Contains(stdout.String()+stderr.String(), text) {
+					t.Errorf("it does not say %q: %s%s", text, stdout.String(), stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// A bridge whose patterns match no method says so in its log, in the diagnostics and to a load balancer.
+func TestABridgeWithoutToolsSaysSo(t *testing.T) {
+	const says = " methods, 0 match include; see --include"
+	var log bytes.Buffer
+	b, err := bridge.New(bridge.Options{Drupal: unmarkedSite(t), Include: []string{"nothing.*"}, AdminTokens: []upstream.Secret{"operator"}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	get := func(path, user, token string) string {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		if user != "" {
+			r.SetBasicAuth(user, user+"-pass")
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		b.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	if got := get("/readyz", "", ""); strings.Contains(got, "details") {
+		t.Errorf("/readyz has details before anybody has called: %s", got)
+	}
+	get("/mcp/tools/list", "agent", "")
+	for path, got := range map[string]string{"/readyz": get("/readyz", "", ""), "diagnostics": get("/mcp/admin/diagnostics", "", "operator"), "log": log.String()} {
+		if !strings.Contains(got, says) {
+			t.Errorf("%s does not say %q: %s", path, says, got)
+		}
+	}
+}

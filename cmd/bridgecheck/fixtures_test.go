@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+)
+
+// A live site becomes a site file that is valid and publishes the same methods.
+func TestFixturesImport(t *testing.T) {
+	site := unmarkedSite(t)
+	t.Setenv("DRUPAL_USER", "agent")
+	t.Setenv("DRUPAL_PASSWORD", "agent-pass")
+	var stdout, stderr bytes.Buffer
+	if code := execute(t.Context(), []string{"fixtures", "import", "--url", site}, &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	read, err := fixtures.Parse("imported.yaml", stdout.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	original, err := fixtures.Builtin("transcripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, _ := original.User("agent")
+	for i := range original.Methods {
+		m := &original.Methods[i]
+		if _, ok := read.Method(m.ID); ok != original.MayRun(agent, m) {
+			t.Errorf("%s is in the site file: %t, and the agent may run it: %t", m.ID, ok, original.MayRun(agent, m))
+		}
+	}
+	if m, ok := read.Method("fx.range"); !ok || len(m.Params) == 0 {
+		t.Errorf("fx.range is %+v", m)
+	}
+	for name, args := range map[string][]string{"DRUPAL_USER": {"--url", site}, "https://drupal.example.org": {"--url", "site"}} {
+		t.Setenv("DRUPAL_USER", "")
+		stderr.Reset()
+		if code := execute(t.Context(), append([]string{"fixtures", "import"}, args...), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), name) {
+			t.Errorf("%v ended with %d: %s", args, code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package suites_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// realSite is a site as a run meets one that it knows nothing of: it serves what a Drupal serves, and no control plane.
+func realSite(t *testing.T, change func(*fixtures.Site)) string {
+	t.Helper()
+	site := defaultSite(t, mockdrupal.Options{}, change)
+	return serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/jsonrpc") && !strings.HasPrefix(r.URL.Path, "/user/") && !strings.HasPrefix(r.URL.Path, "/oauth/") {
+			http.NotFound(w, r)
+			return
+		}
+		site.ServeHTTP(w, r)
+	}))
+}
+
+// beforeRealSite tests the reference bridge before such a site, with a recording proxy between.
+func beforeRealSite(t *testing.T, site string, o suites.Options, settings bridge.Options, front func(http.Handler) http.Handler) *reports.Report {
+	t.Helper()
+	address, err := url.Parse(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	server, err := o.Recorder.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	settings.Drupal = server.URL
+	settings.UpstreamTimeout = 500 * time.Millisecond
+	b, err := bridge.New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	o.UpstreamTimeout = settings.UpstreamTimeout
+	o.Credentials = map[suites.Identity]suites.Credentials{}
+	for _, name := range []suites.Identity{suites.Agent, suites.Agent2, suites.Discoverer, suites.Outsider, suites.NoRPC, suites.Blocked, suites.Service, suites.Admin} {
+		o.Credentials[name] = suites.Credentials{User: string(name), Password: string(name) + "-pass"}
+	}
+	o.Invocations = []suites.Invocation{
+		{Tool: "result.string", Identity: suites.Agent, Result: fixtures.Raw(`"pong"`)},
+		{Tool: "result.string", Identity: suites.Agent2},
+		{Tool: "content.search", Identity: suites.Agent, Arguments: fixtures.Raw(`{"query":"article"}`)},
+		{Tool: "shape.required", Identity: suites.Agent, Arguments: fixtures.Raw(`{"message":"text"}`)},
+		{Tool: "access.unexposed", Identity: suites.Agent, Status: http.StatusNotFound},
+	}
+	var handler http.Handler = b
+	if front != nil {
+		handler = front(b)
+	}
+	report, err := suites.Run(t.Context(), suites.Target{URL: serveAt(t, handler)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// Before a real site that is only read, so many MUSTs at most may stay not testable. The numbers only fall.
+func TestBeforeARealSite(t *testing.T) {
+	all, err := contract.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		site     func(*fixtures.Site)
+		settings bridge.Options
+		claims   string
+		patterns *suites.Patterns
+		most     int // MUSTs that are not testable
+	}{
+		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 35}, "", nil, 4},
+		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", nil, 8},
+		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: harness.DefaultPatterns.Exclude}, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claimed, err := suites.Claim(suites.DefaultCapabilities, c.claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := beforeRealSite(t, realSite(t, c.site), suites.Options{Capabilities: claimed, Patterns: c.patterns, PageSize: c.settings.PageSize}, c.settings, nil)
+			var untestable []string
+			for _, r := range report.Results {
+				clause, _ := all.Clause(r.ID)
+				switch {
+				case r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error:
+					t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
+				case r.Verdict == reports.NotTestable && !wouldHelp.MatchString(r.Message):
+					t.Errorf("%s is not testable, and does not say what would help: %s", r.ID, r.Message)
+				case r.Verdict == reports.NotTestable && clause.Level == reports.MUST:
+					untestable = append(untestable, r.ID+": "+r.Message)
+				}
+			}
+			if len(untestable) > c.most {
+				t.Errorf("%d MUSTs are not testable, at most %d may be:\n%s", len(untestable), c.most, strings.Join(untestable, "\n"))
+			}
+		})
+	}
+}
