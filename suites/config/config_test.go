@@ -41,7 +41,7 @@ func TestParseRefuses(t *testing.T) {
 		"half a certificate":           {"tls: {cert: a.pem}", "go together"},
 		"an invocation of nothing":     {"url: http://x\ninvocations:\n- arguments: {}", "f.yaml:3: invocations: entry 1 names no tool"},
 		"an unknown role":              {"identities:\n  agnet: {bearer: {env: A}}", "f.yaml:2: identities: no check uses the identity agnet; did you mean agent?"},
-		"an unknown wrong token":       {"url: http://x\nwrong_tokens:\n  expried: {env: A}", "f.yaml:2: wrong_tokens: no check sends a token expried; the nearest is expired"},
+		"an unknown wrong token":       {"url: http://x\nwrong_tokens:\n  expried: {env: A}", "f.yaml:2: wrong_tokens: no check sends a token expried; did you mean expired?"},
 		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "none of the identities"},
 		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "give its URL by drupal"},
 		"nothing but null":             {"~", "f.yaml: the file is empty"},

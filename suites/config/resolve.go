@@ -106,7 +106,7 @@ func (f *File) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.WrongTokens)) {
 		if !slices.Contains(suites.WrongTokens, name) {
-			return f.fault("wrong_tokens", "wrong_tokens: no check sends a token %s; the nearest is %s, and allowed are %s", name, suggest.Nearest(name, suites.WrongTokens), strings.Join(suites.WrongTokens, ", "))
+			return f.fault("wrong_tokens", "wrong_tokens: no check sends a token %s; %s", name, suggest.Among(name, suites.WrongTokens))
 		}
 	}
 	for i, call := range f.Invocations {
