@@ -100,8 +100,9 @@ const importTime = time.Minute
 func newImport() *cobra.Command {
 	var address, output string
 	cmd := &cobra.Command{
-		Use:   "import --url SITE",
-		Short: "Print a live site's methods as a site file",
+		Use:     "import --url SITE",
+		Short:   "Print a live site's methods as a site file",
+		Example: `  bridgecheck fixtures import --url https://example.org -o site.yaml`,
 		Long: `import reads /jsonrpc/methods of a live site as the account of DRUPAL_USER and DRUPAL_PASSWORD, and
 prints a site file with these methods, their parameters and schemas. It changes nothing and runs
 nothing. What a site does not publish is not known: each method returns an example of its output
@@ -165,10 +166,11 @@ func exampleOf(schema fixtures.Raw) fixtures.Raw {
 func newSiteSchema() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of site files, for editors",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return deliver(cmd, output, fixtures.SiteSchema) },
+		Use:     "schema",
+		Short:   "Print the JSON Schema of site files, for editors",
+		Example: "  bridgecheck fixtures schema -o site.schema.json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return deliver(cmd, output, fixtures.SiteSchema) },
 	}
 	addOutput(cmd, &output)
 	return cmd
