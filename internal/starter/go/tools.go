@@ -227,6 +227,9 @@ func usable(data json.RawMessage) (any, error) {
 				made[key] = replace(made[key])
 			}
 		}
+		if made["type"] == "array" && made["items"] == nil { // profile/array-items
+			made["items"] = map[string]any{}
+		}
 		return made, failed
 	}
 	return walk(root, 0)

@@ -78,6 +78,7 @@ function usable(root) {
     }
     for (const key of LISTS) if (made[key]?.length > 0) made[key] = made[key].map(value => walk(value, depth + 1))
     for (const key of ONE) if (isObject(made[key]) || isEmptyList(made[key])) made[key] = walk(made[key], depth + 1)
+    if (made.type === 'array') made.items ??= {} // profile/array-items
     return made
   }
 

@@ -60,6 +60,9 @@ final class Schema
                 $this->check(isset($copy->properties->{$name}), 'required');
             }
         }
+        if (($copy->type ?? null) === 'array') {
+            $copy->items ??= new stdClass(); // profile/array-items
+        }
 
         return $copy;
     }

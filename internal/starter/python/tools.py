@@ -112,6 +112,8 @@ def usable(root):
         for key in _ONE:
             if isinstance(made.get(key), dict) or made.get(key) == []:
                 made[key] = walk(made[key], depth + 1)
+        if made.get("type") == "array":
+            made.setdefault("items", {})  # profile/array-items
         return made
 
     return walk(root)
