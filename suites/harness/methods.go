@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/fixtures/published"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 

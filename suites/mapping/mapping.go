@@ -317,7 +317,7 @@ func factoryParams(ctx context.Context, t *harness.T) {
 
 func byPosition(ctx context.Context, t *harness.T) {
 	if !slices.ContainsFunc(scenario.AgentTools(t), func(m *fixtures.Method) bool { return m.ByPosition }) {
-		harness.NotTestable("the site " + t.Site.Name() + " has no tool with parameters by position")
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the site " + t.Site.Name() + " has no tool with parameters by position"}})
 	}
 	eachMethod(ctx, t, "an object schema for parameters by position", func(m *fixtures.Method, tool harness.Tool) string {
 		if !m.ByPosition {

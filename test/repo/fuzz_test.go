@@ -16,9 +16,12 @@ var parserName = regexp.MustCompile(`^([pP]arse|[dD]ecode|[uU]nmarshal|[rR]ead)(
 
 // unfuzzed are packages with such functions that need no fuzz target of their own, and why.
 var unfuzzed = map[string]string{
-	"suites/contract":         "it reads the contract, which is part of the program",
-	"suites/scenario":         "it reads what stands in the checks",
-	"suites/selftest/mutants": "it reads what the reference bridge says",
+	"internal/starter/go":            "it is the user's own from the first day on, and its tests are part of it",
+	"suites/auth":                    "it reads tokens that the run made, or that its user gave",
+	"suites/contract":                "it reads the contract, which is part of the program",
+	"suites/scenario":                "it reads what stands in the checks",
+	"suites/selftest/mutants":        "it reads what the reference bridge says",
+	"suites/selftest/mutants/tokens": "it reads tokens that the selftest made",
 }
 
 // Texts from outside are read by functions that a fuzzer tries, in the package of the function. `make fuzz` runs them all.
