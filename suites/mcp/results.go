@@ -21,7 +21,7 @@ func undeclaredArgument(ctx context.Context, t *harness.T) {
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
 		for _, call := range scenario.UndeclaredArguments(t, MustListTools(ctx, s).Tools) {
-			if r := toolResultOf(s.CallTool(ctx, call.Tool, call.Valid)); r.isError || len(r.text) == 0 {
+			if r := toolResultOf(s.CallTool(ctx, call.Tool, call.Valid)); r.isError || r.whole == nil {
 				continue // mcp/parity and others test that
 			}
 			accepted++
