@@ -49,12 +49,17 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if turnedAway(w, r) {
 		return
 	}
-	b.mu.RLock()
-	c := b.core
-	c.active.Add(1)
-	b.mu.RUnlock()
+	c := b.use()
 	defer c.active.Done()
 	c.handler.ServeHTTP(w, r)
+}
+
+// use gives what serves now, which stays open until the caller says active.Done.
+func (b *Bridge) use() *core {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	b.core.active.Add(1)
+	return b.core
 }
 
 // Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
@@ -100,10 +105,7 @@ func (b *Bridge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, us
 	if err != nil {
 		return err
 	}
-	b.mu.RLock()
-	c := b.core
-	c.active.Add(1)
-	b.mu.RUnlock()
+	c := b.use()
 	defer c.active.Done()
 	return c.mcp.ServeStdio(ctx, in, out, who)
 }
@@ -114,10 +116,7 @@ func (b *Bridge) Explain(ctx context.Context, user string, password upstream.Sec
 	if err != nil {
 		return nil, err
 	}
-	b.mu.RLock()
-	c := b.core
-	c.active.Add(1)
-	b.mu.RUnlock()
+	c := b.use()
 	defer c.active.Done()
 	return c.discovery.Explain(ctx, who)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -107,7 +108,7 @@ type Trace struct {
 
 var (
 	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-	tracestate  = regexp.MustCompile(`^[ -~]{0,512}$`)
+	tracestate  = regexp.MustCompile(fmt.Sprintf(`^[ -~]{0,%d}$`, longestTrace))
 )
 
 // Within is the trace with the traceparent and tracestate that the message itself names. A traceparent that is none changes

@@ -141,7 +141,7 @@ func allowedWithoutCrossTalk(ctx context.Context, t *harness.T) {
 func allowedKeepSecrets(ctx context.Context, t *harness.T) {
 	call := scenario.MustRun(ctx, t)
 	t.Call(ctx, call).MustSucceed()
-	wrong := harness.Credentials{User: "bridgecheck-nobody", Password: "wrong-but-secret"} // of no account, which Drupal would lock
+	wrong := harness.Credentials{User: harness.WrongCredentials.User, Password: "wrong-but-secret"} // of no account, which Drupal would lock
 	secrets := wrong.Secrets()
 	for _, creds := range t.Credentials {
 		secrets = append(secrets, creds.Secrets()...)

@@ -15,8 +15,11 @@ import (
 // sendRefusalsByMCP sends what MCP must refuse as the agent: a wrong tool, cursor and arguments, and calls that fail. It
 // sends nothing if the bridge does not claim MCP.
 func sendRefusalsByMCP(ctx context.Context, t *harness.T) []*harness.Response {
-	s := t.As(harness.Agent).AnyMCP(ctx)
-	if !t.Claims("mcp") || s == nil {
+	if !t.Claims("mcp") {
+		return nil
+	}
+	s, opened := t.As(harness.Agent).AnyMCP(ctx)
+	if !opened {
 		return nil
 	}
 	responses := []*harness.Response{s.Opened, s.ListTools(ctx, ""), s.ListTools(ctx, "!no-cursor!"), s.CallTool(ctx, scenario.NoSuchTool, harness.Args{})}
@@ -31,8 +34,8 @@ func sendRefusalsByMCP(ctx context.Context, t *harness.T) []*harness.Response {
 
 // testNamesByMCP compares tools/call of tools that are hidden from the caller with tools/call of unknown names.
 func testNamesByMCP(ctx context.Context, t *harness.T, who harness.Identity, names []string) {
-	s := t.As(who).AnyMCP(ctx)
-	if s == nil {
+	s, opened := t.As(who).AnyMCP(ctx)
+	if !opened {
 		return
 	}
 	send := func(ctx context.Context, name string) *harness.Response {

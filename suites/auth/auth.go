@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/onsi/gomega/types"
 
@@ -59,32 +60,36 @@ var Checks = []harness.Check{
 // door is the MCP endpoint, opened by a right token: what is then refused for another token is refused for that alone.
 type door struct {
 	*harness.T
-	right *harness.Session // of the agent
-	tool  string           // that runs without arguments; "": the run may call none
+	right  *harness.Session // of the agent
+	method string           // that runs without arguments; "": the run may call none
 }
 
 // open opens the endpoint with a right token, and calls a tool with it.
 func open(ctx context.Context, t *harness.T) *door {
-	right := t.As(harness.Agent).AnyMCP(ctx)
-	if right == nil {
+	d, opened := newDoor(ctx, t)
+	if !opened {
 		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens with a right token"}, "auth/right-token")
 	}
-	d := &door{T: t, right: right}
-	if t.Drupal != nil {
-		d.tool = scenario.Simplest(t)
-	}
-	if r := d.use(ctx, right); !d.served(r) {
+	if r := d.use(ctx, d.right); !d.served(r) {
 		harness.BlockedBy(harness.Mismatch(r.Subject(), "a result, with a right token", r.RPCOutcome()), "auth/right-token")
 	}
 	return d
 }
 
+func newDoor(ctx context.Context, t *harness.T) (d *door, opened bool) {
+	d = &door{T: t}
+	if d.right, opened = t.As(harness.Agent).AnyMCP(ctx); opened && t.Drupal != nil {
+		d.method = scenario.Simplest(t)
+	}
+	return d, opened
+}
+
 // use calls the tool in a session, or lists the tools where the run may call none.
 func (d *door) use(ctx context.Context, s *harness.Session) *harness.Response {
-	if d.tool == "" {
+	if d.method == "" {
 		return s.ListTools(ctx, "")
 	}
-	return s.CallTool(ctx, d.tool, harness.Args{})
+	return s.CallTool(ctx, d.ToolName(d.method), harness.Args{})
 }
 
 func (d *door) served(r *harness.Response) bool {
@@ -187,16 +192,11 @@ func rogue() *authserver.Server {
 }
 
 func rightToken(ctx context.Context, t *harness.T) {
-	s := t.As(harness.Agent).AnyMCP(ctx)
-	if s == nil {
-		refused := t.As(harness.Agent).MCP(ctx, harness.MCP2025November).Opened
-		t.Fail(harness.Mismatch(refused.Subject(), "a session, with a right token", refused.RPCOutcome()))
+	d, opened := newDoor(ctx, t)
+	if !opened {
+		t.Fail(harness.Mismatch(d.right.Opened.Subject(), "a session, with a right token", d.right.Opened.RPCOutcome()))
 	}
-	d := &door{T: t, right: s}
-	if t.Drupal != nil {
-		d.tool = scenario.Simplest(t)
-	}
-	t.Expect(d.use(ctx, s)).To(d.beServed())
+	t.Expect(d.use(ctx, d.right)).To(d.beServed())
 	as := t.Authority
 	if as == nil {
 		return // the agent's token of the configuration works
@@ -205,13 +205,13 @@ func rightToken(ctx context.Context, t *harness.T) {
 	for _, r := range []row{
 		{"the audience in a list", claims(map[string]any{"aud": []string{t.Resource()}})},
 		{"the audience among others", claims(map[string]any{"aud": []string{"https://other.example/mcp", t.Resource()}})},
-		{"valid since a minute", claims(map[string]any{"nbf": as.Ago(60e9)})},
+		{"valid since a minute", claims(map[string]any{"nbf": as.Ago(time.Minute)})},
 		{"claims that nobody knows", claims(map[string]any{"tenant": map[string]any{"id": 7}, "email": "agent@example.com"})},
 		{"the type JWT", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": "JWT"}})},
 		{"no type", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": nil}})},
 	} {
 		t.Row(harness.Agent, "", r.name, func() {
-			opened := t.With(harness.Agent, harness.Credentials{Token: r.token}).MCP(ctx, s.Revision)
+			opened := t.With(harness.Agent, harness.Credentials{Token: r.token}).MCP(ctx, d.right.Revision)
 			t.Expect(d.use(ctx, opened)).To(d.beServed(), "with a token: %s", r.name)
 		})
 	}
@@ -252,7 +252,7 @@ func everyRequest(ctx context.Context, t *harness.T) {
 			return without.Client.Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.MCPPath, Header: without.Headers("tools/list", nil), Body: bytes.NewReader([]byte("{")), Show: "{"})
 		}},
 	}
-	if d.tool != "" {
+	if d.method != "" {
 		requests = append(requests, request{"tools/call", func() *harness.Response { return d.use(ctx, without) }})
 	}
 	if d.right.ID != "" {
@@ -286,8 +286,8 @@ func queryToken(ctx context.Context, t *harness.T) {
 	}
 	without := d.as(harness.Credentials{})
 	method, params := "tools/list", map[string]any{}
-	if d.tool != "" {
-		method, params = "tools/call", map[string]any{"name": d.tool, "arguments": map[string]any{}}
+	if d.method != "" {
+		method, params = "tools/call", map[string]any{"name": d.ToolName(d.method), "arguments": map[string]any{}}
 	}
 	body := harness.Encode(without.Message(911, method, params))
 	for _, name := range []string{"access_token", "token", "bearer_token"} {

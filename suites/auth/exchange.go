@@ -28,7 +28,7 @@ func noPassthrough(ctx context.Context, t *harness.T) {
 			s.ListTools(ctx, "")
 			d.Expect(r).To(match.Conform("no token of the caller in a request to the site", func(*harness.Response) string { return passedOn(d.T, token) }))
 			if d.Drupal != nil {
-				d.Expect(r).To(match.Conform("a run as "+who.String(), func(*harness.Response) string { return ranAs(d.T, d.tool, who) }))
+				d.Expect(r).To(match.Conform("a run as "+who.String(), func(*harness.Response) string { return ranAs(d.T, d.method, who) }))
 			}
 		})
 	}

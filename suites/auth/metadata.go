@@ -20,24 +20,17 @@ import (
 // wellKnown is the path of a resource's metadata, before the path of the resource.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// metadataURL is where the metadata of the MCP endpoint must be.
-func metadataURL(t *harness.T) string {
+// metadataURLs are where the metadata of the MCP endpoint must be, and where clients look next.
+func metadataURLs(t *harness.T) (own, root string) {
 	u, err := url.Parse(t.Resource())
 	if err != nil {
 		panic(err) // it was read when the run began
 	}
-	u.Path = wellKnown + u.Path
-	return u.String()
-}
-
-// rootURL is where clients look for the metadata next.
-func rootURL(t *harness.T) string {
-	u, err := url.Parse(t.Resource())
-	if err != nil {
-		panic(err)
-	}
+	path := u.Path
 	u.Path = wellKnown
-	return u.String()
+	root = u.String()
+	u.Path += path
+	return u.String(), root
 }
 
 // get requests an address of the bridge's host without credentials.
@@ -77,16 +70,17 @@ func isAddress(v any) bool {
 }
 
 func metadata(ctx context.Context, t *harness.T) {
-	t.Expect(get(ctx, t, metadataURL(t))).To(beMetadata(t))
+	own, _ := metadataURLs(t)
+	t.Expect(get(ctx, t, own)).To(beMetadata(t))
 }
 
 func metadataRoot(ctx context.Context, t *harness.T) {
-	there := get(ctx, t, metadataURL(t))
+	own, root := metadataURLs(t)
+	there := get(ctx, t, own)
 	if there.Status != http.StatusOK {
 		harness.BlockedBy(harness.Mismatch(there.Subject(), "the metadata", there.Outcome()), "auth/metadata")
 	}
-	root := get(ctx, t, rootURL(t))
-	t.Expect(root).To(match.Conform("the same document as at "+metadataURL(t)+", or 404", func(a *harness.Response) string {
+	t.Expect(get(ctx, t, root)).To(match.Conform("the same document as at "+own+", or 404", func(a *harness.Response) string {
 		switch {
 		case a.Status == http.StatusNotFound:
 			return ""
@@ -167,7 +161,7 @@ func challengeMetadata(ctx context.Context, t *harness.T) {
 				}
 				return ""
 			}), "with "+name)
-			if address == metadataURL(t) {
+			if own, _ := metadataURLs(t); address == own {
 				return // auth/metadata tests what is there
 			}
 			if !sameHost(address, t.Resource()) {

@@ -26,7 +26,7 @@ func withScopes(ctx context.Context, t *harness.T) *door {
 		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
 		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
 	enough := d.scopes(strings.Join(scopeNames, " "))
-	t.ChangeSite(ctx, site, func() bool { return d.served(enough.CallTool(ctx, scoped, harness.Args{})) })
+	t.ChangeSite(ctx, site, func() bool { return d.served(enough.CallTool(ctx, t.ToolName(scoped), harness.Args{})) })
 	return d
 }
 
@@ -48,14 +48,14 @@ func scopeEnforced(ctx context.Context, t *harness.T) {
 		d.Row(harness.Agent, "", name+", a tool that requires none", func() { d.Expect(d.use(ctx, s)).To(d.beServed()) })
 		d.Row(harness.Agent, scoped, name, func() {
 			d.Mark()
-			r := s.CallTool(ctx, scoped, harness.Args{})
+			r := s.CallTool(ctx, d.ToolName(scoped), harness.Args{})
 			d.Expect(r).To(match.HaveStatus(http.StatusForbidden), "with "+name)
 			d.Expect(r).To(match.HaveRun(scoped, 0), "with "+name)
 		})
 	}
 	for name, scope := range harness.InOrder(map[string]any{"in another order": "content:write content:read", "among others": "openid content:read profile content:write"}) {
 		d.Row(harness.Agent, scoped, "both scopes "+name, func() {
-			d.Expect(d.scopes(scope).CallTool(ctx, scoped, harness.Args{})).To(d.beServed(), "both scopes "+name)
+			d.Expect(d.scopes(scope).CallTool(ctx, d.ToolName(scoped), harness.Args{})).To(d.beServed(), "both scopes "+name)
 		})
 	}
 }
@@ -64,7 +64,7 @@ func insufficientScope(ctx context.Context, t *harness.T) {
 	d := withScopes(ctx, t)
 	for name, scope := range harness.InOrder(map[string]any{"no scopes": nil, "one of two scopes": "content:read"}) {
 		d.Row(harness.Agent, scoped, name, func() {
-			r := d.scopes(scope).CallTool(ctx, scoped, harness.Args{})
+			r := d.scopes(scope).CallTool(ctx, d.ToolName(scoped), harness.Args{})
 			if r.Status != http.StatusForbidden {
 				return // auth/scope-enforced tests that
 			}

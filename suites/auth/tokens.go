@@ -281,7 +281,7 @@ func ownAccount(ctx context.Context, t *harness.T) {
 			d.Mark()
 			r := d.use(ctx, s)
 			d.Expect(r).To(d.beServed())
-			d.Expect(r).To(match.Conform("a run as "+who.String(), func(a *harness.Response) string { return ranAs(d.T, d.tool, who) }))
+			d.Expect(r).To(match.Conform("a run as "+who.String(), func(a *harness.Response) string { return ranAs(d.T, d.method, who) }))
 		})
 	}
 }

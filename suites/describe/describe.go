@@ -221,8 +221,8 @@ func reflectsSafely(ctx context.Context, t *harness.T) {
 	}
 }
 
-// eachListed visits every tool that the agent sees. Where the site is known it also visits the first tool of other callers, and those
-// that the agent does not see. It visits at most --cases tools for each caller.
+// eachListed visits the tools that the agent sees. Where the site is known it also visits the first tool of other callers,
+// and those that the agent does not see. It visits at most --cases tools for each caller.
 func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
 	own := t.As(harness.Agent).MustListAll(ctx)
 	visitSome := func(who harness.Identity, tools []harness.Tool) {

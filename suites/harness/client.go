@@ -2,11 +2,9 @@ package harness
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -281,10 +279,10 @@ func namesOf(cert *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// make invokes as the call says.
+// Call invokes as the call says.
 func (t *T) Call(ctx context.Context, call Invocation) *Response {
 	if t.Alone() {
-		return t.As(call.Identity).Invoke(ctx, call.Tool, json.RawMessage(cmp.Or(string(call.Arguments), "{}")))
+		return t.As(call.Identity).Invoke(ctx, call.Tool, call.Object())
 	}
 	return t.As(call.Identity).InvokeBody(ctx, call.Body())
 }

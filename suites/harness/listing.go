@@ -94,7 +94,7 @@ func (c Client) ListAll(ctx context.Context) Listing {
 			useless++
 		}
 		switch {
-		case page.refused():
+		case !page.Is(http.StatusOK):
 			l.Fault = Mismatch(page.Subject(), "a page of tools", page.Outcome())
 			return l
 		case cursor == "":

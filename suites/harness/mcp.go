@@ -284,25 +284,28 @@ func (s *Session) CallTool(ctx context.Context, name string, arguments any) *Res
 
 // ListedByMCP names the tools that MCP shows the caller now, in any revision.
 func (c Client) ListedByMCP(ctx context.Context) []string {
-	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
-		if s := c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
-			return s.ListAllTools(ctx).Names()
-		}
+	if s, opened := c.firstMCP(ctx, MCP2025November, MCP2025June, MCP2026July); opened {
+		return s.ListAllTools(ctx).Names()
 	}
 	return nil
 }
 
-// AnyMCP opens a session in one of the revisions; nil where none opens.
-func (c Client) AnyMCP(ctx context.Context) *Session {
-	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
-		if revision.Stateless() && !c.T.Claims("mcp-2026") {
-			continue
-		}
-		if s := c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
-			return s
+// AnyMCP opens a session in one of the claimed revisions. Where none opens, the last one's Opened says why.
+func (c Client) AnyMCP(ctx context.Context) (s *Session, opened bool) {
+	revisions := []Revision{MCP2025November, MCP2025June}
+	if c.T.Claims("mcp-2026") {
+		revisions = append(revisions, MCP2026July)
+	}
+	return c.firstMCP(ctx, revisions...)
+}
+
+func (c Client) firstMCP(ctx context.Context, revisions ...Revision) (s *Session, opened bool) {
+	for _, revision := range revisions {
+		if s = c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
+			return s, true
 		}
 	}
-	return nil
+	return s, false
 }
 
 // Alone reports whether MCP is the bridge's only interface. Then List, Describe and Invoke ask by MCP, and what comes is
@@ -318,18 +321,12 @@ func (c Client) session(ctx context.Context) *Session {
 	if s := c.T.sessions[key]; s != nil {
 		return s
 	}
-	var s *Session
-	for _, revision := range []Revision{MCP2025November, MCP2025June, MCP2026July} {
-		if revision.Stateless() && !c.T.Claims("mcp-2026") {
-			continue
+	s, opened := c.AnyMCP(ctx)
+	if opened {
+		if c.T.sessions == nil {
+			c.T.sessions = map[sessionKey]*Session{}
 		}
-		if s = c.MCP(ctx, revision); s.Opened.RPCResult() != nil {
-			if c.T.sessions == nil {
-				c.T.sessions = map[sessionKey]*Session{}
-			}
-			c.T.sessions[key] = s
-			break
-		}
+		c.T.sessions[key] = s
 	}
 	return s
 }
@@ -431,9 +428,4 @@ func Unwrapped(v any) any {
 		}
 	}
 	return v
-}
-
-// refused reports whether a page of a list is a refusal.
-func (a *Response) refused() bool {
-	return !a.Is(http.StatusOK)
 }

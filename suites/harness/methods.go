@@ -64,7 +64,7 @@ type RealSite struct {
 
 	mu    sync.Mutex
 	reads map[Identity]reading
-	all   []fixtures.Method // of all readers; nil: not asked for
+	all   func() []fixtures.Method // of all readers
 }
 
 // reading is what a site publishes to one caller, or why that is not known.
@@ -82,6 +82,7 @@ var readers = []Identity{Agent, Agent2, Discoverer, Outsider, Service, Admin}
 func NewRealSite(base *url.URL, transport http.RoundTripper, env *Environment) (*RealSite, error) {
 	s := &RealSite{base: base, client: &http.Client{Transport: transport, Timeout: env.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		env: env, reads: map[Identity]reading{}}
+	s.all = sync.OnceValue(s.join)
 	if why := s.Unknown(Agent); why != "" {
 		return nil, errors.New(why)
 	}
@@ -123,20 +124,19 @@ func (s *RealSite) ask(who Identity) reading {
 }
 
 // Methods are those of the callers that the site shows any.
-func (s *RealSite) Methods() []fixtures.Method {
-	if s.all == nil {
-		all, seen := []fixtures.Method{}, map[string]bool{}
-		for _, who := range readers {
-			for _, m := range s.read(who).methods {
-				if !seen[m.ID] {
-					seen[m.ID] = true
-					all = append(all, m)
-				}
+func (s *RealSite) Methods() []fixtures.Method { return s.all() }
+
+func (s *RealSite) join() []fixtures.Method {
+	all, seen := []fixtures.Method{}, map[string]bool{}
+	for _, who := range readers {
+		for _, m := range s.read(who).methods {
+			if !seen[m.ID] {
+				seen[m.ID] = true
+				all = append(all, m)
 			}
 		}
-		s.all = all
 	}
-	return s.all
+	return all
 }
 
 // MayUse reports whether the site shows the caller a list of methods, though it may be empty.
@@ -172,7 +172,7 @@ func (s *RealSite) Changed() bool {
 			continue
 		}
 		now := s.ask(who)
-		same := slices.EqualFunc(before.methods, now.methods, func(x, y fixtures.Method) bool { return sameMethod(x, y) })
+		same := slices.EqualFunc(before.methods, now.methods, func(x, y fixtures.Method) bool { return reflect.DeepEqual(x, y) })
 		if now.unknown != "" || !same {
 			return true
 		}
@@ -250,6 +250,3 @@ func (t *T) excuseChange() {
 		t.Excuse(fmt.Sprintf("the methods that the site %s shows have changed during the run: run again while nobody changes them", site.Name()))
 	}
 }
-
-// sameMethod reports whether two methods are published alike.
-func sameMethod(x, y fixtures.Method) bool { return reflect.DeepEqual(x, y) }

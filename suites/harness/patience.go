@@ -146,8 +146,8 @@ func (p *patience) noteSlow(kind string, a *Response, waited, atSite time.Durati
 }
 
 // Patiently sends a request by the given function, within the time that it has, and fills in its response. The function gets
-// the last request that the site got before. What was sent
-// in vain maxSilent times in a row is not sent again: then the last of those is the response.
+// the last request that the site got before. What was sent in vain maxSilent times in a row is not sent again: then the last
+// of those is the response.
 func (c Client) Patiently(a *Response, send func(limit time.Duration, since int64)) *Response {
 	p, kind, faulty := &c.T.patience, kindOf(a), c.T.Upstream.Faulty()
 	if last := p.exhausted(kind); last != nil {

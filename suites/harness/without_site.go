@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
 // Invocation is a call that a run without a mock may make.
@@ -50,13 +51,27 @@ func (t *T) withoutMock(c Check) func(context.Context, *T) {
 // Succeeds reports whether the call is one that has to work.
 func (i Invocation) Succeeds() bool { return i.Status == 0 || i.Status == http.StatusOK }
 
+// Object is the JSON object of the arguments.
+func (i Invocation) Object() json.RawMessage {
+	if i.Arguments == nil {
+		return json.RawMessage("{}")
+	}
+	return i.Arguments
+}
+
+// Args are a copy of the arguments.
+func (i Invocation) Args() Args {
+	args, err := exact.Parse(i.Object())
+	if err != nil {
+		panic(err) // it was read when the run began
+	}
+	object, _ := args.(map[string]any)
+	return object
+}
+
 // Body is the call as invoke takes it.
 func (i Invocation) Body() []byte {
-	arguments := json.RawMessage(i.Arguments)
-	if arguments == nil {
-		arguments = json.RawMessage("{}")
-	}
-	return Encode(map[string]any{"name": i.Tool, "arguments": arguments})
+	return Encode(map[string]any{"name": i.Tool, "arguments": i.Object()})
 }
 
 // AsAgent is a call of the agent's without arguments.

@@ -123,7 +123,7 @@ func allowedNoTraceLeak(ctx context.Context, t *harness.T) {
 			defer respondWith(t, e)()
 			t.Expect(t.Call(ctx, call)).NotTo(holdAny(planted))
 			if t.Claims("mcp") {
-				if r := callByMCP(ctx, t.As(call.Identity), call.Tool, call.Arguments); r != nil {
+				if r := callByMCP(ctx, t.As(call.Identity), call.Tool, call.Object()); r != nil {
 					t.Expect(r).NotTo(holdAny(planted), "over MCP")
 				}
 			}
@@ -138,7 +138,6 @@ func allowedArgumentsForwarded(ctx context.Context, t *harness.T) {
 	tested := 0
 	for _, call := range scenario.Allowed(t) {
 		method := scenario.MustReach(ctx, t, call)[0].Method
-		given, _ := match.Must(exact.Parse(argumentsOf(call))).(map[string]any)
 		send := func(what string, arguments map[string]any) {
 			t.Row(call.Identity, call.Tool, what, func() {
 				defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Echo})()
@@ -147,8 +146,8 @@ func allowedArgumentsForwarded(ctx context.Context, t *harness.T) {
 				t.Expect(r).To(match.HaveForwarded(method, harness.Encode(arguments)))
 			})
 		}
-		send("as configured", given)
-		tested += len(given)
+		send("as configured", call.Args())
+		tested += len(call.Args())
 		shown, _ := t.As(call.Identity).MustListAll(ctx).Find(call.Tool)
 		schema, err := jsonschema.Compile(shown.Input(), jsonschema.Draft7)
 		properties, _ := shown.Input()["properties"].(map[string]any)
@@ -157,10 +156,7 @@ func allowedArgumentsForwarded(ctx context.Context, t *harness.T) {
 		}
 		for _, c := range exactValues {
 			for name := range harness.InOrder(properties) {
-				arguments := map[string]any{}
-				for n, v := range given {
-					arguments[n] = v
-				}
+				arguments := map[string]any(call.Args())
 				arguments[name] = match.Must(exact.Parse([]byte(c.value)))
 				if schema.Fault(arguments) == "" {
 					tested++
@@ -173,13 +169,6 @@ func allowedArgumentsForwarded(ctx context.Context, t *harness.T) {
 	if tested == 0 {
 		harness.NotTestable("no allowed call has arguments: allow one with arguments under `invocations`")
 	}
-}
-
-func argumentsOf(call harness.Invocation) []byte {
-	if call.Arguments == nil {
-		return []byte("{}")
-	}
-	return call.Arguments
 }
 
 // allowedHidden404 names methods on invoke that are no tools, where the configuration allows that.

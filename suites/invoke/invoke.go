@@ -365,13 +365,12 @@ func haveReachedOnce(method string) types.GomegaMatcher {
 	})
 }
 
-// callByMCP runs a tool over MCP in the newest revision that opens; nil if none does.
+// callByMCP runs a tool over MCP; nil if no session opens.
 func callByMCP(ctx context.Context, c harness.Client, name string, arguments any) *harness.Response {
-	s := c.AnyMCP(ctx)
-	if s == nil {
-		return nil
+	if s, opened := c.AnyMCP(ctx); opened {
+		return s.CallTool(ctx, name, arguments)
 	}
-	return s.CallTool(ctx, name, arguments)
+	return nil
 }
 
 // mustAcceptInvokes is the positive control of every malformed invoke: a well-formed one reaches the tools.

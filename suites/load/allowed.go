@@ -67,13 +67,7 @@ func textParameter(call harness.Invocation, shown harness.Tool) string {
 
 // with are the arguments of a call with another value for one of them.
 func with(call harness.Invocation, parameter, text string) harness.Args {
-	arguments := harness.Args{}
-	if call.Arguments != nil {
-		given, _ := match.Must(exact.Parse(call.Arguments)).(map[string]any)
-		for name, value := range given {
-			arguments[name] = value
-		}
-	}
+	arguments := call.Args()
 	arguments[parameter] = text
 	return arguments
 }

@@ -2,11 +2,9 @@ package pertool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -14,17 +12,9 @@ import (
 
 // The checks of this file send the calls that the configuration allows, each with its identity's credentials.
 
-func argumentsOf(call harness.Invocation) harness.Args {
-	if call.Arguments == nil {
-		return harness.Args{}
-	}
-	arguments, _ := match.Must(exact.Parse(json.RawMessage(call.Arguments))).(map[string]any)
-	return harness.Args(arguments)
-}
-
 // send makes an allowed call at the endpoint of its tool.
 func send(ctx context.Context, t *harness.T, call harness.Invocation, id any) *harness.Response {
-	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, argumentsOf(call), id)
+	return CallAt(ctx, t.As(call.Identity), call.Tool, call.Tool, call.Args(), id)
 }
 
 func allowedRespondsInRPC(ctx context.Context, t *harness.T) {
@@ -34,7 +24,7 @@ func allowedRespondsInRPC(ctx context.Context, t *harness.T) {
 				t.Expect(send(ctx, t, call, id)).To(BeRPCResult(id))
 			})
 			t.Row(call.Identity, call.Tool, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
-				t.Expect(AskAt(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, argumentsOf(call), id))).To(BeRPCResult(id))
+				t.Expect(AskAt(ctx, t.As(call.Identity), call.Tool, rpcBody(call.Tool, call.Args(), id))).To(BeRPCResult(id))
 			})
 		}
 		if call.Result != nil {
@@ -53,7 +43,7 @@ func allowedNameBinds(ctx context.Context, t *harness.T) {
 			continue
 		}
 		tested++
-		as, body := t.As(known.Identity), rpcBody(other.Tool, argumentsOf(other), 1)
+		as, body := t.As(known.Identity), rpcBody(other.Tool, other.Args(), 1)
 		for how, ask := range harness.InOrder(map[string]func() *harness.Response{
 			"by POST":        func() *harness.Response { return PostAt(ctx, as, known.Tool, body) },
 			"by GET ?query=": func() *harness.Response { return AskAt(ctx, as, known.Tool, body) },
@@ -98,7 +88,7 @@ func allowedScopes(ctx context.Context, t *harness.T) {
 		})
 	}
 	t.Row(harness.Anonymous, enough.Tool, "without a token", func() {
-		anonymous := PostAt(ctx, t.As(harness.Anonymous), enough.Tool, rpcBody(enough.Tool, argumentsOf(enough), 1))
+		anonymous := PostAt(ctx, t.As(harness.Anonymous), enough.Tool, rpcBody(enough.Tool, enough.Args(), 1))
 		t.Expect(anonymous).To(match.BeRefusedWith(401))
 		t.Expect(anonymous).To(challenge())
 	})
@@ -126,8 +116,8 @@ func allowedUnknown404(ctx context.Context, t *harness.T) {
 	refused := func(who harness.Identity, tool, what string, call harness.Invocation) {
 		as := t.As(who)
 		for how, r := range harness.InOrder(map[string]*harness.Response{
-			"by POST":        CallAt(ctx, as, tool, tool, argumentsOf(call), 1),
-			"by GET ?query=": AskAt(ctx, as, tool, rpcBody(tool, argumentsOf(call), 1)),
+			"by POST":        CallAt(ctx, as, tool, tool, call.Args(), 1),
+			"by GET ?query=": AskAt(ctx, as, tool, rpcBody(tool, call.Args(), 1)),
 		}) {
 			t.Row(who, tool, what+", "+how, func() {
 				t.Expect(r).To(match.BeRefusedWith(404))

@@ -150,8 +150,8 @@ func interfaceRequests(ctx context.Context, t *harness.T, caller harness.Client,
 			if !t.Claims("mcp") {
 				return harness.Request{}, false
 			}
-			session := caller.AnyMCP(ctx)
-			if session == nil {
+			session, opened := caller.AnyMCP(ctx)
+			if !opened {
 				return harness.Request{}, false
 			}
 			message := session.Message(1, "tools/call", params)
