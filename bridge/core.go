@@ -185,7 +185,7 @@ func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
 		return nil, nil
 	}
 	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
-		Exchange: o.OAuthExchange, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
+		Exchange: o.OAuthExchange, Introspect: o.OAuthIntrospect, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
 		Scopes: scopes, Now: o.Now})
 }
 

@@ -111,10 +111,14 @@ func TestExchangeIsConfiguredStrictly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*bridge.Options){
-		"no issuer": func(o *bridge.Options) { o.OAuthIssuer, o.OAuthResource = "", "" },
-		"no client": func(o *bridge.Options) { o.OAuthClient = "" },
-		"no secret": func(o *bridge.Options) { o.OAuthClientSecret = "" },
-		"no site":   func(o *bridge.Options) { o.OAuthExchange = "" },
+		"no issuer":           func(o *bridge.Options) { o.OAuthIssuer, o.OAuthResource = "", "" },
+		"no client":           func(o *bridge.Options) { o.OAuthClient = "" },
+		"no secret":           func(o *bridge.Options) { o.OAuthClientSecret = "" },
+		"no site":             func(o *bridge.Options) { o.OAuthExchange = "" },
+		"no client to ask as": func(o *bridge.Options) { o.OAuthExchange, o.OAuthClient, o.OAuthIntrospect = "", "", true },
+		"no issuer to ask": func(o *bridge.Options) {
+			o.OAuthIssuer, o.OAuthResource, o.OAuthExchange, o.OAuthIntrospect = "", "", "", true
+		},
 	} {
 		o := good
 		change(&o)

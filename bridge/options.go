@@ -73,6 +73,7 @@ type Options struct {
 	OAuthAudience     []string
 	OAuthJWKS         string
 	OAuthExchange     string
+	OAuthIntrospect   bool
 	OAuthClient       string
 	OAuthClientSecret upstream.Secret
 
@@ -140,6 +141,7 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 // consistent refuses combinations that mean nothing.
 func (o Options) consistent() error {
 	broad := o.Visibility == VisibilityBroad
+	asks := o.OAuthExchange != "" || o.OAuthIntrospect // the authorization server, as a client
 	switch service := o.ServiceUser != "" || o.ServicePassword != "" || len(o.ServiceTokens) > 0; {
 	case o.PageSize < 1 || o.MaxCallers < 1 || o.MaxAnswer < 1 || o.MaxBody < 1:
 		return fmt.Errorf("page_size, max_callers, max_answer and max_body must be positive")
@@ -151,10 +153,10 @@ func (o Options) consistent() error {
 		return fmt.Errorf("a service account needs service_user, a password and at least one front-end token (without tokens everybody would act as the account), or visibility broad")
 	case o.OAuthIssuer == "" && (o.OAuthResource != "" || o.OAuthAudience != nil || o.OAuthJWKS != ""):
 		return fmt.Errorf("oauth_resource, oauth_audience and oauth_jwks mean nothing without oauth_issuer")
-	case o.OAuthIssuer == "" && o.OAuthExchange != "":
-		return fmt.Errorf("oauth_exchange means nothing without oauth_issuer")
-	case (o.OAuthExchange == "") != (o.OAuthClient == "") || (o.OAuthExchange == "") != (o.OAuthClientSecret == ""):
-		return fmt.Errorf("oauth_exchange, oauth_client and oauth_client_secret go together: the authorization server exchanges tokens for clients that it knows")
+	case o.OAuthIssuer == "" && (o.OAuthExchange != "" || o.OAuthIntrospect):
+		return fmt.Errorf("oauth_exchange and oauth_introspection mean nothing without oauth_issuer")
+	case asks != (o.OAuthClient != "") || asks != (o.OAuthClientSecret != ""):
+		return fmt.Errorf("oauth_exchange or oauth_introspection, oauth_client and oauth_client_secret go together: the authorization server responds to clients that it knows")
 	case o.OAuthIssuer != "" && o.OAuthResource == "":
 		return fmt.Errorf("oauth_issuer needs oauth_resource: the bridge cannot know by which address clients reach it")
 	case o.OAuthIssuer != "" && len(o.ServiceTokens) > 0:

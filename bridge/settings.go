@@ -168,7 +168,7 @@ func Settings() []Setting {
 			"bearer tokens that may use /mcp/admin/", func(o *Options) *[]upstream.Secret { return &o.AdminTokens }),
 
 		textSetting("oauth_issuer", "BRIDGE_OAUTH_ISSUER", "",
-			"authorization server, as named in the claim iss: only its access tokens (JWT) are accepted; verified tokens are forwarded to the site, unless oauth_exchange is set",
+			"authorization server, as named in the claim iss: only its access tokens (JWT, or any with oauth_introspection) are accepted; verified tokens are forwarded to the site, unless oauth_exchange is set",
 			func(o *Options) *string { return &o.OAuthIssuer }),
 		textSetting("oauth_resource", "BRIDGE_OAUTH_RESOURCE", "",
 			"address of the bridge's /mcp as clients know it, for its metadata", func(o *Options) *string { return &o.OAuthResource }),
@@ -179,8 +179,10 @@ func Settings() []Setting {
 		textSetting("oauth_exchange", "BRIDGE_OAUTH_EXCHANGE", "",
 			"the site as the issuer knows it, a URL (parameter resource) or another name (audience): callers' tokens are exchanged for tokens of the site (RFC 8693)",
 			func(o *Options) *string { return &o.OAuthExchange }),
+		flagSetting("oauth_introspection",
+			"access tokens may be opaque: the issuer is asked about each (RFC 7662), and its word is kept for 30 s", func(o *Options) *bool { return &o.OAuthIntrospect }),
 		textSetting("oauth_client", "BRIDGE_OAUTH_CLIENT", "",
-			"client as which the bridge exchanges tokens", func(o *Options) *string { return &o.OAuthClient }),
+			"client as which the bridge exchanges tokens and asks about them", func(o *Options) *string { return &o.OAuthClient }),
 		secret("oauth_client_secret", "BRIDGE_OAUTH_CLIENT_SECRET",
 			"secret of oauth_client", func(o *Options) *upstream.Secret { return &o.OAuthClientSecret }),
 

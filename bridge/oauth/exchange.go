@@ -3,10 +3,8 @@ package oauth
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,17 +26,16 @@ const (
 // How exchanged tokens are kept.
 const (
 	maxExchanged  = 10_000
-	exchangeWait  = 10 * time.Second // for one exchange, with the metadata
 	exchangeSpare = 30 * time.Second // before its end a token is exchanged again
 )
 
 // exchange gets tokens for the site in place of those of callers, at the issuer's token endpoint, and keeps them while
 // both are valid. It keeps them by a digest of the caller's token.
 type exchange struct {
-	o       Options
-	keys    *keys // which read the issuer's documents
-	kept    *otter.Cache[[sha256.Size]byte, exchanged]
-	flights singleflight.Group
+	o        Options
+	endpoint *endpoint
+	kept     *otter.Cache[[sha256.Size]byte, exchanged]
+	flights  singleflight.Group
 }
 
 type exchanged struct {
@@ -51,7 +48,10 @@ func newExchange(o Options, k *keys) (*exchange, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cache of exchanged tokens: %w", err)
 	}
-	return &exchange{o: o, keys: k, kept: kept}, nil
+	return &exchange{
+		o: o, kept: kept,
+		endpoint: &endpoint{o: o, keys: k, name: "token_endpoint", of: func(m issuerMetadata) string { return m.TokenEndpoint }},
+	}, nil
 }
 
 // For gives a token for the site in place of a caller's, which was verified. AuthRequired says that the authorization
@@ -66,7 +66,7 @@ func (g *Guard) For(ctx context.Context, token string, grant upstream.Grant) (st
 		return have.token, nil
 	}
 	made, err, _ := x.flights.Do(string(id[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeWait) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientWait) // others wait for it, too
 		defer cancel()
 		return x.request(ctx, token)
 	})
@@ -97,50 +97,25 @@ func (e *refusedError) Error() string { return "the token endpoint refuses the e
 
 // request asks the token endpoint for a token.
 func (x *exchange) request(ctx context.Context, token string) (exchanged, error) {
-	m, err := x.keys.metadata(ctx, func(m issuerMetadata) error {
-		_, err := Address("token_endpoint in the issuer's metadata", m.TokenEndpoint)
-		return err
-	})
-	if err != nil {
-		return exchanged{}, err
-	}
 	form := url.Values{"grant_type": {grantExchange}, "subject_token": {token}, "subject_token_type": {accessTokenType}, "requested_token_type": {accessTokenType}}
 	if strings.Contains(x.o.Exchange, "://") {
 		form.Set("resource", x.o.Exchange)
 	} else {
 		form.Set("audience", x.o.Exchange)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.TokenEndpoint, strings.NewReader(form.Encode()))
-	if err != nil {
-		return exchanged{}, err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	r.SetBasicAuth(url.QueryEscape(x.o.Client), url.QueryEscape(string(x.o.ClientSecret))) // RFC 6749 §2.3.1
 	asked := x.o.Now()
-	res, err := x.keys.client.Do(r)
-	if err != nil {
-		return exchanged{}, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
-	if err != nil {
-		return exchanged{}, err
-	}
 	var said struct {
 		Token   string `json:"access_token"`
 		Type    string `json:"token_type"`
 		Expires int64  `json:"expires_in"`
 		Code    string `json:"error"`
 	}
-	err = json.Unmarshal(body, &said)
+	status, err := x.endpoint.post(ctx, form, &said)
 	switch {
-	case res.StatusCode >= 500:
-		return exchanged{}, fmt.Errorf("the token endpoint responded with %s", res.Status)
-	case res.StatusCode != http.StatusOK:
-		return exchanged{}, &refusedError{code: said.Code, client: said.Code == "invalid_client" || said.Code == "unauthorized_client" || said.Code == "unsupported_grant_type"}
 	case err != nil:
-		return exchanged{}, fmt.Errorf("the token endpoint's response: %w", err)
+		return exchanged{}, err
+	case status != http.StatusOK:
+		return exchanged{}, &refusedError{code: said.Code, client: said.Code == "invalid_client" || said.Code == "unauthorized_client" || said.Code == "unsupported_grant_type"}
 	case said.Token == "" || said.Token == token || !strings.EqualFold(said.Type, "Bearer"):
 		return exchanged{}, errors.New("the token endpoint gave no other bearer token")
 	}

@@ -175,9 +175,10 @@ func (k *keys) current(ctx context.Context) (set keySet, err error) {
 
 // issuerMetadata is what the bridge reads in the issuer's metadata.
 type issuerMetadata struct {
-	Issuer        string `json:"issuer"`
-	Keys          string `json:"jwks_uri"`
-	TokenEndpoint string `json:"token_endpoint"`
+	Issuer                string `json:"issuer"`
+	Keys                  string `json:"jwks_uri"`
+	TokenEndpoint         string `json:"token_endpoint"`
+	IntrospectionEndpoint string `json:"introspection_endpoint"`
 }
 
 // metadata reads the issuer's metadata (RFC 8414, or OpenID's older place), from the first place where they suffice.

@@ -1,6 +1,6 @@
 // Package oauth makes the bridge a resource server of OAuth 2, as MCP's authorization asks: callers bring access tokens
-// of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, and what the
-// bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
+// of one authorization server, JSON Web Tokens (RFC 9068) that are checked here by its published keys, or opaque ones that
+// it is asked about (RFC 7662), and what the bridge wants of them stands in its metadata (RFC 9728). Its invariant: a token that was not issued for this bridge, or
 // is not valid now, goes no further. It issues no tokens, and keeps only those that it got in exchange for the site.
 package oauth
 
@@ -28,7 +28,8 @@ type Options struct {
 	Audience     []string // what a token's aud must hold one of; nil: Resource
 	Keys         string   // where the issuer's keys are; "": where its metadata says
 	Exchange     string   // the site, as the authorization server knows it: tokens are exchanged for its own; "": they go on as they are
-	Client       string   // as which the bridge exchanges tokens
+	Introspect   bool     // the authorization server is asked about every token, which may be opaque
+	Client       string   // as which the bridge exchanges tokens and asks about them
 	ClientSecret upstream.Secret
 	Scopes       func() []string   // those that the tools ask for, as far as they are known
 	Transport    http.RoundTripper // how the authorization server is reached; nil: as usual
@@ -41,7 +42,8 @@ type Guard struct {
 	resource *url.URL
 	keys     *keys
 	parser   *jwt.Parser
-	exchange *exchange // nil: tokens go on to the site as they are
+	exchange *exchange      // nil: tokens go on to the site as they are
+	asks     *introspection // nil: tokens are checked by the issuer's keys
 }
 
 // algorithms are those with a public key; with any other who knows that key could sign.
@@ -75,6 +77,11 @@ func New(o Options) (*Guard, error) {
 	)}
 	if o.Exchange != "" {
 		if g.exchange, err = newExchange(o, g.keys); err != nil {
+			return nil, err
+		}
+	}
+	if o.Introspect {
+		if g.asks, err = newIntrospection(o, g.keys); err != nil {
 			return nil, err
 		}
 	}
@@ -119,8 +126,7 @@ func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error
 	if len(token) > maxToken {
 		return upstream.Grant{}, g.unauthorized("invalid_token", "The access token is too long.")
 	}
-	var c claims
-	_, err := g.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) { return g.keyOf(ctx, t) })
+	c, err := g.claimsOf(ctx, token)
 	if err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) {
@@ -137,6 +143,15 @@ func (g *Guard) Verify(ctx context.Context, token string) (upstream.Grant, error
 	}, nil
 }
 
+func (g *Guard) claimsOf(ctx context.Context, token string) (claims, error) {
+	if g.asks != nil {
+		return g.asks.claimsOf(ctx, token)
+	}
+	var c claims
+	_, err := g.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) { return g.keyOf(ctx, t) })
+	return c, err
+}
+
 // problems words what is wrong with a token for its holder.
 var problems = []struct {
 	err     error
@@ -146,6 +161,7 @@ var problems = []struct {
 	{jwt.ErrTokenNotValidYet, "The access token is not valid yet."},
 	{jwt.ErrTokenInvalidAudience, "The access token is for another resource."},
 	{jwt.ErrTokenInvalidIssuer, "The access token is of another issuer."},
+	{errInactive, "The access token is not valid."},
 	{jwt.ErrTokenMalformed, "The access token is no JSON Web Token."},
 }
 

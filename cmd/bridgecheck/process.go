@@ -71,8 +71,12 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	}
 	if s.authority != nil {
 		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+harness.MCPPath)
-		if slices.Contains(o.Capabilities, harness.TokenExchange) {
-			env = append(env, "BRIDGE_OAUTH_EXCHANGE="+drupal, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
+		exchange := slices.Contains(o.Capabilities, harness.TokenExchange)
+		if exchange {
+			env = append(env, "BRIDGE_OAUTH_EXCHANGE="+drupal)
+		}
+		if exchange || slices.Contains(o.Capabilities, harness.TokenIntrospection) {
+			env = append(env, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
 		}
 	}
 	log, err := createLog(plan.reportDir, o.Redactor())

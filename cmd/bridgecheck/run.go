@@ -78,9 +78,10 @@ BRIDGE_DISCOVERY_TTL, BRIDGE_PERMISSION_TTL and BRIDGE_UPSTREAM_TIMEOUT (seconds
 BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES (refused credentials before a bridge may
 throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions, for bridges that
 need one); with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server) and
-BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange BRIDGE_OAUTH_EXCHANGE (the site as
-that server knows it), BRIDGE_OAUTH_CLIENT and BRIDGE_OAUTH_CLIENT_SECRET. Of your environment it
-gets PATH, HOME, LANG, TMPDIR and the variables that --env names, nothing else.
+BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange or token-introspection
+BRIDGE_OAUTH_CLIENT and BRIDGE_OAUTH_CLIENT_SECRET, with the first also BRIDGE_OAUTH_EXCHANGE (the
+site as that server knows it). Of your environment it gets PATH, HOME, LANG, TMPDIR and the
+variables that --env names, nothing else.
 
 If stderr is no terminal, run writes a line there every 10 s with the checks that are running;
 --quiet turns that off.`,

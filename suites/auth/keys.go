@@ -91,15 +91,27 @@ func serverDown(ctx context.Context, t *harness.T) {
 
 // servesMeanwhile tests that tokens of known keys are accepted: one that was used before, and new ones.
 func (d *door) servesMeanwhile(ctx context.Context) {
-	d.Row(harness.Agent, "", "a token that was used before", func() { d.Expect(d.use(ctx, d.right)).To(d.beServed()) })
+	d.Row(harness.Agent, "", "a token that was used before", func() {
+		if r := d.use(ctx, d.right); !d.cannotAsk(r) {
+			d.Expect(r).To(d.beServed())
+		}
+	})
 	d.Row(harness.Agent, "", "a new token of a known key", func() {
 		token := d.Authority.Issue(string(harness.Agent), d.Resource())
 		r := d.use(ctx, d.as(harness.Credentials{Token: token}))
 		if d.Claims(harness.TokenExchange) && r.Status >= http.StatusInternalServerError {
 			return // the authorization server cannot exchange it
 		}
-		d.Expect(r).To(d.beServed())
+		if !d.cannotAsk(r) {
+			d.Expect(r).To(d.beServed())
+		}
 	})
+}
+
+// cannotAsk reports whether a response says that the authorization server cannot be asked about a token, by a bridge that
+// has to.
+func (d *door) cannotAsk(r *harness.Response) bool {
+	return d.Claims(harness.TokenIntrospection) && r.Status >= http.StatusInternalServerError
 }
 
 // refuseUnknown tests that a token whose key cannot be had is refused, and nothing runs. It is not known to be wrong, so
@@ -134,7 +146,11 @@ func serverHangs(ctx context.Context, t *harness.T) {
 	case <-done:
 	case <-ctx.Done():
 	}
-	d.Row(harness.Agent, "", "a right token meanwhile", func() { d.Expect(during).To(d.beServed()) })
+	d.Row(harness.Agent, "", "a right token meanwhile", func() {
+		if !d.cannotAsk(during) {
+			d.Expect(during).To(d.beServed())
+		}
+	})
 	d.Row(harness.Agent, "", "a token of an unknown key", func() {
 		d.Expect(late).To(match.BeRefusedWith(http.StatusUnauthorized, 500, 502, 503, 504))
 	})

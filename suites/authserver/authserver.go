@@ -1,6 +1,6 @@
 // Package authserver is an OAuth 2 authorization server for tests of a resource server: metadata (RFC 8414), keys (RFC
-// 7517), a token endpoint, and tokens of any content, signed with any key. It publishes new keys, withdraws old ones and
-// misbehaves on demand. It keeps no users, asks nobody for consent, and decides nothing about the resource server.
+// 7517), a token endpoint, introspection (RFC 7662), and tokens of any content, signed with any key. It publishes new keys,
+// withdraws old ones and misbehaves on demand. It keeps no users, asks nobody for consent, and decides nothing about the resource server.
 //
 // Its invariant: what it serves is what the last call of Rotate, Retire or Misbehave says, from the next request on.
 //
@@ -25,7 +25,7 @@ import (
 // Lifetime is how long the tokens of Issue and of the token endpoint are valid.
 const Lifetime = 2 * time.Hour
 
-// The client that may exchange tokens: the bridge under test.
+// The client that may exchange tokens and ask about them: the bridge under test.
 const (
 	Client       = "bridge"
 	ClientSecret = "bridge-secret"
@@ -40,6 +40,9 @@ const (
 	OpenIDPath   = "/.well-known/openid-configuration" // the same document, at OpenID Connect's older place
 	KeysPath     = "/jwks"
 	TokenPath    = "/token"
+
+	authorizePath  = "/authorize"
+	introspectPath = "/introspect"
 )
 
 // Misbehaviour is a way in which the server fails.
@@ -189,15 +192,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, map[string]any{"keys": s.published()})
 	case "POST " + TokenPath:
 		s.issueToken(w, r)
+	case "POST " + introspectPath:
+		s.introspect(w, r)
+	case "GET " + authorizePath:
+		write(w, http.StatusBadRequest, map[string]any{"error": "unsupported_response_type"})
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// metadata is the document of RFC 8414.
+// metadata is the document of RFC 8414. Clients of MCP refuse one without authorization_endpoint, though no grant here uses
+// it.
 func (s *Server) metadata() map[string]any {
 	return map[string]any{
 		"issuer": s.URL, "token_endpoint": s.URL + TokenPath, "jwks_uri": s.URL + KeysPath,
+		"authorization_endpoint": s.URL + authorizePath, "introspection_endpoint": s.URL + introspectPath,
 		"grant_types_supported": []string{"client_credentials", grantExchange}, "response_types_supported": []string{},
 		"token_endpoint_auth_methods_supported": []string{"client_secret_basic", "client_secret_post"},
 	}
@@ -222,10 +231,7 @@ func (s *Server) issueToken(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusBadRequest, "invalid_request")
 		return
 	}
-	account, secret, basic := r.BasicAuth()
-	if !basic {
-		account, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
-	}
+	account, secret := client(r)
 	audience := cmp.Or(r.PostForm.Get("resource"), r.PostForm.Get("audience"))
 	switch {
 	case r.PostForm.Get("grant_type") == grantExchange:
@@ -261,14 +267,43 @@ func (s *Server) issueToken(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Account is whose token it is, for a site that trusts every token which the server signed, whatever it is for; false for
-// a text that is none of the server's tokens, and for a token that has expired.
-func (s *Server) Account(token string) (string, bool) {
+// client is who sends a form.
+func client(r *http.Request) (name, secret string) {
+	if name, secret, ok := r.BasicAuth(); ok {
+		return name, secret
+	}
+	return r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+}
+
+// introspect says whether a token is valid now, for Client alone. It knows those that one of the published keys signed.
+func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	if err := r.ParseForm(); err != nil {
+		write(w, http.StatusBadRequest, map[string]any{"error": "invalid_request"})
+		return
+	}
+	if name, secret := client(r); name != Client || secret != ClientSecret {
+		write(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+		return
+	}
 	s.mu.Lock()
-	keys := slices.Concat(s.keys, s.retired)
+	keys := slices.Clone(s.keys)
 	s.mu.Unlock()
-	var claims jwt.RegisteredClaims
-	_, err := jwt.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
+	claims := jwt.MapClaims{}
+	if err := s.parse(r.PostForm.Get("token"), claims, keys); err != nil {
+		write(w, http.StatusOK, map[string]any{"active": false})
+		return
+	}
+	claims["active"], claims["token_type"] = true, "Bearer"
+	write(w, http.StatusOK, claims)
+}
+
+// parse reads the claims of a token that one of the keys signed and that is valid now.
+func (s *Server) parse(token string, claims jwt.Claims, keys []*Key) error {
+	_, err := jwt.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		if _, critical := t.Header["crit"]; critical {
+			return nil, errors.New("a critical header is not known")
+		}
 		for _, key := range keys {
 			if t.Header["kid"] == key.ID {
 				return key.private.Public(), nil
@@ -276,6 +311,17 @@ func (s *Server) Account(token string) (string, bool) {
 		}
 		return nil, errors.New("the key is not known")
 	}, jwt.WithValidMethods([]string{algorithm}), jwt.WithIssuer(s.URL), jwt.WithTimeFunc(s.options.Now))
+	return err
+}
+
+// Account is whose token it is, for a site that trusts every token which the server signed, whatever it is for; false for
+// a text that is none of the server's tokens, and for a token that has expired.
+func (s *Server) Account(token string) (string, bool) {
+	s.mu.Lock()
+	keys := slices.Concat(s.keys, s.retired)
+	s.mu.Unlock()
+	var claims jwt.RegisteredClaims
+	err := s.parse(token, &claims, keys)
 	return claims.Subject, err == nil && claims.Subject != ""
 }
 

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -86,7 +87,7 @@ func Requires(c contract.Clause) string {
 
 // overMCP reports whether a capability is seen through MCP alone.
 func overMCP(capability string) bool {
-	return strings.HasPrefix(capability, "mcp") || capability == OAuth || capability == TokenExchange
+	return strings.HasPrefix(capability, "mcp") || slices.Contains([]string{OAuth, TokenExchange, TokenIntrospection}, capability)
 }
 
 // Lacks names a capability without which a clause does not apply and that the bridge does not claim; "" when it has all.

@@ -9,8 +9,9 @@ import (
 
 // The capabilities of a bridge that takes tokens of an authorization server.
 const (
-	OAuth         = "oauth"
-	TokenExchange = "token-exchange"
+	OAuth              = "oauth"
+	TokenExchange      = "token-exchange"
+	TokenIntrospection = "token-introspection"
 )
 
 // Resource is the bridge's MCP endpoint as tokens name it: their audience.

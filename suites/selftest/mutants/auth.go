@@ -455,6 +455,10 @@ func authVariants() []Mutant {
 				return params
 			})},
 		{Name: "auth-exchanges-tokens", Profile: testbed.Exchange, Why: "RFC 8693: the site may have tokens of its own"},
+		{Name: "auth-introspects-tokens", Why: "RFC 7662: the authorization server may be asked about each token", Claims: "token-introspection",
+			Options: func(o *bridge.Options) {
+				o.OAuthIntrospect, o.OAuthClient, o.OAuthClientSecret = true, authserver.Client, authserver.ClientSecret
+			}},
 		{Name: "auth-underscored-names", Why: "no name of a tool is the id of its method", Claims: "naming-underscore", Options: useUnderscores},
 		{Name: "auth-plain-errors", Why: "no clause names the body of a 401",
 			Middleware: onResponse(toMCP, func(x *exchange) {

@@ -1,0 +1,129 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+)
+
+// introspecting puts an introspection endpoint beside an authority, and a bridge that asks it before a site.
+type introspecting struct {
+	*authority
+	asked atomic.Int64
+	reply atomic.Value // func(w http.ResponseWriter, r *http.Request)
+	now   atomic.Int64 // by how much the bridge's clock is ahead
+}
+
+// active is the authorization server's word on a good token.
+func active(change map[string]any) map[string]any {
+	said := map[string]any{"active": true, "sub": "agent", "aud": resource, "exp": time.Now().Add(time.Hour).Unix(), "token_type": "Bearer"}
+	for name, value := range change {
+		if value == nil {
+			delete(said, name)
+		} else {
+			said[name] = value
+		}
+	}
+	return said
+}
+
+func newIntrospecting(t *testing.T) (*introspecting, *site, func(token string) reply) {
+	x := &introspecting{authority: newAuthority(t)}
+	x.says(active(nil))
+	x.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.well-known/oauth-authorization-server":
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q,"introspection_endpoint":%q}`, x.URL, x.URL+"/jwks", x.URL+"/introspect")
+		case "/introspect":
+			x.asked.Add(1)
+			x.reply.Load().(func(http.ResponseWriter, *http.Request))(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	s, front := guarded(t, x.authority, func(o *bridge.Options) {
+		o.OAuthIntrospect, o.OAuthClient, o.OAuthClientSecret = true, "the bridge", "s:cret"
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(x.now.Load())) }
+	})
+	return x, s, func(token string) reply { return listed(t, front, token) }
+}
+
+func (x *introspecting) says(document any) {
+	x.reply.Store(func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(document) }) //nolint:errcheck // the bridge complains
+}
+
+func TestOpaqueTokensAreIntrospected(t *testing.T) {
+	x, site, list := newIntrospecting(t)
+	var sent, client string
+	x.reply.Store(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		sent, client = r.PostFormValue("token"), user+"/"+password
+		json.NewEncoder(w).Encode(active(nil)) //nolint:errcheck // the bridge complains
+	})
+	for range 3 {
+		if got := list("opaque-1"); got.Status != 200 || site.lastAuth != "Bearer opaque-1" {
+			t.Fatalf("got %d %s, and the site got %s", got.Status, got.Body, site.lastAuth)
+		}
+	}
+	if sent != "opaque-1" || client != "the+bridge/s%3Acret" || x.asked.Load() != 1 {
+		t.Errorf("%d questions, by %s, about %s", x.asked.Load(), client, sent)
+	}
+	x.says(map[string]any{"active": false}) // it is revoked
+	if got := list("opaque-1"); got.Status != 200 || x.asked.Load() != 1 {
+		t.Errorf("at once: got %d, after %d questions", got.Status, x.asked.Load())
+	}
+	x.now.Store(int64(31 * time.Second))
+	if got := list("opaque-1"); got.Status != 401 {
+		t.Errorf("half a minute after: got %d", got.Status)
+	}
+}
+
+func TestWhatIsNotActiveGoesNoFurther(t *testing.T) {
+	now := time.Now().Unix()
+	for name, c := range map[string]struct {
+		status int
+		said   any
+		want   int
+	}{
+		"not active":                   {200, map[string]any{"active": false}, 401},
+		"no word":                      {200, map[string]any{"sub": "agent", "aud": resource, "exp": now + 60}, 401},
+		"active as a text":             {200, active(map[string]any{"active": "true"}), 503},
+		"for another resource":         {200, active(map[string]any{"aud": "https://other.example/mcp"}), 401},
+		"for nobody":                   {200, active(map[string]any{"aud": nil}), 401},
+		"of another issuer":            {200, active(map[string]any{"iss": "https://other.example"}), 401},
+		"expired":                      {200, active(map[string]any{"exp": now - 60}), 401},
+		"without an end":               {200, active(map[string]any{"exp": nil}), 401},
+		"not yet valid":                {200, active(map[string]any{"nbf": now + 60}), 401},
+		"bound to a key":               {200, active(map[string]any{"token_type": "DPoP"}), 401},
+		"of nobody":                    {200, active(map[string]any{"sub": nil}), 503},
+		"the bridge is refused":        {401, map[string]any{"error": "invalid_client"}, 503},
+		"the bridge has no permission": {403, active(nil), 503},
+		"it is down":                   {503, active(nil), 503},
+		"a list":                       {200, []any{active(nil)}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, site, list := newIntrospecting(t)
+			x.reply.Store(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				json.NewEncoder(w).Encode(c.said) //nolint:errcheck // the bridge complains
+			})
+			got := list("opaque-canary")
+			if got.Status != c.want || site.discoveries.Load() > 0 {
+				t.Errorf("got %d %s, want %d, and %d requests to the site", got.Status, got.Body, c.want, site.discoveries.Load())
+			}
+			if strings.Contains(got.Body, "s:cret") || strings.Contains(got.Body, "opaque-canary") {
+				t.Errorf("a secret is in the response: %s", got.Body)
+			}
+			x.says(active(nil))
+			if got := list("opaque-canary"); got.Status != 200 {
+				t.Errorf("the positive control, after that: got %d %s", got.Status, got.Body)
+			}
+		})
+	}
+}

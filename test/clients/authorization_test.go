@@ -1,0 +1,96 @@
+package clients
+
+import (
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
+)
+
+// serveOAuth puts a bridge that takes access tokens alone before the default site.
+func serveOAuth(t *testing.T) (as *authserver.Server, bridgeURL string) {
+	t.Helper()
+	as, err := authserver.Listen("127.0.0.1:0", authserver.Options{Login: func(account, secret string) bool { return account == "agent" && secret == "agent-pass" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(as.Close)
+	drupal, err := mockdrupal.New(builtin(t, "default"), mockdrupal.Options{Trusted: as.Account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := httptest.NewServer(drupal)
+	t.Cleanup(upstream.Close)
+	front := httptest.NewUnstartedServer(nil)
+	bridgeURL = "http://" + front.Listener.Addr().String()
+	b, err := bridge.New(bridge.Options{Drupal: upstream.URL, OAuthIssuer: as.URL, OAuthResource: bridgeURL + "/mcp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	front.Config.Handler = b
+	front.Start()
+	t.Cleanup(front.CloseClientConnections)
+	return as, bridgeURL
+}
+
+// TestTypeScriptClientsAuthorizeThemselves lets real clients find the way from the challenge to the metadata, from there to
+// the authorization server, and back with a token.
+func TestTypeScriptClientsAuthorizeThemselves(t *testing.T) {
+	installed(t)
+	for _, client := range typescript {
+		t.Run(client.sdk+" "+client.era, func(t *testing.T) {
+			t.Parallel()
+			as, url := serveOAuth(t)
+			authorize := func(secret string) (string, error) {
+				cmd := exec.CommandContext(within(t, 30*time.Second), node22, "authorize.mjs", client.sdk, client.era, url+"/mcp", "agent", "content.search", `{"query":"article"}`)
+				cmd.Env = append(os.Environ(), "CLIENT_SECRET="+secret)
+				cmd.Stderr = t.Output()
+				out, err := cmd.Output()
+				return string(out), err
+			}
+			out, err := authorize("agent-pass")
+			if err != nil || !strings.Contains(out, `"content.search"`) || !strings.Contains(out, "structuredContent") || strings.Contains(out, `"isError":true`) {
+				t.Errorf("with the right secret: expected the tools and a result, got %v:\n%s", err, out)
+			}
+			if n := as.Requests(authserver.TokenPath); n != 1 {
+				t.Errorf("expected one token to be asked for, got %d", n)
+			}
+			if out, err := authorize("wrong"); err == nil || out != "" {
+				t.Errorf("with a wrong secret: expected an error and no tools, got:\n%s", out)
+			}
+		})
+	}
+}
+
+// TestTheOfficialSuiteHasNoAuthorizationOfServers holds why none is run: its scenarios about authorization test clients and
+// authorization servers. A version that has one for servers fails the test.
+func TestTheOfficialSuiteHasNoAuthorizationOfServers(t *testing.T) {
+	installed(t)
+	listed, err := exec.CommandContext(within(t, time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js", "list").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, listed)
+	}
+	about := regexp.MustCompile(`(?m)^  - \S*(?:auth|token|scope|protected)\S*`)
+	of := func(title string) []string {
+		_, rest, found := strings.Cut(string(listed), title+" scenarios")
+		if !found {
+			t.Fatalf("expected scenarios named %q, got:\n%s", title, listed)
+		}
+		rest, _, _ = strings.Cut(rest, "\n\n")
+		return about.FindAllString(rest, -1)
+	}
+	if server := of("Server"); len(server) > 0 {
+		t.Errorf("the suite tests the authorization of servers now; run these against the reference bridge: %q", server)
+	}
+	if len(of("Client")) == 0 {
+		t.Error("expected scenarios about authorization for clients: the words that find them find none")
+	}
+}
