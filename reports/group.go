@@ -42,6 +42,7 @@ type causeKind int
 const (
 	ofClause      causeKind = iota // nothing but the clause is known
 	ofMessage                      // a result without findings, by its message
+	missingHeader                  // by its name
 	noResponse                     // the connection was closed, or nothing came in time: by the error
 	serverError                    // 5xx
 	redirect                       // 3xx
@@ -130,6 +131,9 @@ func (r Result) causeOf(f Finding) cause {
 	default:
 		return own
 	}
+	if f.Missing != "" {
+		return cause{kind: missingHeader, text: f.Missing}
+	}
 	m := *e.Response
 	shape, code, valid := shapeOf(m)
 	mediaType := mediaTypeOf(m)
@@ -162,6 +166,8 @@ func (c cause) String() string {
 	}
 	text := ""
 	switch c.kind {
+	case missingHeader:
+		text = "a response without the header " + c.text
 	case noResponse:
 		text = "no response: " + c.text
 	case serverError, mismatch:

@@ -21,6 +21,12 @@ func response(status int, contentType, body string) *Message {
 	return m
 }
 
+// lacking is a result whose finding names a header that is missing.
+func lacking(header string, r Result) Result {
+	r.Findings[0].Missing = header
+	return r
+}
+
 func TestGroups(t *testing.T) {
 	const json, envelope = "application/json; charset=utf-8", `{"error":{"code":"%s","message":"m"}}`
 	coded := func(code string) string { return fmt.Sprintf(envelope, code) }
@@ -38,6 +44,8 @@ func TestGroups(t *testing.T) {
 		{"two wrong envelopes", failing("a/1", "404", response(404, json, `{"detail":"one"}`), ""), failing("b/2", "404", response(404, json, `{"error":"two"}`), ""), false, ""},
 		{"refused credentials", failing("a/1", "200", response(401, json, coded("authentication_required")), ""), failing("b/2", "400", response(401, json, coded("authentication_required")), ""), true, "401 authentication_required"},
 		{"refusals in place of different responses", failing("a/1", "404 tool_not_found", response(400, json, coded("invalid_params")), ""), failing("b/2", "200", response(400, json, coded("invalid_params")), ""), false, ""},
+		{"a missing header", lacking("Vary", failing("a/1", "x", response(200, json, `{"tools":[]}`), "")), lacking("Vary", failing("b/2", "y", response(400, json, coded("z")), "")), true, "a response without the header Vary"},
+		{"two missing headers", lacking("Vary", failing("a/1", "x", response(200, json, `{}`), "")), lacking("Allow", failing("b/2", "x", response(200, json, `{}`), "")), false, ""},
 		{"no content type", failing("a/1", "x", response(200, "", `{"tools":[]}`), ""), failing("b/2", "y", response(200, "", `{"tool":{}}`), ""), true, "a response with Content-Type missing"},
 		{"content that is no JSON", failing("a/1", "x", response(200, json, `{"tools":`), ""), failing("b/2", "y", response(200, json, `nothing`), ""), true, "a response with Content-Type application/json that is no JSON"},
 		{"redirects", failing("a/1", "x", response(302, "", ""), ""), failing("b/2", "y", response(302, "text/html", "moved"), ""), true, "302, a redirect"},

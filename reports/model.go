@@ -188,6 +188,7 @@ type Finding struct {
 	Identity    string `json:"identity,omitempty"`     // empty: the check tests all callers together
 	Row         string `json:"row,omitempty"`          // the row of the check's table; empty: there is none
 	Message     string `json:"message"`                // one sentence; Conclude makes it of the members above
+	Missing     string `json:"missing,omitempty"`      // the header that the response lacks; empty: that is not what is wrong
 	KnownReason string `json:"known_reason,omitempty"` // the baseline's reason; empty: no entry excuses it
 }
 

@@ -367,7 +367,7 @@ func beRefusal() types.GomegaMatcher {
 
 // haveChallengeIf401 matches a response that is no 401, or a 401 with a challenge.
 func haveChallengeIf401() types.GomegaMatcher {
-	return match.Conform("a 401 to carry WWW-Authenticate", func(r *harness.Response) string {
+	return match.ConformHeader("WWW-Authenticate", "a 401 to carry WWW-Authenticate", func(r *harness.Response) string {
 		if r.Status != http.StatusUnauthorized || r.Header.Get("WWW-Authenticate") != "" {
 			return ""
 		}

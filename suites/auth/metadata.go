@@ -135,7 +135,7 @@ func challenged(ctx context.Context, t *harness.T) {
 	d := open(ctx, t)
 	for name, r := range harness.InOrder(refusedTokens(ctx, d)) {
 		d.Row(harness.Anonymous, "", name, func() {
-			d.Expect(r).To(match.Conform("401 with a Bearer challenge", func(a *harness.Response) string {
+			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "401 with a Bearer challenge", func(a *harness.Response) string {
 				if a.Status != http.StatusUnauthorized || bearer(a) == nil {
 					return shown(a)
 				}
@@ -155,7 +155,7 @@ func challengeMetadata(ctx context.Context, t *harness.T) {
 			if r.Status != http.StatusUnauthorized || bearer(r) == nil || !named && !earlier {
 				return // auth/challenge tests the first two; the later revisions leave the parameter to the server
 			}
-			d.Expect(r).To(match.Conform("`resource_metadata` with the address of the metadata", func(a *harness.Response) string {
+			d.Expect(r).To(match.ConformHeader("WWW-Authenticate", "`resource_metadata` with the address of the metadata", func(a *harness.Response) string {
 				if !isAddress(address) {
 					return shown(a)
 				}
@@ -197,7 +197,7 @@ func invalidToken(ctx context.Context, t *harness.T) {
 	}
 	for name, token := range harness.InOrder(tokens) {
 		d.Row(harness.Agent, "", name, func() {
-			d.Expect(opens(ctx, d, harness.Credentials{Token: token})).To(match.Conform(`a challenge with error="invalid_token"`, func(a *harness.Response) string {
+			d.Expect(opens(ctx, d, harness.Credentials{Token: token})).To(match.ConformHeader("WWW-Authenticate", `a challenge with error="invalid_token"`, func(a *harness.Response) string {
 				if a.Status == http.StatusUnauthorized && bearer(a)["error"] != "invalid_token" {
 					return shown(a)
 				}

@@ -16,6 +16,7 @@ type Finding struct {
 	Tool     string    // that it is about; "": all
 	Identity string    // of the caller who is affected; "": all
 	Row      string    // of the table of inputs; "": it stands in no table
+	Missing  string    // the header that the response lacks; "": that is not what is wrong
 	Response *Response // that shows it; nil: none does
 }
 

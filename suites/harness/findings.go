@@ -163,7 +163,7 @@ func (t *T) AsReported(all []Finding, at func(*Response) *int) []reports.Finding
 	list := make([]reports.Finding, len(all))
 	for i, f := range all {
 		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
-			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual}
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing}
 		if f.Expected == "" {
 			list[i].Subject, list[i].Message = "", f.Subject
 		}

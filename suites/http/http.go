@@ -281,7 +281,7 @@ func haveHeadOf(get, again *harness.Response) OmegaMatcher {
 
 // excludeSharedCaches matches a response that no shared cache may store for other callers.
 func excludeSharedCaches() OmegaMatcher {
-	return match.Conform("Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(r *harness.Response) string {
+	return match.ConformHeader("Cache-Control", "Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(r *harness.Response) string {
 		if scenario.ForbidsStoring(r) {
 			return ""
 		}
@@ -313,7 +313,7 @@ func inviteSharedCaches() OmegaMatcher {
 
 // forbidSniffing matches a response that forbids browsers to guess its type.
 func forbidSniffing() OmegaMatcher {
-	return match.Conform("X-Content-Type-Options: nosniff", func(r *harness.Response) string {
+	return match.ConformHeader("X-Content-Type-Options", "X-Content-Type-Options: nosniff", func(r *harness.Response) string {
 		if slices.Contains(scenario.Listed(r, "X-Content-Type-Options"), "nosniff") {
 			return ""
 		}

@@ -114,7 +114,7 @@ func oneOfEachHint(t *harness.T, tools []scenario.Sample) []scenario.Sample {
 
 // forbidStoring matches a response whose Cache-Control keeps shared caches from storing it.
 func forbidStoring() OmegaMatcher {
-	return match.Conform("Cache-Control with no-store, no-cache or private", func(r *harness.Response) string {
+	return match.ConformHeader("Cache-Control", "Cache-Control with no-store, no-cache or private", func(r *harness.Response) string {
 		if scenario.ForbidsStoring(r) {
 			return ""
 		}

@@ -3,6 +3,7 @@ package match
 import (
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/harness/harnesstest"
 )
 
@@ -22,4 +23,20 @@ func TestMatchers(t *testing.T) {
 		"an empty message":             harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 404, `{"error":{"code":"not_found","message":""}}`), false),
 		"a result beside the error":    harnesstest.For(KeepEnvelope(), harnesstest.Response(t, 500, `{"error":{"code":"execution_error","message":"no"},"result":null}`), false),
 	})
+}
+
+func TestAMissingHeaderIsNamed(t *testing.T) {
+	m := ConformHeader("WWW-Authenticate", "a challenge", func(*harness.Response) string { return "none" }).(*ResponseMatcher)
+	for name, c := range map[string]struct {
+		r    *harness.Response
+		want string
+	}{
+		"a 401 without it":   {harnesstest.Response(t, 401, `{}`), "WWW-Authenticate"},
+		"a 401 with another": {harnesstest.Response(t, 401, `{}`, "WWW-Authenticate", "Basic"), ""},
+		"no 401":             {harnesstest.Response(t, 200, `{}`), ""},
+	} {
+		if got := m.Finding(c.r, false).Missing; got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
 }

@@ -24,6 +24,7 @@ func BeSuccess() OmegaMatcher {
 type ResponseMatcher struct {
 	about    string // what of the response is tested; "": all
 	Expected string
+	Header   string // the test is about it alone; "": it is not about one header
 	Test     func(a *harness.Response) (got string, ok bool)
 	got      string
 }
@@ -55,7 +56,16 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 	if got == "" {
 		got = a.Outcome()
 	}
-	return harness.Mismatch(a.Subject(), expected, got).About(m.about)
+	finding := harness.Mismatch(a.Subject(), expected, got).About(m.about)
+	if m.lacksHeader(a) {
+		finding.Missing = m.Header
+	}
+	return finding
+}
+
+// lacksHeader reports whether the header is what is wrong: a challenge belongs to a 401 alone.
+func (m *ResponseMatcher) lacksHeader(a *harness.Response) bool {
+	return m.Header != "" && len(a.Header.Values(m.Header)) == 0 && (a.Status == http.StatusUnauthorized || m.Header != "WWW-Authenticate")
 }
 
 // MatchWhere builds a matcher of the responses for which ok holds; expected says what the contract asks.
@@ -75,6 +85,13 @@ func Conform(expected string, fault func(a *harness.Response) string) types.Gome
 		f := fault(a)
 		return f, f == ""
 	}}
+}
+
+// ConformHeader is Conform for one header, without which nothing else about it can be right.
+func ConformHeader(header, expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
+	m := Conform(expected, fault).(*ResponseMatcher)
+	m.Header = header
+	return m
 }
 
 // BeRefused matches a response of the status whose error.code is one of codes; without codes the status alone counts.

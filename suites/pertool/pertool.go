@@ -208,7 +208,7 @@ func beRPCRefused() OmegaMatcher {
 
 // challenge matches a WWW-Authenticate for bearer tokens that contains the words.
 func challenge(words ...string) OmegaMatcher {
-	return match.Conform("WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
+	return match.ConformHeader("WWW-Authenticate", "WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *harness.Response) string {
 		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")
 		if !strings.Contains(strings.ToLower(header), "bearer") {
 			return "WWW-Authenticate " + exact.Short(header)

@@ -74,7 +74,7 @@ func authError(ctx context.Context, t *harness.T) {
 	anonymous := t.As(harness.Anonymous).InvokeBody(ctx, call.Body())
 	if anonymous.Status == http.StatusUnauthorized { // else the site lets anonymous callers in, or access/anonymous-401 fails
 		t.Row(harness.Anonymous, "", "the site's 401 to a caller without credentials", func() {
-			t.Expect(anonymous).To(match.Conform("the site's challenge in WWW-Authenticate", func(r *harness.Response) string {
+			t.Expect(anonymous).To(match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *harness.Response) string {
 				if r.Header.Get("WWW-Authenticate") == "" {
 					return "no WWW-Authenticate"
 				}

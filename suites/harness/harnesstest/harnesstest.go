@@ -21,7 +21,7 @@ func Response(t testing.TB, status int, body string, header ...string) *harness.
 	r := &harness.Response{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}}, Sent: http.Header{"Authorization": {"Basic x"}},
 		T: &harness.T{Environment: &harness.Environment{Contract: all}}}
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header[header[i]] = []string{header[i+1]}
+		r.Header.Set(header[i], header[i+1])
 	}
 	return r
 }
