@@ -40,6 +40,10 @@ func invalidArguments400(ctx context.Context, t *harness.T) {
 }
 
 func undeclaredArgument(ctx context.Context, t *harness.T) {
+	if echo, ok := scenario.FindEcho(t); ok {
+		wrong := t.As(harness.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
+		wrong.MustMeet(match.BeRefused(400, "invalid_params"), "invoke/invalid-arguments-400")
+	}
 	accepted := 0
 	for _, call := range scenario.UndeclaredArguments(t, t.As(harness.Agent).MustListAll(ctx).Tools()) {
 		send := invokeWith(ctx, t, call.Tool)

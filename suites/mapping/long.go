@@ -16,18 +16,23 @@ import (
 // alike are the numbers of characters in which the ids of two methods agree: what clients, and the specification, allow.
 var alike = []int{60, 64, 120}
 
-// longNames adds pairs of methods whose ids agree at their beginning, with another usage and result each.
+// longNames adds pairs of methods whose ids agree at their beginning, with another usage and result each, and one with a
+// short id, the positive control.
 func longNames(ctx context.Context, t *harness.T) {
 	site := t.Drupal.Site().Clone()
+	add := func(id, title, usage string) {
+		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: usage, Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: title},
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(fmt.Sprintf("%q", usage))}})
+	}
 	usage := func(n int, half string) string { return fmt.Sprintf("Long name %d, %s", n, half) }
 	halves := []string{"first", "second"}
 	for _, n := range alike {
 		for _, half := range halves {
-			site.Methods = append(site.Methods, fixtures.Method{ID: "content." + strings.Repeat("x", n-len("content.")) + half, Usage: usage(n, half),
-				Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: half},
-				Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(fmt.Sprintf("%q", usage(n, half)))}})
+			add("content."+strings.Repeat("x", n-len("content."))+half, half, usage(n, half))
 		}
 	}
+	const short, shortUsage = "content.short", "Short name"
+	add(short, "Short", shortUsage)
 	t.Replace(ctx, site)
 	agent := t.As(harness.Agent)
 	var listed harness.Listing
@@ -36,12 +41,16 @@ func longNames(ctx context.Context, t *harness.T) {
 	}
 	shown := func() bool {
 		listed = agent.ListAll(ctx)
-		return len(with(usage(alike[0], "first"))) > 0 || len(with(usage(alike[0], "second"))) > 0
+		return len(with(shortUsage)) > 0
 	}
 	if !t.Await(ctx, shown) {
-		harness.BlockedBy(harness.Mismatch("the list after methods with long ids came", fmt.Sprintf("a tool with the description %q", usage(alike[0], "first")), "none"),
-			"fresh/ttl-expiry", "mapping/description-is-usage", "list/pages-cover-all-once")
+		harness.BlockedBy(harness.Mismatch("the list after methods came", fmt.Sprintf("a tool with the description %q", shortUsage), "none"),
+			"fresh/ttl-expiry", "mapping/description-is-usage", "list/pages-cover-all-once", "list/tool-required-members")
 	}
+	listed = agent.MustListAll(ctx)
+	agent.Describe(ctx, t.ToolName(short)).MustMeet(match.BeTool(t.ToolName(short)), "describe/answers-tool")
+	agent.Invoke(ctx, t.ToolName(short), harness.Args{}).MustMeet(match.GiveResult(fmt.Sprintf("%q", shortUsage)),
+		"invoke/answers-result", "invoke/result-exact", "invoke/empty-arguments", "upstream/down-and-up", "upstream/valid-jsonrpc")
 	for _, n := range alike {
 		var names []string
 		for _, half := range halves {

@@ -20,6 +20,10 @@ func undeclaredArgument(ctx context.Context, t *harness.T) {
 	accepted := 0
 	for _, revision := range revisions(ctx, t) {
 		s := MustMCP(ctx, t.As(harness.Agent), revision)
+		if echo, ok := scenario.FindEcho(t); ok {
+			wrong := s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
+			wrong.MustMeet(beInvalid(), "mcp/invalid-arguments")
+		}
 		for _, call := range scenario.UndeclaredArguments(t, MustListTools(ctx, s).Tools) {
 			if r := toolResultOf(s.CallTool(ctx, call.Tool, call.Valid)); r.isError || r.whole == nil {
 				continue // mcp/parity and others test that
@@ -28,7 +32,7 @@ func undeclaredArgument(ctx context.Context, t *harness.T) {
 			t.Row(harness.Agent, call.Tool, fmt.Sprintf("an argument that is not declared in %s, in %s", call.Where, revision), func() {
 				t.Drupal.Mark()
 				r := s.CallTool(ctx, call.Tool, call.Extra)
-				t.Expect(r).To(SatisfyAny(BeToolError(), match.BeProtocolError("-32602")))
+				t.Expect(r).To(beInvalid())
 				t.Expect(r).To(match.HaveRunNothing())
 			})
 		}
@@ -38,41 +42,61 @@ func undeclaredArgument(ctx context.Context, t *harness.T) {
 	}
 }
 
-// The methods that structuredMismatch adds to the site: all declare the same output.
+// beInvalid matches a refusal of arguments.
+func beInvalid() OmegaMatcher {
+	return match.Conform("a result with isError true, or the error -32602", func(a *harness.Response) string {
+		if r := toolResultOf(a); r.isError || a.RPCCode() == "-32602" {
+			return ""
+		}
+		return a.RPCOutcome()
+	})
+}
+
+// The methods that structuredMismatch adds to the site: all but one declare the same output.
 const (
 	countKept  = "content.count_kept"
 	countWrong = "content.count_wrong"
 	countFails = "content.count_fails"
+	plainFails = "content.fails_plainly" // the positive control of countFails
 
 	countOutput  = `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`
 	countFailure = "The counter is out of order"
 )
 
 func structuredMismatch(ctx context.Context, t *harness.T) {
+	agent, spoken := t.As(harness.Agent), revisions(ctx, t)
+	for _, revision := range spoken {
+		MustListTools(ctx, MustMCP(ctx, agent, revision))
+	}
+	failure := fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: -32050, Message: countFailure}}
 	site := t.Drupal.Site().Clone()
-	names := []string{}
+	site.Methods = append(site.Methods, fixtures.Method{ID: plainFails, Usage: "Fails", Access: []string{fixtures.AccessContent}, MCP: &fixtures.Tool{Title: "Fail"}, Behaviour: failure})
+	names := []string{t.ToolName(plainFails)}
 	for id, behaviour := range harness.InOrder(map[string]fixtures.Behaviour{
 		countKept:  {Kind: fixtures.Value, Value: fixtures.Raw(`{"count":3}`)},
 		countWrong: {Kind: fixtures.Value, Value: fixtures.Raw(`{"count":"three"}`)},
-		countFails: {Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: -32050, Message: countFailure}},
+		countFails: failure,
 	}) {
 		names = append(names, t.ToolName(id))
 		site.Methods = append(site.Methods, fixtures.Method{ID: id, Usage: "Counts", Access: []string{fixtures.AccessContent},
 			MCP: &fixtures.Tool{Title: "Count"}, Output: fixtures.Raw(countOutput), Behaviour: behaviour})
 	}
 	t.Replace(ctx, site)
-	agent := t.As(harness.Agent)
-	t.AwaitShown(ctx, "methods that came", func() bool {
+	missing := func() []string {
 		listed := agent.ListedByMCP(ctx)
-		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(listed, name) })
-	})
-	for _, revision := range revisions(ctx, t) {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(listed, name) })
+	}
+	if !t.Await(ctx, func() bool { return len(missing()) == 0 }) {
+		harness.BlockedBy(harness.Mismatch("tools/list after methods came", fmt.Sprint(names), fmt.Sprintf("a list without %v", missing())), "fresh/ttl-expiry", "mcp/tools-list", "mcp/parity")
+	}
+	for _, revision := range spoken {
 		s := MustMCP(ctx, agent, revision)
 		tool, _ := find(MustListTools(ctx, s), t.ToolName(countWrong))
 		s.CallTool(ctx, t.ToolName(countKept), harness.Args{}).MustMeet(BeToolResult(), "mcp/*", "invoke/*")
 		t.Row(harness.Agent, t.ToolName(countWrong), "a result that breaks the outputSchema, in "+string(revision), func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(countWrong), harness.Args{})).To(keepItsPromise(tool["outputSchema"]))
 		})
+		s.CallTool(ctx, t.ToolName(plainFails), harness.Args{}).MustMeet(BeToolError(countFailure), "mcp/execution-error")
 		t.Row(harness.Agent, t.ToolName(countFails), "a failure of a tool with an outputSchema, in "+string(revision), func() {
 			t.Expect(s.CallTool(ctx, t.ToolName(countFails), harness.Args{})).To(BeToolError(countFailure))
 		})

@@ -129,7 +129,7 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Keyword == "format" && strings.Contains(v.Received, "20240229T") }))},
 		{Name: "pattern-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("pattern"))},
 		{Name: "bounds-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, SiteMiddleware: skipValidation(onlyKeywords("minimum", "maximum"))},
-		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+		{Name: "nested-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Contains(v.Parameter, ".") }))},
 		{Name: "required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" }))},
@@ -143,7 +143,7 @@ func invokeRequestMutants() []Mutant {
 				x.recode("invalid_params", "invalid_request")
 			}
 		})},
-		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined, Why: "invalid arguments are dropped, the method runs, and then the bridge sends 400",
+		{Name: "invalid-arguments-run-first", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined, Why: "invalid arguments are dropped, the method runs, and then the bridge sends 400",
 			SiteMiddleware: func(site *siteClient) middleware {
 				return onCode("invalid_params", func(x *exchange) {
 					if len(x.violations()) > 0 {
@@ -256,7 +256,7 @@ func invokeRequestMutants() []Mutant {
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return strings.Count(v.Parameter, ".") > 3 }))},
 		{Name: "nested-required-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "nothing" && strings.Contains(v.Parameter, ".") }))},
-		{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Imagined,
+		{Name: "closed-objects-open", Breaks: Clauses("invoke/invalid-arguments-400", "invoke/undeclared-argument", "upstream/eager-validation"), Origin: Imagined,
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Expected == "no such member" }))},
 		{Name: "digits-for-an-integer", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP casts them",
 			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool {

@@ -29,7 +29,7 @@ func mappingMutants() []Mutant {
 			Middleware: renameTools(renameTaxonomy("taxonomy/"))},
 		{Name: "name-with-blanks", Breaks: Clauses("mapping/name-is-id", "mapping/name-portable", "access/filtered-by-method"), Origin: Imagined,
 			Middleware: renameTools(renameTaxonomy("Taxonomy: "))},
-		{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "list/names-unique", "describe/equals-list"), Origin: Imagined,
+		{Name: "names-collide-when-underscored", Breaks: Clauses("mapping/name-underscored", "mapping/long-names", "list/names-unique", "describe/equals-list"), Origin: Imagined,
 			Claims: "naming-underscore", Options: useUnderscores,
 			Middleware: renameTools(func(name string) string { return regexp.MustCompile(`_[0-9a-f]{8}$`).ReplaceAllString(name, "") })},
 		{Name: "collisions-told-apart-by-order", Breaks: Clauses("mapping/name-underscored"), Origin: Imagined, Why: "a method listed earlier takes over the name of an existing tool",
@@ -191,7 +191,7 @@ func mappingMutants() []Mutant {
 			})},
 		{Name: "nested-required-lost", Breaks: Clauses("mapping/properties-complete"), Origin: Imagined, Middleware: onNested(without("required"))},
 		{Name: "nested-enum-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference"), Origin: Imagined, Middleware: onNested(without("enum"))},
-		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list"), Origin: Imagined, Middleware: onProperty(without("items"))},
+		{Name: "items-lost", Breaks: Clauses("mapping/properties-complete", "translate/entity-reference", "translate/boolean-integer-decimal-list", "profile/array-items"), Origin: Imagined, Middleware: onProperty(without("items"))},
 		{Name: "integer-becomes-number", Breaks: Clauses("mapping/properties-complete", "translate/boolean-integer-decimal-list"), Origin: Imagined,
 			Middleware: onProperty(func(p map[string]any) {
 				if p["type"] == "integer" && p["maximum"] != nil {

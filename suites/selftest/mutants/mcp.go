@@ -109,7 +109,7 @@ func mcpMutants() []Mutant {
 				delete(r, "structuredContent")
 				r["content"] = []any{map[string]any{"type": "text", "text": "done"}}
 			})},
-		{Name: "mcp-runs-bad-arguments", MCP: true, Breaks: Clauses("mcp/parity", "mcp/invalid-arguments"), Origin: Peer,
+		{Name: "mcp-runs-bad-arguments", MCP: true, Breaks: Clauses("mcp/parity", "mcp/invalid-arguments", "mcp/undeclared-argument"), Origin: Peer,
 			Middleware: onToolError("not valid", func(m *rpc) {
 				m.Succeed(map[string]any{"content": []any{map[string]any{"type": "text", "text": "{}"}}})
 			})},
