@@ -54,7 +54,7 @@ func newIntrospection(o Options, k *keys) (*introspection, error) {
 // errInactive says that the issuer knows of no such token that is valid now.
 var errInactive = errors.New("the authorization server says that the token is not active")
 
-// claimsOf are those of a token. What is active is checked as a signed token is: the issuer answers for tokens of other
+// claimsOf are those of a token. What is active is checked as a signed token is: the issuer knows tokens of other
 // resources, too.
 func (x *introspection) claimsOf(ctx context.Context, token string) (claims, error) {
 	o := x.endpoint.o

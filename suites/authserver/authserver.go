@@ -290,7 +290,7 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
 	keys := slices.Clone(s.keys)
 	s.mu.Unlock()
 	claims := jwt.MapClaims{}
-	if err := s.parse(r.PostForm.Get("token"), claims, keys); err != nil {
+	if err := s.verify(r.PostForm.Get("token"), claims, keys); err != nil {
 		write(w, http.StatusOK, map[string]any{"active": false})
 		return
 	}
@@ -298,8 +298,8 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, claims)
 }
 
-// parse reads the claims of a token that one of the keys signed and that is valid now.
-func (s *Server) parse(token string, claims jwt.Claims, keys []*Key) error {
+// verify reads the claims of a token that one of the keys signed and that is valid now.
+func (s *Server) verify(token string, claims jwt.Claims, keys []*Key) error {
 	_, err := jwt.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical {
 			return nil, errors.New("a critical header is not known")
@@ -321,7 +321,7 @@ func (s *Server) Account(token string) (string, bool) {
 	keys := slices.Concat(s.keys, s.retired)
 	s.mu.Unlock()
 	var claims jwt.RegisteredClaims
-	err := s.parse(token, &claims, keys)
+	err := s.verify(token, &claims, keys)
 	return claims.Subject, err == nil && claims.Subject != ""
 }
 
