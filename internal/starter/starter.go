@@ -1,6 +1,6 @@
 // Package starter holds a small conformant bridge in each of several languages, with its tests, its bridgecheck.yaml and its
 // CI file, and writes one of them into a directory. A directory here is a starter, named after its language; its files are
-// written as they are, so that what is tested is what people get. It runs nothing: test/starters tests the starters.
+// written as they are, so that what is tested is what people get. It runs nothing: test/bridges tests the starters.
 package starter
 
 import (
