@@ -71,6 +71,7 @@ type Options struct {
 	Advance         func(time.Duration)                               // moves the clock of the mock and the bridge; nil: both live in real time
 	Only, Skip      []string                                          // globs over clause ids
 	Wire            contract.Wire                                     // contract.Front: MUSTs that need more than the front side do not count while they cannot be tested; "": all count
+	Clients         []string                                          // whose refusals the area profile tests; nil: those of all
 	Strict          bool                                              // a SHOULD that is not kept makes the run fail
 	Timeout         time.Duration                                     // of one request; 0: 10 s
 	RunTimeout      time.Duration                                     // of the whole run; 0: 10 min
@@ -234,6 +235,11 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	if err := oneOfEach(o.Capabilities); err != nil {
 		return nil, err
 	}
+	for _, c := range o.Clients {
+		if names := contract.ClientNames(); !slices.Contains(names, c) {
+			return nil, usage("%q is no client; there are %s", c, strings.Join(names, ", "))
+		}
+	}
 	selected, err := selection(contract, o)
 	if err != nil {
 		return nil, err
@@ -244,7 +250,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
 		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
-		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens,
+		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens, Clients: o.Clients,
 	}
 	if o.Rate > 0 {
 		r.Rate = rate.NewLimiter(rate.Limit(o.Rate), 1)

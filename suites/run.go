@@ -131,6 +131,9 @@ func settings(e *harness.Environment, o Options) map[string]any {
 	if len(o.Skip) > 0 {
 		s["skip"] = o.Skip
 	}
+	if o.Clients != nil {
+		s["clients"] = o.Clients
+	}
 	return s
 }
 

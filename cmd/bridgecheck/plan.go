@@ -219,6 +219,9 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	o.Cases = pick(cmd, "cases", f.cases, o.Cases)
 	o.Contract = pick(cmd, "contract", f.contract, o.Contract)
 	o.Strict = pick(cmd, "strict", f.strict, o.Strict)
+	if f.clients != nil {
+		o.Clients = f.clients
+	}
 	if o.Wire = contract.Wire(pick(cmd, "wire", f.side, string(o.Wire))); o.Wire != "" && o.Wire != contract.Front {
 		return leg{}, usagef("--wire is %q: give front, or leave it out to count both sides", o.Wire)
 	}

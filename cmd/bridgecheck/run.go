@@ -41,6 +41,7 @@ type runFlags struct {
 	contract                  string // a version
 	side                      string // that counts; "": both
 	strict, quiet, list, json bool
+	clients                   []string
 	cleanup, configSchema     bool
 	reportDir                 string
 	timeout, runTimeout       time.Duration
@@ -122,6 +123,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
 	flags.StringVar(&f.contract, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 	flags.StringVar(&f.side, "wire", "", "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested")
+	flags.StringSliceVar(&f.clients, "client", nil, "of what MCP `clients` and model providers refuse, test what these do: claude, openai, gemini; without it, all")
 	flags.BoolVar(&f.strict, "strict", false, "warnings fail the run, too")
 	flags.StringVar(&f.reportDir, "report-dir", "bridgecheck-report", "`directory` for the report")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of one request")

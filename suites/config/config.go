@@ -31,6 +31,7 @@ type File struct {
 	Invocations    []Invocation        `yaml:"invocations"`    // the calls that a run without a mock may send
 	Only           []string            `yaml:"only"`           // globs of clauses
 	Skip           []string            `yaml:"skip"`           // globs of clauses
+	Clients        []string            `yaml:"clients"`        // whose refusals the area profile tests: claude, openai, gemini; default: all
 	Contract       string              `yaml:"contract"`       // version of the contract; default: the latest released
 	Wire           string              `yaml:"wire"`           // front: MUSTs that need to see more than the front side do not count while they cannot be tested
 	Strict         bool                `yaml:"strict"`         // warnings fail the run

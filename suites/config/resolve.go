@@ -244,6 +244,9 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	o.Strict, o.Rate, o.Seed = o.Strict || f.Strict, cmp.Or(f.Rate, o.Rate), cmp.Or(f.Seed, o.Seed)
 	o.Cases = cmp.Or(f.Cases, o.Cases)
 	o.Contract = cmp.Or(f.Contract, o.Contract)
+	if f.Clients != nil {
+		o.Clients = f.Clients
+	}
 	if s.Include != nil || s.Exclude != nil {
 		patterns := harness.DefaultPatterns
 		if s.Include != nil {

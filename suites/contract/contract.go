@@ -33,14 +33,15 @@ const (
 
 // Clause is one requirement.
 type Clause struct {
-	ID    string `yaml:"id" json:"id"` // area/slug
-	Area  string `yaml:"-" json:"area"`
-	Level Level  `yaml:"level" json:"level"`
-	Wire  Wire   `yaml:"wire" json:"wire"`
-	Needs string `yaml:"needs" json:"needs,omitempty"` // capability; empty: every bridge
-	Since string `yaml:"since" json:"since,omitempty"` // the version that it joined; "": 1.0
-	From  string `yaml:"from" json:"from"`             // keys of `sources`, each with a part of that source, joined by "; "
-	Text  string `yaml:"text" json:"text"`
+	ID      string `yaml:"id" json:"id"` // area/slug
+	Area    string `yaml:"-" json:"area"`
+	Level   Level  `yaml:"level" json:"level"`
+	Wire    Wire   `yaml:"wire" json:"wire"`
+	Needs   string `yaml:"needs" json:"needs,omitempty"`     // capability; empty: every bridge
+	Clients string `yaml:"clients" json:"clients,omitempty"` // words: who refuses what breaks it; empty: the clause is for all
+	Since   string `yaml:"since" json:"since,omitempty"`     // the version that it joined; "": 1.0
+	From    string `yaml:"from" json:"from"`                 // keys of `sources`, each with a part of that source, joined by "; "
+	Text    string `yaml:"text" json:"text"`
 
 	// Source is From in words; Contract.Cites has the same one by one.
 	Source string `yaml:"-" json:"source"`
@@ -73,6 +74,7 @@ type Contract struct {
 	Revision     string // date of the texts
 	Clauses      []Clause
 	Capabilities []Capability
+	Clients      []Term // whose refusals the area profile collects
 	Glossary     []Term
 	Codes        map[int][]string  // error.code values of an HTTP status
 	Meanings     map[string]string // when each error.code is sent
@@ -114,6 +116,15 @@ func (c *Contract) Areas() []string {
 		}
 	}
 	return areas
+}
+
+// ClientNames lists the clients by name.
+func (c *Contract) ClientNames() []string {
+	names := make([]string, len(c.Clients))
+	for i, client := range c.Clients {
+		names[i] = client.Name
+	}
+	return names
 }
 
 // Knows reports whether name is a capability.

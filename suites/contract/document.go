@@ -67,6 +67,9 @@ func needed(clause Clause) string {
 	if clause.Needs != "" {
 		text = ", for bridges that claim `" + clause.Needs + "`"
 	}
+	if clause.Clients != "" {
+		text += ", for the sake of " + strings.ReplaceAll(clause.Clients, " ", " and ")
+	}
 	if clause.Since != "" {
 		text += ", since version " + clause.Since
 	}

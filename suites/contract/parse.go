@@ -44,6 +44,11 @@ func parse(data []byte) (*Contract, error) {
 		if clause.Needs != "" && !c.Knows(clause.Needs) {
 			return nil, fmt.Errorf("read the contract: %s needs %q, which is not a capability", clause.ID, clause.Needs)
 		}
+		for _, client := range strings.Fields(clause.Clients) {
+			if !slices.Contains(c.ClientNames(), client) {
+				return nil, fmt.Errorf("read the contract: %s is for %q, which is not a client", clause.ID, client)
+			}
+		}
 		cites, err := c.cite(clause.From)
 		if err != nil {
 			return nil, fmt.Errorf("read the contract: %s: %w", clause.ID, err)
@@ -114,6 +119,11 @@ func (c *Contract) section(name string, node *yaml.Node) error {
 				return fmt.Errorf("claim: %q is not a capability", name)
 			}
 			c.Capabilities[i].Claim = text
+		}
+		return nil
+	case "clients":
+		for name, text := range entries(node) {
+			c.Clients = append(c.Clients, Term{name, text})
 		}
 		return nil
 	case "glossary":

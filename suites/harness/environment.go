@@ -32,6 +32,7 @@ type Environment struct {
 	Claimed         []string
 	Credentials     map[Identity]Credentials
 	Authority       *authserver.Server // that the bridge takes tokens of; nil: none that the run has a hand in
+	Clients         []string           // whose refusals are tested; nil: those of all
 	WrongTokens     map[string]string  // by what is wrong with each, for a run without Authority; nil: none
 	tokens          tokens
 	Invocations     []Invocation
