@@ -9,13 +9,14 @@
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
 # make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
+# make weights    measure how long each check takes, for the order of workers and the balance of shards
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -50,6 +51,13 @@ stability: build
 		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \
 	done; \
 	echo "$$same of $(RUNS)"; test $$same = $(RUNS)
+
+# Two runs in one worker say how long each check takes.
+weights: build
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/in-process" && \
+	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/exec" --exec 'bin/bridgecheck bridge' && \
+	go run ./internal/tools/weights "$$dir/in-process" "$$dir/exec"
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:

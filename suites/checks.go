@@ -20,6 +20,25 @@ func Checks(o Options) ([]contract.Clause, error) {
 	}), nil
 }
 
+// Selected lists the clauses that have a check and that Only and Skip select, whether or not they apply to the bridge.
+func Selected(o Options) ([]string, error) {
+	r, err := newRun(Target{URL: "http://listed.invalid"}, o)
+	if err != nil {
+		return nil, err
+	}
+	return selectedOf(r), nil
+}
+
+func selectedOf(r *harness.Environment) []string {
+	ids := []string{}
+	for _, clause := range checked(r) {
+		if r.Selected(clause.ID) {
+			ids = append(ids, clause.ID)
+		}
+	}
+	return ids
+}
+
 // Checked lists every clause that has a check, in the order of the contract.
 func Checked() ([]contract.Clause, error) {
 	all, err := contract.Load()

@@ -5,14 +5,26 @@ import (
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
+
+// outcome is what all checks of a pass found together.
+type outcome struct {
+	contract        *contract.Contract
+	selected        []string // the clauses that the pass tests, in the order of the contract
+	cut             bool     // the run ended before all were tested
+	unauthenticated bool     // the bridge refuses the agent that the run was given
+	results         map[string]reports.Result
+	blocked         map[string][]string  // by clause: those that the bridge breaks so that it cannot be tested
+	progress        func(reports.Result) // receives a verdict that the culprit rule changes; nil: nobody
+}
 
 // settle applies the culprit rule: a clause that the bridge kept from being tested stays not testable only where a clause
 // that explains it fails in this run. Else it fails itself, with the request that did not get its response as evidence.
 // So a bridge that misbehaves never ends with MUSTs untested and nothing failed. A clause that the end of the run left
 // untested may be the one that explains it.
-func (c *collector) settle() {
-	if c.run.Unauthenticated {
+func (c *outcome) settle() {
+	if c.unauthenticated {
 		return
 	}
 	anyFailed := slices.ContainsFunc(c.inOrder(), func(r reports.Result) bool { return r.Verdict == reports.Fail })
@@ -48,7 +60,7 @@ func (c *collector) settle() {
 }
 
 // explained reports whether one of the culprits fails in this run, gravely enough for the level of the clause.
-func (c *collector) explained(r reports.Result, culprits []string) bool {
+func (c *outcome) explained(r reports.Result, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]
 		return !blocked && culprit.ID != r.ID &&
@@ -57,7 +69,7 @@ func (c *collector) explained(r reports.Result, culprits []string) bool {
 }
 
 // pending reports whether one of the culprits is not decided itself.
-func (c *collector) pending(id string, culprits []string) bool {
+func (c *outcome) pending(id string, culprits []string) bool {
 	return c.anyOf(culprits, func(culprit reports.Result) bool {
 		_, blocked := c.blocked[culprit.ID]
 		return blocked && culprit.ID != id
@@ -66,17 +78,14 @@ func (c *collector) pending(id string, culprits []string) bool {
 
 // untested reports whether the run ended before one of the culprits, or where they are not known before any clause, was
 // tested.
-func (c *collector) untested(culprits []string) bool {
-	if c.run.Context.Err() == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.run.Contract.IDs(), func(id string) bool {
+func (c *outcome) untested(culprits []string) bool {
+	return c.cut && slices.ContainsFunc(c.selected, func(id string) bool {
 		_, ran := c.results[id]
-		return !ran && hasCheck(id) && c.run.Selected(id) && (len(culprits) == 0 || matchesAny(culprits, id))
+		return !ran && (len(culprits) == 0 || matchesAny(culprits, id))
 	})
 }
 
-func (c *collector) anyOf(globs []string, is func(reports.Result) bool) bool {
+func (c *outcome) anyOf(globs []string, is func(reports.Result) bool) bool {
 	for id, r := range c.results {
 		if matchesAny(globs, id) && is(r) {
 			return true
@@ -90,12 +99,28 @@ func matchesAny(globs []string, id string) bool {
 }
 
 // fail makes a clause that could not be tested one that is broken.
-func (c *collector) fail(id string) {
+func (c *outcome) fail(id string) {
 	r := c.results[id]
-	clause, _ := c.run.Contract.Clause(id)
+	clause, _ := c.contract.Clause(id)
 	r.Verdict, r.Remedy = broken(clause), clause.Fix.String()
 	c.results[id] = r
 	if c.progress != nil {
 		c.progress(r)
 	}
+}
+
+// inOrder lists the results in the order of the contract. A selected check that never ran has one too.
+func (c *outcome) inOrder() []reports.Result {
+	results := []reports.Result{}
+	for _, id := range c.selected {
+		r, ran := c.results[id]
+		if !ran {
+			clause, _ := c.contract.Clause(id)
+			r = result(clause)
+			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was tested", []reports.Exchange{}
+			r.Remedy = ""
+		}
+		results = append(results, r)
+	}
+	return results
 }

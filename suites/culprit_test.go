@@ -1,13 +1,10 @@
 package suites
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 func TestCulpritRule(t *testing.T) {
@@ -42,10 +39,8 @@ func TestCulpritRule(t *testing.T) {
 		{"the run ended, and the culprit is not selected", nil, blocks{blocked: {"list/names-unique"}}, true, reports.Fail},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, end := context.WithCancel(t.Context())
-			defer end()
-			r := collector{
-				run:     &harness.Environment{Contract: clauses, Context: ctx, Selected: selecting(blocked, culprit, other)},
+			r := outcome{
+				contract: clauses, selected: []string{culprit, other, blocked}, cut: c.cut,
 				results: map[string]reports.Result{},
 				blocked: c.blocked,
 			}
@@ -53,9 +48,6 @@ func TestCulpritRule(t *testing.T) {
 				r.results[id] = reports.Result{ID: id, Level: reports.MUST, Verdict: verdict}
 			}
 			r.results[blocked] = reports.Result{ID: blocked, Level: reports.MUST, Verdict: reports.NotTestable}
-			if c.cut {
-				end()
-			}
 			r.settle()
 			if got := r.results[blocked].Verdict; got != c.want {
 				t.Errorf("it is %s, want %s", got, c.want)
@@ -71,15 +63,11 @@ func TestCulpritRuleOfACircle(t *testing.T) {
 		t.Fatal(err)
 	}
 	const a, b = "list/answers-json", "invoke/answers-result"
-	r := collector{run: &harness.Environment{Contract: clauses, Context: t.Context(), Selected: selecting(a, b)}, blocked: map[string][]string{a: {b}, b: {a}}, results: map[string]reports.Result{
+	r := outcome{contract: clauses, selected: []string{a, b}, blocked: map[string][]string{a: {b}, b: {a}}, results: map[string]reports.Result{
 		a: {ID: a, Level: reports.MUST, Verdict: reports.NotTestable}, b: {ID: b, Level: reports.MUST, Verdict: reports.NotTestable},
 	}}
 	r.settle()
 	if r.results[a].Verdict != reports.Fail || r.results[b].Verdict != reports.NotTestable {
 		t.Errorf("the first is %s and the second %s, want one that fails and explains the other", r.results[a].Verdict, r.results[b].Verdict)
 	}
-}
-
-func selecting(ids ...string) func(string) bool {
-	return func(id string) bool { return slices.Contains(ids, id) }
 }

@@ -79,6 +79,8 @@ type Options struct {
 	Cases           int                                               // generated cases, and tools to describe, of one check at most; 0: 400
 	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
+	Take            func(clause string) bool                          // asks whether this process tests a clause, the one that takes longest first; nil: it tests all
+	Independent     bool                                              // end the run where what a check finds may depend on those before it; the part says why
 	Started         func(clause string)                               // receives each clause when its check starts; nil: nobody
 	Progress        func(reports.Result)                              // receives each verdict; nil: nobody
 	StopAfter       func(reports.Result) (reason string)              // receives each verdict; a reason ends the run; nil: it tests every clause

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,20 @@ var running sync.Mutex
 // Run tests the target and reports every clause that has a check exactly once. The error is a *UsageError, an
 // *UnreachableError, or a defect of the harness; a run that ctx or the run time-out ends early has a report that says so.
 func Run(ctx context.Context, target Target, o Options) (*reports.Report, error) {
+	return inGinkgo(o, func(suite types.SuiteConfig, reporter types.ReporterConfig) (*reports.Report, error) {
+		return run(ctx, target, o, suite, reporter)
+	})
+}
+
+// RunPart is Run for the checks that o.Take lets this process test. Join makes the report.
+func RunPart(ctx context.Context, target Target, o Options) (*Part, error) {
+	return inGinkgo(o, func(suite types.SuiteConfig, reporter types.ReporterConfig) (*Part, error) {
+		return runPart(ctx, target, o, suite, reporter)
+	})
+}
+
+// inGinkgo calls run with the configuration of Ginkgo, which prints nothing meanwhile.
+func inGinkgo[T any](o Options, run func(types.SuiteConfig, types.ReporterConfig) (T, error)) (T, error) {
 	running.Lock()
 	defer running.Unlock()
 	output := formatter.ColorableStdOut
@@ -35,11 +50,20 @@ func Run(ctx context.Context, target Target, o Options) (*reports.Report, error)
 	suite.RandomSeed = defaulted(o.Seed, 1)
 	suite.GracePeriod = time.Second
 	reporter.NoColor = true
-	return run(ctx, target, o, suite, reporter)
+	return run(suite, reporter)
 }
 
-// run registers the checks in a fresh tree and runs it under the given Ginkgo configuration.
+// run makes the report of a pass that this process makes alone.
 func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig, reporter types.ReporterConfig) (*reports.Report, error) {
+	part, err := runPart(ctx, target, o, suite, reporter)
+	if err != nil {
+		return nil, err
+	}
+	return Join(o.Progress, part)
+}
+
+// runPart registers the checks in a fresh tree and runs it under the given Ginkgo configuration.
+func runPart(ctx context.Context, target Target, o Options, suite types.SuiteConfig, reporter types.ReporterConfig) (*Part, error) {
 	r, err := newRun(target, o)
 	if err != nil {
 		return nil, err
@@ -56,15 +80,24 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err
 	}
-	c := &collector{run: r, outlook: newOutlook(r, started, defaulted(o.RunTimeout, runTimeout)), progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
+	c := &collector{run: r, independent: o.Independent, outlook: newOutlook(r, started, defaulted(o.RunTimeout, runTimeout)), progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
 	globals.Reset()
-	register(r)
-	if o.Started != nil {
-		ginkgo.ReportBeforeEach(func(spec types.SpecReport) { o.Started(spec.LeafNodeText) })
+	r.Takes = func(clause string) bool {
+		if o.Take != nil && !o.Take(clause) {
+			return false
+		}
+		if o.Started != nil {
+			o.Started(clause)
+		}
+		return true
+	}
+	if o.Take == nil {
+		register(r)
+	} else {
+		registerByWeight(r)
 	}
 	ginkgo.ReportAfterEach(c.collect)
 	ginkgo.RunSpecs(failed{}, "bridgecheck", suite, reporter)
-	c.settle()
 
 	report := &reports.Report{
 		Schema: reports.SchemaVersion, Tool: o.Tool, Started: started.UTC(), DurationMS: time.Since(started).Milliseconds(),
@@ -81,8 +114,7 @@ func run(ctx context.Context, target Target, o Options, suite types.SuiteConfig,
 			report.CutShort += c.outlook.afterRunTimeout()
 		}
 	}
-	report.Summarize()
-	return report, nil
+	return newPart(r, o, report, c), nil
 }
 
 // readSite reads the methods of the real site behind the bridge, where there is one.
@@ -144,8 +176,8 @@ func register(r *harness.Environment) {
 	slices.SortStableFunc(sorted, func(x, y area) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
 	for _, area := range sorted {
 		var priority ginkgo.SpecPriority
-		if area.name == "upstream" {
-			priority = -1 // last: a bridge that does not get over a site that failed would be blamed for all that follows
+		if area.name == lastArea {
+			priority = -1
 		}
 		ginkgo.Describe(area.name, priority, func() {
 			for _, c := range area.checks {
@@ -181,6 +213,9 @@ type collector struct {
 	results   map[string]reports.Result
 	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 	outlook   outlook
+
+	independent bool
+	carried     string // why what a check found may depend on those before it, or on what else runs; "": it does not
 }
 
 // result is what the contract says of a clause, before anything is tested.
@@ -192,6 +227,10 @@ func result(clause contract.Clause) reports.Result {
 func (c *collector) collect(spec types.SpecReport) {
 	clause, ok := c.run.Contract.Clause(spec.LeafNodeText)
 	if !ok {
+		return
+	}
+	if ending, _ := endingOf(spec); ending.Kind == harness.Elsewhere {
+		c.outlook.left--
 		return
 	}
 	r := result(clause)
@@ -242,6 +281,10 @@ func (c *collector) collect(spec types.SpecReport) {
 		c.progress(r)
 	}
 	if c.run.Context.Err() != nil {
+		return
+	}
+	if c.carried = cmp.Or(c.carried, c.run.Carried(), excuse); c.independent && c.carried != "" {
+		c.run.End(errors.New(c.carried))
 		return
 	}
 	reason := c.outlook.hopeless(excuse, bySite)
@@ -307,17 +350,11 @@ func endingOf(spec types.SpecReport) (harness.Ending, bool) {
 	return harness.Ending{}, false
 }
 
-// inOrder lists the results in the order of the ledger. A selected check that never ran has one too.
+// inOrder lists the results in the order of the contract.
 func (c *collector) inOrder() []reports.Result {
 	results := []reports.Result{}
 	for _, clause := range c.run.Contract.Clauses {
-		r, ok := c.results[clause.ID]
-		if !ok && hasCheck(clause.ID) && c.run.Selected(clause.ID) {
-			r, ok = result(clause), true
-			r.Verdict, r.Message, r.Evidence = reports.NotTestable, "the run ended before this was tested", []reports.Exchange{}
-			r.Remedy = ""
-		}
-		if ok {
+		if r, ok := c.results[clause.ID]; ok {
 			results = append(results, r)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -54,9 +56,9 @@ type stubbornRun struct {
 	gone           chan bool
 }
 
-func startStubbornRun(t *testing.T) *stubbornRun {
+func startStubbornRun(t *testing.T, jobs int) *stubbornRun {
 	t.Helper()
-	asked, alive, gone := make(chan bool, 1), make(chan bool, 2), make(chan bool, 2)
+	asked, alive, gone := make(chan bool, jobs), make(chan bool, 2*jobs), make(chan bool, 2*jobs)
 	witness := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/asked" {
 			asked <- true
@@ -71,14 +73,16 @@ func startStubbornRun(t *testing.T) *stubbornRun {
 		witness.Close()
 	})
 	dir := t.TempDir()
-	run := &stubbornRun{Cmd: exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--report-dir", dir), dir: dir, gone: gone}
+	run := &stubbornRun{Cmd: exec.Command("bridgecheck", "run", "--exec", "stubborn", "--env", "WITNESS", "--jobs", strconv.Itoa(jobs), "--report-dir", dir), dir: dir, gone: gone}
 	run.Env = append(os.Environ(), "WITNESS="+witness.URL)
 	run.Stdout, run.Stderr = &run.stdout, &run.stderr
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for _, event := range []chan bool{alive, alive, asked} {
-		await(t, event, "the bridge to be up and asked")
+	for range jobs {
+		for _, event := range []chan bool{alive, alive, asked} {
+			await(t, event, "the bridge to be up and asked")
+		}
 	}
 	return run
 }
@@ -88,17 +92,28 @@ func TestAKilledRunLeavesNoBridge(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: the run is ended by a signal")
 	}
-	run := startStubbornRun(t)
-	if err := run.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for _, jobs := range []int{1, 3} {
+		t.Run(fmt.Sprintf("jobs %d", jobs), func(t *testing.T) {
+			run := startStubbornRun(t, jobs)
+			if err := run.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			run.Wait() // it was killed
+			for range 2 * jobs {
+				await(t, run.gone, "each bridge and its child to be gone")
+			}
+		})
 	}
-	run.Wait() // it was killed
-	await(t, run.gone, "the bridge to be gone")
-	await(t, run.gone, "the bridge's child to be gone")
 }
 
 func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
-	run := startStubbornRun(t)
+	for _, jobs := range []int{1, 3} {
+		t.Run(fmt.Sprintf("jobs %d", jobs), func(t *testing.T) { interruptEndsEverything(t, jobs) })
+	}
+}
+
+func interruptEndsEverything(t *testing.T, jobs int) {
+	run := startStubbornRun(t, jobs)
 	interrupted := time.Now()
 	if err := run.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -107,8 +122,9 @@ func TestInterruptEndsEverythingWithinTwoSeconds(t *testing.T) {
 	if took := time.Since(interrupted); took > 2*time.Second {
 		t.Errorf("the run ended %s after the interrupt, expected at most 2s", took)
 	}
-	await(t, run.gone, "the bridge to be gone")
-	await(t, run.gone, "the bridge's child to be gone")
+	for range 2 * jobs {
+		await(t, run.gone, "each bridge and its child to be gone")
+	}
 	if code := run.ProcessState.ExitCode(); code != exitNoVerdict {
 		t.Errorf("expected exit code %d, got %d: %s", exitNoVerdict, code, run.stderr.String())
 	}

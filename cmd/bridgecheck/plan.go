@@ -136,6 +136,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 			p.legs = append(p.legs, l)
 		}
 	}
+	if what := p.shared(); what != "" && f.jobs > 1 {
+		return nil, usagef("--jobs is %d, and the workers would share %s: leave --jobs out", f.jobs, what)
+	}
 	if tls := p.legs[0].options.TLS; tls != nil && tls.InsecureSkipVerify {
 		cmd.PrintErrln("bridgecheck: warning: the bridge's certificate is not checked (tls.insecure)")
 	}
@@ -251,6 +254,8 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 		return usagef("--url names a running bridge, --exec starts one: give one of the two")
 	case f.pageSize < 1:
 		return usagef("--page-size is %d: give 1 or more", f.pageSize)
+	case f.jobs < 0:
+		return usagef("--jobs is %d: give 1 or more, or 0 for as many as help", f.jobs)
 	case f.cases < 1:
 		return usagef("--cases is %d: give 1 or more", f.cases)
 	case f.discoveryTTL < 0:

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -146,7 +148,7 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = drainTime
 	if _, err := group.Start(cmd); err != nil {
-		return nil, &notReadyError{fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
+		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
 	}
 	p := &process{command: command, cmd: cmd, log: log, exited: make(chan struct{})}
 	go func() {
@@ -173,12 +175,12 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 		select {
 		case <-tick.C:
 		case <-p.exited:
-			return &notReadyError{fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.log.tail())}
+			return &notReadyError{reason: fmt.Sprintf("the bridge %q ended before it was ready: %s%s", p.command, p.cmd.ProcessState, p.log.tail())}
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.log.tail())}
+			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.log.tail())}
 		}
 	}
 }
@@ -207,6 +209,62 @@ func (p *process) ended() string {
 }
 
 // notReadyError says that the bridge of --exec never responded.
-type notReadyError struct{ reason string }
+type notReadyError struct {
+	reason string
+	slow   bool // it had all the time that it may take
+}
 
 func (e *notReadyError) Error() string { return e.reason }
+
+// speak gives a way to start the command of --mcp-stdio: a bridge that speaks MCP on stdin and stdout. What it writes to
+// stderr goes to the log of the bridge.
+func speak(command string, group *processtree.Group, log *bridgeLog, env []string) (func(context.Context) (io.ReadWriteCloser, error), error) {
+	words, err := splitCommand(command)
+	if err != nil || len(words) == 0 {
+		return nil, usagef("--mcp-stdio %q has no command that can be split into words", command)
+	}
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Env = env
+		cmd.WaitDelay = drainTime
+		c := &conversation{cmd: cmd, log: log.writer()}
+		cmd.Stderr = c.log
+		var err error
+		if c.WriteCloser, err = cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
+		if c.Reader, err = cmd.StdoutPipe(); err != nil {
+			return nil, err
+		}
+		if c.tree, err = group.Start(cmd); err != nil {
+			return nil, fmt.Errorf("start %q: %w", command, err)
+		}
+		c.forget = context.AfterFunc(ctx, c.tree.Kill)
+		return c, nil
+	}, nil
+}
+
+// conversation is a process on its stdin and stdout.
+type conversation struct {
+	io.Reader
+	io.WriteCloser
+	cmd    *exec.Cmd
+	tree   *processtree.Tree
+	log    io.WriteCloser
+	forget func() bool // that the end of the context kills the process
+}
+
+// Close ends stdin, after which the process should end, and kills it with all that it started where it does not.
+func (c *conversation) Close() error {
+	defer c.log.Close()
+	defer c.forget()
+	c.WriteCloser.Close()
+	kill := time.AfterFunc(stopGrace, c.tree.Kill)
+	defer kill.Stop()
+	err := c.cmd.Wait()
+	c.tree.Stop(interruptGrace) // what it leaves behind
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) && !errors.Is(err, exec.ErrWaitDelay) {
+		return err
+	}
+	return nil
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,8 +27,8 @@ type progress struct {
 
 	mu          sync.Mutex
 	began       time.Time
-	running     string // clause; "": none
-	done, total int    // clauses
+	running     []string // clauses
+	done, total int      // clauses
 	open        map[string]int
 }
 
@@ -74,7 +76,7 @@ func (p *progress) beat() {
 func (p *progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	running := p.running
+	running := strings.Join(p.running, ", ")
 	switch {
 	case running != "":
 	case p.done == 0:
@@ -85,22 +87,24 @@ func (p *progress) line() string {
 	return fmt.Sprintf("[%d/%d] %s, %.0f s", p.done, p.total, running, time.Since(p.began).Seconds())
 }
 
-// started notes the clause that is running.
+// started notes a clause that is running.
 func (p *progress) started(clause string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = clause
+	p.running = append(p.running, clause)
 }
 
 // finished counts a clause; those that do not apply are not in the total, and a verdict may come twice.
 func (p *progress) finished(r reports.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.running == r.ID && p.open[r.ID] > 0 {
-		p.open[r.ID]--
-		p.done++
+	if i := slices.Index(p.running, r.ID); i >= 0 {
+		p.running = slices.Delete(p.running, i, i+1)
+		if p.open[r.ID] > 0 {
+			p.open[r.ID]--
+			p.done++
+		}
 	}
-	p.running = ""
 	if p.console != nil {
 		p.console.Progress(p.done, p.total, r)
 	}

@@ -38,6 +38,8 @@ type runFlags struct {
 	only, skip                []string
 	rerunFailed               string // a report or inReportDir; "": not given
 	failFast, keepUp          bool
+	jobs                      int    // 0: as many as help
+	worker                    bool   // one of another run
 	contract                  string // a version
 	side                      string // that counts; "": both
 	strict, quiet, list, json bool
@@ -52,8 +54,9 @@ type runFlags struct {
 	implementation            suites.Target // of it name, version, organisation and contact
 }
 
-func newRun() *cobra.Command {
-	f := &runFlags{}
+func newRun() *cobra.Command { return (&runFlags{}).command() }
+
+func (f *runFlags) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Test a bridge and write the report",
@@ -120,6 +123,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir")
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
+	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own; 0: as many as help, at most 4")
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
 	flags.StringVar(&f.contract, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 	flags.StringVar(&f.side, "wire", "", "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested")
@@ -141,12 +145,16 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.BoolVar(&f.list, "list", false, "list the checks that would run, and run none")
 	flags.BoolVar(&f.cleanup, "cleanup", false, "end the sessions that a crashed run left open, and test nothing")
 	flags.BoolVar(&f.configSchema, "config-schema", false, "print the JSON Schema of the file of --config, for editors, and test nothing")
+	flags.BoolVar(&f.worker, "worker", false, "do the job that comes on stdin")
+	_ = flags.MarkHidden("worker") // it exists
 	addJSON(cmd, &f.json)
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
 	switch {
+	case f.worker:
+		return serveRun(cmd)
 	case f.cleanup:
 		return f.cleanUp(cmd)
 	case f.configSchema:
@@ -202,29 +210,16 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// test runs every pass of the plan and makes one report of them.
+// test runs every pass of the plan, in workers where that helps, and makes one report of them.
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
-	shown := f.progress(cmd, p)
-	defer shown.stop()
 	cleared := sync.OnceValue(func() error { return removeReport(p.reportDir) })
-	var passes []*reports.Report
-	for _, l := range p.legs {
-		l.options.Started = func(clause string) {
-			_ = cleared() // an error is returned below
-			shown.started(clause)
-		}
-		l.options.Progress = shown.finished
-		if f.failFast {
-			l.options.StopAfter = p.firstFailure
-		}
-		report, err := p.pass(cmd, l)
-		shown.clear()
-		if err != nil {
+	passes, err := f.inWorkers(cmd, p, cleared)
+	if err != nil {
+		return nil, err
+	}
+	if passes == nil {
+		if passes, err = f.inTurn(cmd, p, cleared); err != nil {
 			return nil, err
-		}
-		passes = append(passes, report)
-		if report.CutShort != "" {
-			break
 		}
 	}
 	if err := cleared(); err != nil {
@@ -244,6 +239,33 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	return whole, nil
 }
 
+// inTurn runs the passes in this process, one after the other.
+func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([]*reports.Report, error) {
+	shown := f.progress(cmd, p)
+	defer shown.stop()
+	var passes []*reports.Report
+	for _, l := range p.legs {
+		l.options.Started = func(clause string) {
+			_ = cleared() // an error is returned by test
+			shown.started(clause)
+		}
+		l.options.Progress = shown.finished
+		if f.failFast {
+			l.options.StopAfter = p.firstFailure
+		}
+		report, err := p.pass(cmd, l)
+		shown.clear()
+		if err != nil {
+			return nil, err
+		}
+		passes = append(passes, report)
+		if report.CutShort != "" {
+			break
+		}
+	}
+	return passes, nil
+}
+
 // firstFailure says why --fail-fast ends the run after a result; "": it goes on.
 func (p *plan) firstFailure(r reports.Result) string {
 	r.Findings = slices.Clone(r.Findings)
@@ -257,15 +279,37 @@ func (p *plan) firstFailure(r reports.Result) string {
 	return "--fail-fast: " + r.ID + " failed"
 }
 
-// pass starts the target, runs the suites against it and, without --keep, stops it.
+// pass is part for all checks, as a report.
 func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
+	part, err := p.part(cmd, l)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.join(l, part)
+	if err == nil && p.keepUp {
+		p.kept[len(p.kept)-1].report = report
+	}
+	return report, err
+}
+
+// join makes the report of a pass.
+func (p *plan) join(l leg, parts ...*suites.Part) (*reports.Report, error) {
+	report, err := suites.Join(l.options.Progress, parts...)
+	if err != nil {
+		return nil, err
+	}
+	p.noteCommand(report, l.options)
+	return report, nil
+}
+
+// part starts the target, runs the suites against it and, without --keep, stops it.
+func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
 	stage, err := p.stage(cmd.Context(), l)
 	if err != nil {
 		return nil, err
 	}
-	kept := &keptStage{stage: stage, profile: l.profile}
 	if p.keepUp {
-		p.kept = append(p.kept, kept)
+		p.kept = append(p.kept, &keptStage{stage: stage, profile: l.profile})
 	} else {
 		defer stage.close()
 	}
@@ -273,15 +317,14 @@ func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
 	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
-	kept.report, err = suites.Run(cmd.Context(), stage.target, o)
+	part, err := suites.RunPart(cmd.Context(), stage.target, o)
 	if stage.bridge != nil && stage.bridge.ended() != "" {
 		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
+		if part != nil {
+			part.Carried = "the bridge ended during the run"
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.noteCommand(kept.report, o)
-	return kept.report, nil
+	return part, err
 }
 
 // keep writes the report, and the baseline if one is requested.

@@ -34,7 +34,7 @@ type Check struct {
 
 // Check registers the spec of one check. The contract decides whether it applies: a capability that is not claimed makes
 // it not applicable, a site that cannot be seen makes it not testable.
-func (r *Environment) Check(c Check) {
+func (r *Environment) Check(c Check, decorators ...any) {
 	clause, ok := r.Contract.Clause(c.ID)
 	if !ok {
 		panic(c.ID + " is not in the contract")
@@ -43,8 +43,11 @@ func (r *Environment) Check(c Check) {
 	if clause.Needs != "" {
 		labels = append(labels, "needs:"+clause.Needs)
 	}
-	ginkgo.It(c.ID, labels, func(ctx ginkgo.SpecContext) {
-		t := r.begin()
+	ginkgo.It(c.ID, labels, decorators, func(ctx ginkgo.SpecContext) {
+		if !r.Takes(c.ID) {
+			End(Ending{Kind: Elsewhere})
+		}
+		t := r.begin(c.ID)
 		defer t.cleansUp()
 		t.gate(clause, c)
 		defer func() {

@@ -50,12 +50,13 @@ type Environment struct {
 	Contract        *contract.Contract
 	Redact          *redact.Redactor
 	Selected        func(id string) bool
-	NotABridge      string       // why nothing can be tested: the target is no bridge
-	Strangers       bool         // the bridge has responded to wrong credentials, not with a failure of its site
-	Unauthenticated bool         // the bridge refuses the agent that the run was given, which is not the bridge's fault
-	flaps           atomic.Bool  // the site has failed and come back
-	vain            atomic.Int32 // requests that were sent again for a site that then failed still
-	endless         Finding      // a list that has no end; zero: none was met
+	Takes           func(id string) bool // asks whether this process tests a clause
+	NotABridge      string               // why nothing can be tested: the target is no bridge
+	Strangers       bool                 // the bridge has responded to wrong credentials, not with a failure of its site
+	Unauthenticated bool                 // the bridge refuses the agent that the run was given, which is not the bridge's fault
+	flaps           atomic.Bool          // the site has failed and come back
+	vain            atomic.Int32         // requests that were sent again for a site that then failed still
+	endless         Finding              // a list that has no end; zero: none was met
 	bodies          documents
 	unseen          []string // changes of the site that the bridge did not show in time
 	Running         *T       // the check that runs, or ran last

@@ -57,6 +57,25 @@ func (p *Policy) Slowness() (worst Slowness, all time.Duration) {
 	return worst, all
 }
 
+// Carried says why what a check found may depend on the checks that this process tested before it; "": it does not, as far as
+// the harness knows.
+func (e *Environment) Carried() string {
+	p := &e.Policy.patience
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.total > 0:
+		return "the bridge did not respond in time"
+	case len(p.tooSlow) > 0:
+		return "the bridge is slow"
+	case e.flaps.Load(), e.vain.Load() > 0:
+		return "the site fails now and then"
+	case !e.endless.IsZero():
+		return "a list has no end"
+	}
+	return ""
+}
+
 // GiveUp sends no more requests of a kind: a check that needs one is not testable, and says why.
 func (p *Policy) GiveUp(kind, why string) {
 	p.patience.mu.Lock()

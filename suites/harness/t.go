@@ -139,10 +139,13 @@ func (d *Drupal) credentialsOf(user *fixtures.User, kind authkind.Kind) Credenti
 	return Credentials{}
 }
 
-// begin starts a check.
-func (r *Environment) begin() *T {
+// begin starts the check of a clause.
+func (r *Environment) begin(clause string) *T {
 	if r.Upstream != nil {
 		r.Upstream.Mark()
+	}
+	if r.Drupal != nil {
+		r.Drupal.users.Store(int64(slices.Index(r.Contract.IDs(), clause)) * accountsPerCheck)
 	}
 	r.Running = &T{Environment: r, began: time.Now(), inCheck: true, recording: true}
 	r.Running.before = r.Running.siteNow()
@@ -154,6 +157,22 @@ func (t *T) cleansUp() {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	t.recording = false
+}
+
+// accountsPerCheck is how many accounts one check creates at most. Their names are the same whatever was tested before.
+const accountsPerCheck = 10_000
+
+// Unrecorded calls send, whose requests are no evidence: what is asked once a run is asked by whichever check comes first.
+func (t *T) Unrecorded(send func()) {
+	record := func(on bool) (before bool) {
+		t.Mu.Lock()
+		defer t.Mu.Unlock()
+		before, t.recording = t.recording, on
+		return before
+	}
+	before := record(false)
+	defer record(before)
+	send()
 }
 
 // TakenBy is the tool that was asked to take what was generated for the inputSchema that it shows.

@@ -22,6 +22,7 @@ const (
 	Missing         EndingKind = "not testable" // what the check needs is not there, and the bridge is not to blame
 	BlockedByBridge EndingKind = "blocked"      // the bridge did not do what the check builds on
 	CutShort        EndingKind = "cut short"    // the whole run ended
+	Elsewhere       EndingKind = "elsewhere"    // another process tests it
 )
 
 // NotTestable ends the running check without a verdict: what it needs is not there, and the bridge is not to blame. The

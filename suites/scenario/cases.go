@@ -52,9 +52,14 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 	for _, tool := range RandomSubset(Random(t, "strict"), able, t.Cases) {
 		key := harness.TakenBy{Tool: tool.Name, Made: tool.Maker}
 		taken, asked := t.Taken[key]
-		if !asked || len(tools) == 0 {
+		ask := func() {
 			taken = tool.Taken(func(arguments any) bool { return !t.As(harness.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
 			t.Taken[key] = taken
+		}
+		if len(tools) == 0 {
+			ask()
+		} else if !asked {
+			t.Unrecorded(ask)
 		}
 		if taken != nil {
 			tools = append(tools, StrictTool{tool.Sample, taken.With(Random(t, tool.Name))})

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/internal/workers"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+const (
+	mostJobs   = 4    // without --jobs
+	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
+	unmeasured = 100  // milliseconds of a check that has no weight
+)
+
+// ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
+var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep"}
+
+// inWorkers runs the passes in worker processes, which take the checks from one queue, and returns their reports; none where
+// one process has to run them: it alone can where they share a target, or where what it finds in one check may depend on
+// what it did before.
+func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) ([]*reports.Report, error) {
+	queue, weight, err := p.queue()
+	if err != nil {
+		return nil, err
+	}
+	n := p.jobs(f.jobs, weight)
+	if n == 1 {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "bridgecheck-workers-")
+	if err != nil {
+		return nil, fmt.Errorf("make the folder of the workers: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	shown := f.progress(cmd, p)
+	parts, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
+		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
+	}, func(i int) workers.Job {
+		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1))}
+	}, queue, workers.Observer{
+		Started: func(clause string) {
+			_ = cleared() // an error is returned by test
+			shown.started(clause)
+		},
+		Finished: func(r reports.Result) string {
+			shown.finished(r)
+			if f.failFast {
+				return p.firstFailure(r)
+			}
+			return ""
+		},
+	})
+	shown.clear()
+	shown.stop()
+	if p.exec != "" {
+		if err := joinLogs(p.reportDir, dir, n); err != nil {
+			return nil, err
+		}
+	}
+	if final := p.final(err, dir); final != nil {
+		return nil, final
+	}
+	if err != nil || len(slices.Concat(parts...)) == 0 {
+		if err != nil && !f.quiet {
+			cmd.PrintErrf("bridgecheck: one worker tests all, because %s\n", terminal.Escape(err.Error()))
+		}
+		p.spend(time.Since(began))
+		return nil, nil
+	}
+	var passes []*reports.Report
+	for i, l := range p.legs {
+		if len(parts[i]) == 0 { // the run ended before it
+			continue
+		}
+		report, err := p.join(l, parts[i]...)
+		if err != nil {
+			return nil, err
+		}
+		report.Started, report.DurationMS = began.UTC(), 0
+		passes = append(passes, report)
+	}
+	passes[0].DurationMS = time.Since(began).Milliseconds()
+	return passes, nil
+}
+
+// queue holds the checks of each pass with their weights, in all so many milliseconds.
+func (p *plan) queue() (q *workers.Queue, weight int, err error) {
+	var passes []map[string]int
+	for _, l := range p.legs {
+		ids, err := suites.Selected(l.options)
+		if err != nil {
+			return nil, 0, err
+		}
+		pass := map[string]int{}
+		for _, id := range ids {
+			pass[id] = 0 // it does not apply
+		}
+		for _, c := range l.checks {
+			pass[c.ID] = unmeasured
+			if w, ok := suites.Weights()[c.ID]; ok {
+				pass[c.ID] = w.Of(p.exec == "")
+			}
+			weight += pass[c.ID]
+		}
+		passes = append(passes, pass)
+	}
+	return workers.NewQueue(passes...), weight, nil
+}
+
+// jobs is how many workers test the plan. Where they would share the bridge or its site, it is one.
+func (p *plan) jobs(given, weight int) int {
+	cores := runtime.GOMAXPROCS(0)
+	switch {
+	case p.shared() != "":
+		return 1
+	case given > 0:
+		return given
+	case p.exec != "": // whose checks wait most of the time
+		cores *= 2
+	}
+	return max(1, min(mostJobs, cores, weight/worthAJob))
+}
+
+// shared says what workers would share, so that one alone tests the plan; "": nothing.
+func (p *plan) shared() string {
+	switch {
+	case p.target.URL != "":
+		return "the bridge of --url"
+	case p.proxy.site != nil:
+		return "the site of --drupal"
+	case p.mockListen != "":
+		return "the address of --mock-listen"
+	case p.keepUp:
+		return "the bridge that --keep keeps"
+	case len(p.file.Sessions()) > 0:
+		return "the sessions of its identities"
+	}
+	return ""
+}
+
+// forWorkers are the flags of a run for its workers.
+func (f *runFlags) forWorkers(cmd *cobra.Command) []string {
+	var args []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains(ofTheRunAlone, flag.Name) {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+flag.Name+"="+value)
+		}
+	})
+	for _, glob := range f.only { // --rerun-failed adds to them
+		args = append(args, "--only="+glob)
+	}
+	return args
+}
+
+// final is the error of a worker that another try would only give again, later.
+func (p *plan) final(err error, dir string) error {
+	var failed *workers.FailedError
+	if !errors.As(err, &failed) {
+		return nil
+	}
+	text := failed.Text
+	for i := range 100 { // where the logs are now
+		text = strings.ReplaceAll(text, filepath.Join(dir, fmt.Sprint(i+1)), p.reportDir)
+	}
+	switch failed.Kind {
+	case "usage":
+		return &suites.UsageError{Reason: text}
+	case "not ready":
+		return &notReadyError{reason: text}
+	}
+	return nil
+}
+
+// spend takes time from that of every pass.
+func (p *plan) spend(d time.Duration) {
+	for i := range p.legs {
+		o := &p.legs[i].options
+		o.RunTimeout = max(time.Second, o.RunTimeout-d)
+	}
+}
+
+// joinLogs writes the bridge.log of each worker into that of the run.
+func joinLogs(reportDir, dir string, n int) error {
+	out, err := os.Create(filepath.Join(reportDir, "bridge.log"))
+	if err != nil {
+		return unwritable(reportDir, err)
+	}
+	defer out.Close()
+	for i := range n {
+		log, err := os.Open(filepath.Join(dir, fmt.Sprint(i+1), "bridge.log"))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "[bridgecheck: the bridge of worker %d]\n", i+1)
+		_, err = io.Copy(out, log)
+		log.Close()
+		if err != nil {
+			return unwritable(reportDir, err)
+		}
+	}
+	return nil
+}
+
+// serveRun is a worker: it makes the plan of the run that started it, and tests what it is given of it.
+func serveRun(cmd *cobra.Command) error {
+	return workers.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), func(ctx context.Context, job workers.Job, w *workers.Worker) error {
+		err := workFor(ctx, job, w)
+		var usage *suites.UsageError
+		var notReady *notReadyError
+		switch {
+		case errors.As(err, &usage):
+			return &workers.FailedError{Kind: "usage", Text: err.Error()}
+		case errors.As(err, &notReady) && notReady.slow:
+			return &workers.FailedError{Kind: "not ready", Text: err.Error()}
+		}
+		return err
+	})
+}
+
+func workFor(ctx context.Context, job workers.Job, w *workers.Worker) error {
+	if err := os.Mkdir(job.Dir, 0o700); err != nil {
+		return err
+	}
+	f := &runFlags{}
+	cmd := f.command()
+	cmd.SetContext(ctx)
+	cmd.SetErr(io.Discard) // the run warns itself
+	if err := cmd.ParseFlags(append(job.Args, "--report-dir="+job.Dir)); err != nil {
+		return err
+	}
+	p, err := f.plan(cmd)
+	if err != nil {
+		return err
+	}
+	for {
+		i, ok := w.Next(ctx)
+		if !ok {
+			return nil
+		}
+		l := p.legs[i]
+		l.options.Take = func(clause string) bool { return w.Take(ctx, clause) }
+		l.options.Independent, l.options.Progress = true, w.Finished
+		part, err := p.part(cmd, l)
+		if err != nil {
+			return err
+		}
+		if err := w.Done(part); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,322 @@
+// Package workers shares the checks of a run among processes. Each worker has a bridge, a site and a Ginkgo tree of its
+// own; it asks for every check whether it may test it, and gives what it found as a suites.Part for each pass. The
+// messages are lines of JSON on the worker's stdin and stdout, so that nothing of a run is on a command line.
+//
+// It starts no bridge and decides no verdict. Its invariant: each check of a pass is given to one worker at most.
+package workers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/processtree"
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// How a run ends its workers.
+const (
+	endTime   = 1200 * time.Millisecond // in which a worker that should end gives what it has
+	killGrace = 100 * time.Millisecond  // then
+)
+
+// maxErrors bounds what is kept of a worker's stderr, in bytes.
+const maxErrors = 8 << 10
+
+// Job is the first message to every worker.
+type Job struct {
+	Args []string `json:"args"` // of the command that is the run
+	Dir  string   `json:"dir"`  // for the worker's files
+}
+
+// toWorker is a message to a worker: one member is set.
+type toWorker struct {
+	Job  *Job    `json:"job,omitempty"`
+	Pass *int    `json:"pass,omitempty"` // in response to Next; -1: none is left
+	Take *bool   `json:"take,omitempty"` // in response to Take
+	End  *string `json:"end,omitempty"`  // why the run ends
+}
+
+// fromWorker is a message of a worker: one member is set, or Tested beside Result.
+type fromWorker struct {
+	Next   bool            `json:"next,omitempty"`
+	Take   string          `json:"take,omitempty"`
+	Result *reports.Result `json:"result,omitempty"` // without evidence
+	Tested []reports.Part  `json:"tested,omitempty"` // of Result
+	Part   *suites.Part    `json:"part,omitempty"`
+	Failed *FailedError    `json:"failed,omitempty"`
+}
+
+// FailedError is why a worker gave up.
+type FailedError struct {
+	Kind string `json:"kind,omitempty"` // for who starts the workers
+	Text string `json:"text"`
+}
+
+func (e *FailedError) Error() string { return e.Text }
+
+// Observer receives what the workers do, one call at a time.
+type Observer struct {
+	Started  func(clause string)
+	Finished func(reports.Result) (end string) // a reason ends the run
+}
+
+// Run shares the checks of the queue among n processes that command starts, and returns the parts of each pass. When ctx
+// ends, the parts say that they were cut short. The error says what kept a worker from its work; then the parts are worth
+// nothing.
+func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, len(q.passes))}
+	group := processtree.NewGroup()
+	defer group.Close(killGrace)
+	var all sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		all.Go(func() {
+			if err := r.work(group, command(), job(i)); err != nil {
+				errs[i] = err
+				end(err)
+			}
+		})
+	}
+	all.Wait()
+	return r.parts, errors.Join(errs...)
+}
+
+type run struct {
+	ctx   context.Context
+	end   context.CancelCauseFunc
+	queue *Queue
+
+	mu       sync.Mutex
+	observer Observer
+	parts    [][]*suites.Part // by pass
+}
+
+// work starts a worker and serves it until it has ended.
+func (r *run) work(group *processtree.Group, cmd *exec.Cmd, job Job) error {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	said := &tail{}
+	cmd.Stderr = said
+	tree, err := group.Start(cmd)
+	if err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	w := &lines{out: stdin}
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-done:
+			return
+		case <-r.ctx.Done():
+		}
+		reason := context.Cause(r.ctx).Error()
+		if errors.Is(context.Cause(r.ctx), context.Canceled) {
+			reason = ""
+		}
+		_ = w.write(toWorker{End: &reason}) // a worker that is gone needs none
+		select {
+		case <-done:
+		case <-time.After(endTime):
+			tree.Kill()
+		}
+	})
+	err = w.write(toWorker{Job: &job})
+	if err == nil {
+		err = r.serve(stdout, w)
+	}
+	if err != nil {
+		tree.Kill()
+	}
+	ended := cmd.Wait()
+	close(done)
+	watch.Wait()
+	switch {
+	case r.ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	case ended != nil:
+		return fmt.Errorf("a worker ended by itself: %w%s", ended, said)
+	}
+	return nil
+}
+
+// serve responds to a worker until its output ends.
+func (r *run) serve(stdout io.Reader, w *lines) error {
+	in := json.NewDecoder(stdout)
+	pass := -1
+	defer func() { r.queue.left(pass) }()
+	for {
+		var m fromWorker
+		if err := in.Decode(&m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read from a worker: %w", err)
+		}
+		switch {
+		case m.Failed != nil:
+			return m.Failed
+		case m.Next:
+			r.queue.left(pass)
+			pass = r.queue.next()
+			if err := w.write(toWorker{Pass: &pass}); err != nil {
+				return err
+			}
+		case m.Take != "":
+			take := r.ctx.Err() == nil && r.queue.take(pass, m.Take)
+			if take {
+				r.observe(func(o Observer) { o.Started(m.Take) })
+			}
+			if err := w.write(toWorker{Take: &take}); err != nil {
+				return err
+			}
+		case m.Result != nil:
+			m.Result.Tested = m.Tested
+			r.observe(func(o Observer) {
+				if reason := o.Finished(*m.Result); reason != "" {
+					r.end(errors.New(reason))
+				}
+			})
+		case m.Part != nil:
+			r.observe(func(Observer) { r.parts[pass] = append(r.parts[pass], m.Part) })
+			if m.Part.Carried != "" {
+				return errors.New(m.Part.Carried)
+			}
+		}
+	}
+}
+
+func (r *run) observe(call func(Observer)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call(r.observer)
+}
+
+// lines writes messages. It is safe for concurrent use.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) write(message any) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err = l.out.Write(append(data, '\n'))
+	return err
+}
+
+// tail keeps the end of what is written.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	t.kept = t.kept[max(0, len(t.kept)-maxErrors):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	if len(bytes.TrimSpace(t.kept)) == 0 {
+		return ""
+	}
+	return ": " + terminal.Line(string(t.kept), 500)
+}
+
+// Worker is the other end: what a worker process does with the run that started it.
+type Worker struct {
+	out     *lines
+	replies chan toWorker // to Next and Take
+}
+
+// Serve does the job that comes on stdin: it calls do, whose context ends when the run wants it to, or is gone itself.
+func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer, do func(context.Context, Job, *Worker) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	in := json.NewDecoder(bufio.NewReader(stdin))
+	var first toWorker
+	if err := in.Decode(&first); err != nil || first.Job == nil {
+		return fmt.Errorf("a worker is started by a run, with its job on stdin: %w", err)
+	}
+	w := &Worker{out: &lines{out: stdout}, replies: make(chan toWorker)}
+	go func() { // it ends with the process
+		for {
+			var m toWorker
+			switch err := in.Decode(&m); {
+			case err != nil:
+				end(context.Canceled)
+				return
+			case m.End != nil && *m.End != "":
+				end(errors.New(*m.End))
+			case m.End != nil:
+				end(context.Canceled)
+			default:
+				w.replies <- m
+			}
+		}
+	}()
+	if err := do(ctx, *first.Job, w); err != nil {
+		failed := &FailedError{Text: err.Error()}
+		errors.As(err, &failed)
+		return w.out.write(fromWorker{Failed: failed})
+	}
+	return nil
+}
+
+// Next is the pass to work on next; false: none is left.
+func (w *Worker) Next(ctx context.Context) (pass int, ok bool) {
+	m := w.ask(ctx, fromWorker{Next: true})
+	if m.Pass == nil || *m.Pass < 0 {
+		return 0, false
+	}
+	return *m.Pass, true
+}
+
+// Take asks for a check of the pass. Without a response it belongs to another.
+func (w *Worker) Take(ctx context.Context, clause string) bool {
+	m := w.ask(ctx, fromWorker{Take: clause})
+	return m.Take != nil && *m.Take
+}
+
+func (w *Worker) ask(ctx context.Context, m fromWorker) toWorker {
+	if ctx.Err() != nil || w.out.write(m) != nil {
+		return toWorker{}
+	}
+	select {
+	case reply := <-w.replies:
+		return reply
+	case <-ctx.Done():
+		return toWorker{}
+	}
+}
+
+// Finished gives the verdict on a clause, for those who watch the run.
+func (w *Worker) Finished(r reports.Result) {
+	tested := r.Tested
+	r.Evidence = nil
+	_ = w.out.write(fromWorker{Result: &r, Tested: tested}) // the part that comes later has it
+}
+
+// Done gives what the worker found in the pass.
+func (w *Worker) Done(part *suites.Part) error { return w.out.write(fromWorker{Part: part}) }

@@ -1,0 +1,136 @@
+package suites
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// Part is what one process found in a pass over the checks, of which other processes may have tested others. Its verdicts
+// are those before the culprit rule, which looks at what all of them found: Join applies it. As JSON it loses nothing.
+type Part struct {
+	Contract        string              // as in Options
+	Selected        []string            // the clauses that the whole pass tests, in the order of the contract
+	Report          *reports.Report     // of the checks that this process tested, not summarized
+	Blocked         map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
+	Unauthenticated bool                // the bridge refuses the agent that the run was given
+	Carried         string              // why a verdict may depend on what the process tested before; "": none does
+}
+
+func newPart(r *harness.Environment, o Options, report *reports.Report, c *collector) *Part {
+	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Carried: cmp.Or(c.carried, r.Carried())}
+}
+
+// Join makes the report of a pass of all its parts. What no part has tested is not testable. progress, if not nil, receives
+// the verdicts that the culprit rule changes.
+func Join(progress func(reports.Result), parts ...*Part) (*reports.Report, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("there is no part to join")
+	}
+	first := parts[0]
+	all, err := contract.Load()
+	if err != nil {
+		return nil, err
+	}
+	at, err := all.At(first.Contract)
+	if err != nil {
+		return nil, &UsageError{err.Error()}
+	}
+	joined := *first.Report
+	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, blocked: map[string][]string{}, progress: progress}
+	for _, p := range parts {
+		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != joined.Ledger.Revision {
+			return nil, errors.New("the parts do not test the same clauses: run them with the same options and one bridgecheck")
+		}
+		for _, r := range p.Report.Results {
+			if _, twice := o.results[r.ID]; twice {
+				return nil, fmt.Errorf("%s was tested twice", r.ID)
+			}
+			o.results[r.ID] = r
+		}
+		for id, culprits := range p.Blocked {
+			o.blocked[id] = culprits
+		}
+		o.unauthenticated = o.unauthenticated || p.Unauthenticated
+		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
+		joined.DurationMS = max(joined.DurationMS, p.Report.DurationMS)
+		if p.Report.Started.Before(joined.Started) {
+			joined.Started = p.Report.Started
+		}
+	}
+	o.cut = joined.CutShort != ""
+	o.settle()
+	joined.Results = o.inOrder()
+	joined.Summarize()
+	return &joined, nil
+}
+
+// partJSON is a Part as JSON: with what report.json has elsewhere or not at all.
+type partJSON struct {
+	Contract        string                    `json:"contract,omitempty"`
+	Selected        []string                  `json:"selected"`
+	Blocked         map[string][]string       `json:"blocked,omitempty"`
+	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
+	Carried         string                    `json:"carried,omitempty"`
+	Tested          map[string][]reports.Part `json:"tested,omitempty"` // by clause
+	Whole           map[string]map[int][]byte `json:"whole,omitempty"`  // by clause and exchange: bodies of requests
+	Report          json.RawMessage           `json:"report"`
+}
+
+// MarshalJSON writes the part with its report as report.json has it.
+func (p *Part) MarshalJSON() ([]byte, error) {
+	var report bytes.Buffer
+	if err := reports.WriteJSON(&report, p.Report); err != nil {
+		return nil, err
+	}
+	j := partJSON{Contract: p.Contract, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Carried: p.Carried,
+		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
+	for _, r := range p.Report.Results {
+		if len(r.Tested) > 0 {
+			j.Tested[r.ID] = r.Tested
+		}
+		for i, e := range r.Evidence {
+			if e.Request.Whole == nil {
+				continue
+			}
+			if j.Whole[r.ID] == nil {
+				j.Whole[r.ID] = map[int][]byte{}
+			}
+			j.Whole[r.ID][i] = e.Request.Whole
+		}
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, and refuses what it would not write.
+func (p *Part) UnmarshalJSON(data []byte) error {
+	var j partJSON
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		return err
+	}
+	report, err := reports.Parse(j.Report)
+	if err != nil {
+		return err
+	}
+	for i := range report.Results {
+		r := &report.Results[i]
+		r.Tested = j.Tested[r.ID]
+		for at, body := range j.Whole[r.ID] {
+			if at < 0 || at >= len(r.Evidence) {
+				return fmt.Errorf("%s has a body for the exchange %d: the evidence has %d", r.ID, at, len(r.Evidence))
+			}
+			r.Evidence[at].Request.Whole = body
+		}
+	}
+	*p = Part{Contract: j.Contract, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Carried: j.Carried}
+	return nil
+}
