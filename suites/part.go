@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -31,33 +32,43 @@ func newPart(r *harness.Environment, o Options, report *reports.Report, c *colle
 // Join makes the report of a pass of all its parts. What no part has tested is not testable. progress, if not nil, receives
 // the verdicts that the culprit rule changes.
 func Join(progress func(reports.Result), parts ...*Part) (*reports.Report, error) {
+	o, joined, err := gather(progress, parts)
+	if err != nil {
+		return nil, err
+	}
+	o.settle()
+	joined.Results = o.inOrder()
+	joined.Summarize()
+	return joined, nil
+}
+
+// gather puts the parts of a pass together, as they are before the culprit rule.
+func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Report, error) {
 	if len(parts) == 0 {
-		return nil, errors.New("there is no part to join")
+		return nil, nil, errors.New("there is no part to join")
 	}
 	first := parts[0]
 	all, err := contract.Load()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	at, err := all.At(first.Contract)
 	if err != nil {
-		return nil, &UsageError{err.Error()}
+		return nil, nil, &UsageError{err.Error()}
 	}
 	joined := *first.Report
 	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, blocked: map[string][]string{}, progress: progress}
 	for _, p := range parts {
-		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != joined.Ledger.Revision {
-			return nil, errors.New("the parts do not test the same clauses: run them with the same options and one bridgecheck")
+		if !slices.Equal(p.Selected, first.Selected) || p.Report.Ledger.Revision != at.Revision {
+			return nil, nil, errors.New("the parts do not test the same clauses: run them with the same options and one bridgecheck")
 		}
 		for _, r := range p.Report.Results {
 			if _, twice := o.results[r.ID]; twice {
-				return nil, fmt.Errorf("%s was tested twice", r.ID)
+				return nil, nil, fmt.Errorf("%s was tested twice", r.ID)
 			}
 			o.results[r.ID] = r
 		}
-		for id, culprits := range p.Blocked {
-			o.blocked[id] = culprits
-		}
+		maps.Copy(o.blocked, p.Blocked)
 		o.unauthenticated = o.unauthenticated || p.Unauthenticated
 		joined.CutShort, joined.NoBridge = cmp.Or(joined.CutShort, p.Report.CutShort), cmp.Or(joined.NoBridge, p.Report.NoBridge)
 		joined.DurationMS = max(joined.DurationMS, p.Report.DurationMS)
@@ -66,10 +77,7 @@ func Join(progress func(reports.Result), parts ...*Part) (*reports.Report, error
 		}
 	}
 	o.cut = joined.CutShort != ""
-	o.settle()
-	joined.Results = o.inOrder()
-	joined.Summarize()
-	return &joined, nil
+	return o, &joined, nil
 }
 
 // partJSON is a Part as JSON: with what report.json has elsewhere or not at all.

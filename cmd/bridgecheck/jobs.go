@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,21 +23,23 @@ import (
 	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
 )
 
 const (
 	mostJobs   = 4    // without --jobs
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
+	mostShards = 100
 )
 
 // ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
-var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep"}
+var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep", "shard", "run-id"}
 
-// inWorkers runs the passes in worker processes, which take the checks from one queue, and returns their reports; none where
+// inWorkers runs the passes in worker processes, which take the checks from one queue, and returns the parts of each; none where
 // one process has to run them: it alone can where they share a target, or where what it finds in one check may depend on
 // what it did before.
-func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) ([]*reports.Report, error) {
+func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) ([][]*suites.Part, error) {
 	queue, weight, err := p.queue()
 	if err != nil {
 		return nil, err
@@ -88,44 +93,98 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 		p.spend(time.Since(began))
 		return nil, nil
 	}
-	var passes []*reports.Report
-	for i, l := range p.legs {
-		if len(parts[i]) == 0 { // the run ended before it
-			continue
-		}
-		report, err := p.join(l, parts[i]...)
-		if err != nil {
-			return nil, err
-		}
-		report.Started, report.DurationMS = began.UTC(), 0
-		passes = append(passes, report)
-	}
-	passes[0].DurationMS = time.Since(began).Milliseconds()
-	return passes, nil
+	return parts, nil
 }
 
 // queue holds the checks of each pass with their weights, in all so many milliseconds.
 func (p *plan) queue() (q *workers.Queue, weight int, err error) {
-	var passes []map[string]int
-	for _, l := range p.legs {
-		ids, err := suites.Selected(l.options)
-		if err != nil {
-			return nil, 0, err
+	passes, err := p.weights()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, pass := range passes {
+		maps.DeleteFunc(pass, func(id string, _ int) bool { return p.shard.of > 0 && !p.shard.clauses[id] })
+		for _, ms := range pass {
+			weight += ms
 		}
-		pass := map[string]int{}
-		for _, id := range ids {
-			pass[id] = 0 // it does not apply
-		}
-		for _, c := range l.checks {
-			pass[c.ID] = unmeasured
-			if w, ok := suites.Weights()[c.ID]; ok {
-				pass[c.ID] = w.Of(p.exec == "")
-			}
-			weight += pass[c.ID]
-		}
-		passes = append(passes, pass)
 	}
 	return workers.NewQueue(passes...), weight, nil
+}
+
+// weights are the clauses of each pass with the milliseconds that they take.
+func (p *plan) weights() ([]map[string]int, error) {
+	var all []map[string]int
+	for i, l := range p.legs {
+		ids, err := suites.Selected(l.options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, map[string]int{})
+		for _, id := range ids {
+			all[i][id] = 0 // it does not apply
+		}
+		for _, c := range l.checks {
+			all[i][c.ID] = unmeasured
+			if w, ok := suites.Weights()[c.ID]; ok {
+				all[i][c.ID] = w.Of(p.exec == "")
+			}
+		}
+	}
+	return all, nil
+}
+
+// shard is one of several runs that share the clauses; the zero value is a run that tests all.
+type shard struct {
+	run       string
+	index, of int
+	clauses   map[string]bool
+}
+
+// ciRuns are the variables in which CI systems give the id of a run, the same for all its jobs.
+var ciRuns = []string{"GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG", "BUILDKITE_BUILD_ID", "CIRCLE_WORKFLOW_ID"}
+
+// selectShard settles which clauses the run tests of those that the plan has.
+func (f *runFlags) selectShard(p *plan) error {
+	switch {
+	case f.shard == "" && f.runID != "":
+		return usagef("--run-id names the run of a shard: give --shard too")
+	case f.shard == "":
+		return nil
+	case f.writeBaseline != "":
+		return usagef("--write-baseline with --shard would hold the failures of one shard: write it by a run without --shard")
+	case p.keepUp:
+		return usagef("--keep and --shard: give one of the two")
+	}
+	s := &p.shard
+	index, of, _ := strings.Cut(f.shard, "/")
+	var errI, errN error
+	s.index, errI = strconv.Atoi(index)
+	s.of, errN = strconv.Atoi(of)
+	if errI != nil || errN != nil || s.index < 1 || s.index > s.of || s.of > mostShards {
+		return usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", f.shard, mostShards)
+	}
+	s.run = f.runID
+	for _, name := range ciRuns {
+		s.run = cmp.Or(s.run, os.Getenv(name))
+	}
+	if s.run == "" {
+		return usagef("--shard needs the id of the run, which all its shards have: give --run-id")
+	}
+	passes, err := p.weights()
+	if err != nil {
+		return err
+	}
+	total := map[string]int{}
+	for _, pass := range passes {
+		for id, weight := range pass {
+			total[id] += weight
+		}
+	}
+	s.clauses = suites.Share(total, s.index, s.of)
+	for i := range p.legs {
+		p.legs[i].checks = slices.DeleteFunc(p.legs[i].checks, func(c contract.Clause) bool { return !s.clauses[c.ID] })
+	}
+	return nil
 }
 
 // jobs is how many workers test the plan. Where they would share the bridge or its site, it is one.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,13 +19,17 @@ import (
 )
 
 var (
-	manySeeds   = flag.Int("seeds", 2, "seeds for which runs with one worker and with several are compared")
-	manyMutants = flag.Int("mutants", 4, "mutants for which they are compared")
+	manySeeds   = flag.Int("seeds", 1, "seeds for which runs with one worker and with several are compared")
+	manyMutants = flag.Int("mutants", 2, "mutants for which they are compared")
 )
 
-// mutant is a bridge for --exec: the mutant that $MUTANT names.
+// mutant is a bridge for --exec: the mutant that its argument names.
 func mutant() {
-	m, _ := mutants.Find(os.Getenv("MUTANT"))
+	m, ok := mutants.Find(os.Args[1])
+	if !ok {
+		fmt.Fprintln(os.Stderr, "there is no mutant", os.Args[1])
+		os.Exit(1)
+	}
 	o := bridge.Options{Drupal: os.Getenv("DRUPAL_URL"), DiscoveryTTL: time.Second, PermissionTTL: time.Second, UpstreamTimeout: 2 * time.Second,
 		AddressFailures: 100000, TotalFailures: 100000}
 	if m.Transport != nil {
@@ -49,6 +54,7 @@ func mutant() {
 func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 	for seed := range *manySeeds {
 		t.Run(fmt.Sprintf("in process, seed %d", seed+1), func(t *testing.T) {
+			t.Parallel()
 			sameForJobs(t, "--seed", fmt.Sprint(seed+1), "--skip", "load", "--skip", "upstream", "--skip", "fresh/notify", "--skip", "auth/server-hangs", "--cases", "100")
 		})
 	}
@@ -61,8 +67,8 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 	for i := range *manyMutants {
 		name := tested[i*len(tested) / *manyMutants]
 		t.Run("mutant "+name, func(t *testing.T) {
-			t.Setenv("MUTANT", name)
-			sameForJobs(t, "--exec", "mutant", "--env", "MUTANT", "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--only", "invoke/*", "--cases", "50")
+			t.Parallel()
+			sameForJobs(t, "--exec", "mutant "+name, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--only", "invoke/*", "--cases", "50")
 		})
 	}
 }
@@ -70,24 +76,30 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 // sameForJobs compares a run in one worker with the same in four.
 func sameForJobs(t *testing.T, args ...string) {
 	t.Helper()
-	one, four := runJobs(t, "1", args), runJobs(t, "4", args)
-	if len(one.results) < 20 {
+	same(t, runJobs(t, "1", args), runJobs(t, "4", args))
+}
+
+// same compares what one worker found with what several did.
+func same(t *testing.T, one, several outcomeOfRun) {
+	t.Helper()
+	if len(one.results) < 15 {
 		t.Fatalf("the run has %d clauses: %s", len(one.results), one.stdout)
 	}
-	if one.code != four.code || one.stdout != four.stdout {
-		t.Errorf("one worker ends with %d and says\n%s\nfour end with %d and say\n%s", one.code, one.stdout, four.code, four.stdout)
+	if one.code != several.code || one.stdout != several.stdout {
+		t.Errorf("one worker ends with %d and says\n%s\nseveral end with %d and say\n%s", one.code, one.stdout, several.code, several.stdout)
 	}
-	if len(one.results) != len(four.results) {
-		t.Fatalf("one worker has %d results, four have %d", len(one.results), len(four.results))
+	if len(one.results) != len(several.results) {
+		t.Fatalf("one worker has %d results, several have %d", len(one.results), len(several.results))
 	}
-	for i := range one.results {
-		if one.results[i] != four.results[i] {
-			at := 0
-			for at < min(len(one.results[i]), len(four.results[i])) && one.results[i][at] == four.results[i][at] {
-				at++
-			}
+	for i, a := range one.results {
+		b := several.results[i]
+		at := 0
+		for at < min(len(a), len(b)) && a[at] == b[at] {
+			at++
+		}
+		if a != b {
 			show := func(s string) string { return s[:min(len(s), 60)] + " … " + s[max(0, at-100):min(len(s), at+200)] }
-			t.Errorf("one worker:\n%s\nfour:\n%s", show(one.results[i]), show(four.results[i]))
+			t.Errorf("one worker:\n%s\nseveral:\n%s", show(a), show(b))
 		}
 	}
 }
@@ -104,16 +116,32 @@ var variable = regexp.MustCompile(`127\.0\.0\.1:\d+|[0-9.]+ ?m?s\b|/[^ ]*/report
 func runJobs(t *testing.T, jobs string, args []string) outcomeOfRun {
 	t.Helper()
 	dir := t.TempDir()
+	code, stdout, stderr := inProcess(t, append([]string{"run", "--jobs", jobs, "--report-dir", dir}, args...))
+	return outcomeOf(t, code, stdout, stderr, dir)
+}
+
+// inProcess runs a command line in a process of its own: what a process starts ends with each of its runs.
+func inProcess(t *testing.T, args []string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs strings.Builder
-	code := execute(t.Context(), append([]string{"run", "--jobs", jobs, "--report-dir", dir}, args...), &out, &errs)
+	cmd := exec.CommandContext(t.Context(), "bridgecheck", args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun {
+	t.Helper()
 	report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil {
-		t.Fatalf("exit code %d, %s%s: %v", code, out.String(), errs.String(), err)
+		t.Fatalf("exit code %d, %s%s: %v", code, stdout, stderr, err)
 	}
-	if strings.Contains(errs.String(), "one worker tests all") {
-		t.Log(errs.String())
+	if strings.Contains(stderr, "one worker tests all") {
+		t.Log(stderr)
 	}
-	o := outcomeOfRun{code: code, stdout: variable.ReplaceAllString(strings.ReplaceAll(out.String(), dir, "DIR"), "…")}
+	o := outcomeOfRun{code: code, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}
 	for _, r := range report.Results {
 		r.DurationMS = 0
 		for i := range r.Evidence {
@@ -132,4 +160,49 @@ func runJobs(t *testing.T, jobs string, args []string) outcomeOfRun {
 		o.results = append(o.results, variable.ReplaceAllString(string(text), "…"))
 	}
 	return o
+}
+
+// Three shards that are merged give the report and the exit code of one run.
+func TestShardsMergedEqualOneRun(t *testing.T) {
+	known := filepath.Join(t.TempDir(), "known.yaml")
+	const few = "--only=list/[a-m]*"
+	for name, args := range map[string][]string{
+		"in process":    {few, "--only", "describe/*", "--only", "auth/token-*", "--only", "filter/*"},
+		"no list":       {"--exec", "mutant list-byte-order-mark", few, "--only", "describe/*", "--only", "errors/*", "--only", "invoke/[a-m]*", "--cases", "50"},
+		"with baseline": {"--exec", "mutant describe-any-case", few, "--only", "describe/*", "--baseline", known},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "with baseline" {
+				runJobs(t, "1", append([]string{"--write-baseline", known}, args[:len(args)-2]...))
+			}
+			t.Parallel()
+			one := runJobs(t, "1", args)
+			merge := []string{"report", "merge", "--report-dir", t.TempDir()}
+			if name == "with baseline" {
+				merge = append(merge, "--baseline", known)
+			}
+			tested := 0
+			for i := range 3 {
+				dir := t.TempDir()
+				shard := append([]string{"run", "--run-id", "r", "--shard", fmt.Sprintf("%d/3", i+1), "--report-dir", dir}, args...)
+				if code, _, stderr := inProcess(t, shard); code == exitUsage || code == exitUnreachable {
+					t.Fatalf("shard %d ends with %d: %s", i+1, code, stderr)
+				}
+				report, err := reports.ReadFile(filepath.Join(dir, "report.json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tested += len(report.Results)
+				if len(report.Results) == 0 || len(report.Results) == len(one.results) || report.State() == reports.Conformant {
+					t.Errorf("shard %d has %d results and is %s", i+1, len(report.Results), report.State())
+				}
+				merge = append(merge, dir)
+			}
+			if tested != len(one.results) {
+				t.Errorf("the shards have %d results, one run has %d", tested, len(one.results))
+			}
+			code, stdout, stderr := inProcess(t, merge)
+			same(t, one, outcomeOf(t, code, stdout, stderr, merge[3]))
+		})
+	}
 }

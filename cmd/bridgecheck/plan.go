@@ -33,8 +33,9 @@ type plan struct {
 	baseline         *baseline.File  // nil: none
 	previous         *reports.Report // nil: none
 	legs             []leg
-	filtered         bool         // --only or --skip, or the configuration's, leave clauses out
-	rerunOf          string       // the report whose failed clauses alone are tested; "": all are
+	filtered         bool   // --only or --skip, or the configuration's, leave clauses out
+	rerunOf          string // the report whose failed clauses alone are tested; "": all are
+	shard            shard
 	keepUp           bool         // the stages stay up after the run
 	kept             []*keptStage // those that are up
 	file             *config.File // the configuration; empty where none was given
@@ -135,6 +136,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 		if i == 0 || len(l.checks) > 0 {
 			p.legs = append(p.legs, l)
 		}
+	}
+	if err := f.selectShard(p); err != nil {
+		return nil, err
 	}
 	if what := p.shared(); what != "" && f.jobs > 1 {
 		return nil, usagef("--jobs is %d, and the workers would share %s: leave --jobs out", f.jobs, what)

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +20,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/reports/serve"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 func newReport() *cobra.Command {
@@ -115,21 +120,37 @@ func newDiff() *cobra.Command {
 
 func newMerge() *cobra.Command {
 	var asJSON, asHTML bool
-	var output string
+	var output, reportDir, baseline string
 	cmd := &cobra.Command{
-		Use:     "merge REPORT…",
-		Short:   "Merge the shards of a bridge, and show several bridges side by side",
-		Example: `  bridgecheck report merge node/report.json php/report.json --html -o bridges.html`,
-		Args:    someArguments(1, -1, "one report or more"),
+		Use:   "merge REPORT…",
+		Short: "Merge the shards of a run, and show several bridges side by side",
+		Long: `merge makes one report of the directories of all shards of a run, prints its summary, and ends
+with the exit code that the run would have had without shards. Of other reports it shows the
+bridges side by side.`,
+		Example: `  bridgecheck report merge shard-1 shard-2 shard-3 --report-dir bridgecheck-report
+  bridgecheck report merge node/report.json php/report.json --html -o bridges.html`,
+		Args: someArguments(1, -1, "one report or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneForm(cmd, "json", "html"); err != nil {
 				return err
+			}
+			shards, err := readShards(args)
+			switch {
+			case err != nil:
+				return err
+			case shards != nil:
+				return mergeShards(cmd, shards, reportDir, baseline, asJSON, asHTML || output != "")
+			case reportDir != "" || baseline != "":
+				return usagef("--report-dir and --baseline are for the shards of one run: %s holds none", args[0])
 			}
 			var all []*reports.Report
 			for _, path := range args {
 				report, err := readReport(path)
 				if err != nil {
 					return err
+				}
+				if shard, ok := report.Settings["shard"]; ok {
+					return usagef("%s is the report of shard %v: give the directories of all shards, which hold %s", path, shard, suites.ShardFile)
 				}
 				all = append(all, report)
 			}
@@ -156,9 +177,70 @@ func newMerge() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document: the report of one bridge, the table of several")
-	cmd.Flags().BoolVar(&asHTML, "html", false, "one page")
+	cmd.Flags().BoolVar(&asHTML, "html", false, "one page, of several bridges")
+	cmd.Flags().StringVar(&reportDir, "report-dir", "", "of shards: `directory` for the report in every format")
+	cmd.Flags().StringVar(&baseline, "baseline", "", "of shards: `file` of known failures, as that of run")
 	addOutput(cmd, &output)
 	return cmd
+}
+
+// readShards reads the shards in the directories; nil: there is none. All are shards, or none is.
+func readShards(dirs []string) ([]*suites.Shard, error) {
+	var shards []*suites.Shard
+	other := ""
+	for _, dir := range dirs {
+		dir = strings.TrimSuffix(dir, suites.ShardFile)
+		shard, err := suites.ReadShard(cmp.Or(dir, "."))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			other = dir
+		case err != nil:
+			return nil, usageError(err)
+		default:
+			shards = append(shards, shard)
+		}
+	}
+	if len(shards) > 0 && other != "" {
+		return nil, usagef("%s holds no %s, and others do: give the directories of all shards of one run", other, suites.ShardFile)
+	}
+	return shards, nil
+}
+
+// mergeShards makes the report that the run would have made without shards, and ends as that would have.
+func mergeShards(cmd *cobra.Command, shards []*suites.Shard, dir, known string, asJSON, otherForm bool) error {
+	if otherForm {
+		return usagef("--html and --output are for several bridges: --report-dir has the report of the shards in every format")
+	}
+	report, err := suites.JoinShards(shards)
+	if err != nil {
+		return usageError(err)
+	}
+	if known != "" {
+		file, err := readBaseline(known)
+		if err != nil {
+			return usageError(err)
+		}
+		file.Apply(report, time.Now())
+	}
+	if dir != "" {
+		if err := prepare(dir, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+		if err := removeReport(dir); err != nil {
+			return err
+		}
+		if err := format.WriteAll(report, dir); err != nil {
+			return err
+		}
+	}
+	f := &runFlags{json: asJSON}
+	if err := f.show(cmd, report, dir); err != nil {
+		return err
+	}
+	if code := report.ExitCode(); code != exitOK {
+		return exitCode(code)
+	}
+	return nil
 }
 
 // oneForm refuses several of the flags that choose the format of a command's output; it may lack some of them.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/suites"
 )
 
 // dirMode is the mode of the report directory: only its owner may put files there.
@@ -34,11 +35,15 @@ func prepare(dir string, stderr io.Writer) error {
 
 // removeReport removes the report of an earlier run, so that nobody reads it as that of this run when this one ends early.
 func removeReport(dir string) error {
+	files := []string{suites.ShardFile}
 	for _, form := range format.All() {
-		if form.File == "" {
+		files = append(files, form.File)
+	}
+	for _, file := range files {
+		if file == "" {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, form.File)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return unwritable(dir, err)
 		}
 	}

@@ -38,8 +38,9 @@ type runFlags struct {
 	only, skip                []string
 	rerunFailed               string // a report or inReportDir; "": not given
 	failFast, keepUp          bool
-	jobs                      int    // 0: as many as help
-	worker                    bool   // one of another run
+	jobs                      int  // 0: as many as help
+	worker                    bool // one of another run
+	shard, runID              string
 	contract                  string // a version
 	side                      string // that counts; "": both
 	strict, quiet, list, json bool
@@ -124,6 +125,8 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
 	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own; 0: as many as help, at most 4")
+	flags.StringVar(&f.shard, "shard", "", "test only the clauses of shard `I/N`, as 1/3; report merge makes one report of all")
+	flags.StringVar(&f.runID, "run-id", "", "with --shard: `name` of the run, the same for all its shards (default that of the CI run)")
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
 	flags.StringVar(&f.contract, "contract", "", "`version` of the contract (default the latest released; draft: also clauses that are not released)")
 	flags.StringVar(&f.side, "wire", "", "front: MUSTs that need to see more than the `side` of the callers do not count while they cannot be tested")
@@ -213,38 +216,71 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 // test runs every pass of the plan, in workers where that helps, and makes one report of them.
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	cleared := sync.OnceValue(func() error { return removeReport(p.reportDir) })
-	passes, err := f.inWorkers(cmd, p, cleared)
+	began := time.Now()
+	parts, err := f.inWorkers(cmd, p, cleared)
+	shared := parts != nil
+	if err == nil && !shared {
+		parts, err = f.inTurn(cmd, p, cleared)
+	}
+	if err == nil {
+		err = cleared()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if passes == nil {
-		if passes, err = f.inTurn(cmd, p, cleared); err != nil {
-			return nil, err
+	for _, pass := range parts {
+		for _, part := range pass {
+			p.noteCommand(part.Report, p.legs[0].options)
 		}
 	}
-	if err := cleared(); err != nil {
-		return nil, err
-	}
-	whole, err := reports.Merge(passes...)
+	whole, err := p.whole(parts)
 	if err != nil {
 		return nil, err
+	}
+	if shared {
+		whole.Started, whole.DurationMS = began.UTC(), time.Since(began).Milliseconds()
 	}
 	if p.rerunOf != "" {
 		whole.Settings["rerun_failed"] = p.rerunOf
 	}
-	if whole.CutShort != "" && !p.filtered { // the clauses of a pass that never began are not left out by a filter
-		whole.Filtered = false
-		whole.Summarize()
-	}
 	return whole, nil
 }
 
+// whole makes one report of the parts of each pass. Those of a shard are written, for report merge.
+func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
+	if p.shard.of > 0 {
+		s := &suites.Shard{Run: p.shard.run, Index: p.shard.index, Of: p.shard.of, Passes: parts}
+		if p.filtered {
+			s.Filters = slices.Concat(p.legs[0].options.Only, p.legs[0].options.Skip)
+		}
+		if err := s.Write(p.reportDir); err != nil {
+			return nil, unwritable(p.reportDir, err)
+		}
+		return s.Report(p.shard.clauses)
+	}
+	var passes []*reports.Report
+	for i, pass := range parts {
+		if len(pass) == 0 { // the run ended before it
+			continue
+		}
+		report, err := suites.Join(nil, pass...)
+		if err != nil {
+			return nil, err
+		}
+		passes = append(passes, report)
+		if p.keepUp {
+			p.kept[i].report = report
+		}
+	}
+	return suites.Whole(passes, p.filtered)
+}
+
 // inTurn runs the passes in this process, one after the other.
-func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([]*reports.Report, error) {
+func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([][]*suites.Part, error) {
 	shown := f.progress(cmd, p)
 	defer shown.stop()
-	var passes []*reports.Report
-	for _, l := range p.legs {
+	parts := make([][]*suites.Part, len(p.legs))
+	for i, l := range p.legs {
 		l.options.Started = func(clause string) {
 			_ = cleared() // an error is returned by test
 			shown.started(clause)
@@ -253,17 +289,20 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([]
 		if f.failFast {
 			l.options.StopAfter = p.firstFailure
 		}
-		report, err := p.pass(cmd, l)
+		if p.shard.of > 0 {
+			l.options.Take = func(clause string) bool { return p.shard.clauses[clause] }
+		}
+		part, err := p.part(cmd, l)
 		shown.clear()
 		if err != nil {
 			return nil, err
 		}
-		passes = append(passes, report)
-		if report.CutShort != "" {
+		parts[i] = []*suites.Part{part}
+		if part.Report.CutShort != "" {
 			break
 		}
 	}
-	return passes, nil
+	return parts, nil
 }
 
 // firstFailure says why --fail-fast ends the run after a result; "": it goes on.
@@ -277,29 +316,6 @@ func (p *plan) firstFailure(r reports.Result) string {
 		return ""
 	}
 	return "--fail-fast: " + r.ID + " failed"
-}
-
-// pass is part for all checks, as a report.
-func (p *plan) pass(cmd *cobra.Command, l leg) (*reports.Report, error) {
-	part, err := p.part(cmd, l)
-	if err != nil {
-		return nil, err
-	}
-	report, err := p.join(l, part)
-	if err == nil && p.keepUp {
-		p.kept[len(p.kept)-1].report = report
-	}
-	return report, err
-}
-
-// join makes the report of a pass.
-func (p *plan) join(l leg, parts ...*suites.Part) (*reports.Report, error) {
-	report, err := suites.Join(l.options.Progress, parts...)
-	if err != nil {
-		return nil, err
-	}
-	p.noteCommand(report, l.options)
-	return report, nil
 }
 
 // part starts the target, runs the suites against it and, without --keep, stops it.
