@@ -9,6 +9,7 @@
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
 # make install-check  what was built gives a verdict where there is no Go; FULL=1: of all clauses
+# make bench-run  how long runs take with one worker, and with those that help
 # make weights    measure how long each check takes, for the order of workers and the balance of shards
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
@@ -16,7 +17,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run weights build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights bench-run build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -51,6 +52,16 @@ stability: build
 		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \
 	done; \
 	echo "$$same of $(RUNS)"; test $$same = $(RUNS)
+
+# Each line: one worker, then as many as help; how many times as fast, and the checks in a second.
+bench-run: build
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
+	compare() { name=$$1; shift; one=$$(took --jobs 1 "$$@") && all=$$(took "$$@") || exit 1; \
+		checks=$$(bin/bridgecheck report convert "$$dir" --to json | grep -c '"verdict": "pass"'); \
+		awk -v name="$$name" -v one=$$one -v all=$$all -v checks=$$checks \
+		'BEGIN { printf "%-22s %6.1f s %6.1f s   %.1f times as fast, %.0f checks a second\n", name, one/1000, all/1000, one/all, checks*1000/all }'; }; \
+	compare 'in process' && compare 'exec, reference bridge' --exec 'bin/bridgecheck bridge'
 
 # Two runs in one worker say how long each check takes.
 weights: build
