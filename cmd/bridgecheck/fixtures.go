@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -72,16 +73,30 @@ func newFixtures() *cobra.Command {
 }
 
 func newExport() *cobra.Command {
-	var output string
+	var output, drupalModule string
+	o := drupalmodule.Options{}
 	cmd := &cobra.Command{
-		Use:     "export FILE|NAME",
-		Short:   "Print a site as YAML, to start a site of your own from",
-		Example: `  bridgecheck fixtures export default -o site.yaml`,
-		Args:    oneArgument("a site file or the name of a built-in site"),
+		Use:   "export FILE|NAME",
+		Short: "Print a site as YAML, or write it out as a Drupal module",
+		Example: `  bridgecheck fixtures export default -o site.yaml
+  bridgecheck fixtures export default --drupal-module web/modules/custom/bridgecheck_fixtures`,
+		Long: `export prints a site as YAML, to start a site of your own from.
+
+With --drupal-module it writes a Drupal module that gives a real Drupal the site's methods with
+their behaviours, its roles, accounts, permissions and entities. It is for test sites: it does
+nothing unless settings.php has $settings['bridgecheck_fixtures'] = TRUE. docs/my-drupal.md says how
+to use it.`,
+		Args: oneArgument("a site file or the name of a built-in site"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			site, err := openSite(args[0])
 			if err != nil {
 				return err
+			}
+			if drupalModule != "" {
+				return exportModule(cmd, drupalModule, site, o)
+			}
+			if cmd.Flags().Changed("jsonrpc") {
+				return usagef("--jsonrpc says for which jsonrpc module --drupal-module DIR writes; give that too")
 			}
 			data, err := site.YAML()
 			if err != nil {
@@ -91,7 +106,18 @@ func newExport() *cobra.Command {
 		},
 	}
 	addOutput(cmd, &output)
+	cmd.Flags().StringVar(&drupalModule, "drupal-module", "", "write a Drupal module into this empty or new `directory`, named "+drupalmodule.Name)
+	cmd.Flags().IntVar(&o.JSONRPC, "jsonrpc", 3, "`line` of the jsonrpc module that the Drupal module is for: 2 or 3")
+	cmd.MarkFlagsMutuallyExclusive("drupal-module", "output")
 	return cmd
+}
+
+func exportModule(cmd *cobra.Command, dir string, site *fixtures.Site, o drupalmodule.Options) error {
+	if err := drupalmodule.Write(dir, site, o); err != nil {
+		return usageError(err)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: the Drupal module %s with %d methods and %d accounts\n", dir, drupalmodule.Name, len(site.Methods), len(site.Users))
+	return err
 }
 
 // importTime is how long a site may take for its methods.

@@ -1,0 +1,346 @@
+package drupalmodule
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/exact"
+	"github.com/bridgecheck/bridgecheck/suites/generate"
+)
+
+// requirePHP skips where there is no PHP: then nothing of the module was tested.
+func requirePHP(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("php"); err != nil {
+		t.Skip("NOT TESTED: the exported Drupal module needs php (Debian: apt-get install php-cli)")
+	}
+}
+
+// exported writes a site out, as both lines of the jsonrpc module take it.
+func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
+	t.Helper()
+	site, err := fixtures.Builtin(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), Name)
+	if err := Write(dir, site, Options{JSONRPC: line}); err != nil {
+		t.Fatal(err)
+	}
+	return site, dir
+}
+
+var sites = []string{"default", "transcripts", "types"}
+
+func TestEveryFileIsPHP(t *testing.T) {
+	requirePHP(t)
+	for _, name := range sites {
+		for _, line := range []int{3, 2} {
+			t.Run(name+"/"+string(rune('0'+line)), func(t *testing.T) {
+				_, dir := exported(t, name, line)
+				lint(t, dir)
+			})
+		}
+	}
+}
+
+func lint(t *testing.T, dir string) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); ext == ".php" || ext == ".install" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) < 10 {
+		t.Fatal(len(files), err)
+	}
+	var group sync.WaitGroup
+	for part := range slices.Chunk(files, len(files)/runtime.NumCPU()+1) {
+		group.Go(func() {
+			for _, file := range part {
+				if out, err := exec.Command("php", "-d", "error_reporting=-1", "-d", "display_errors=1", "-l", file).CombinedOutput(); err != nil ||
+					!strings.HasPrefix(string(out), "No syntax errors") {
+					t.Errorf("%s: %v\n%s", file, err, out)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// phpSite runs the module behind stand-ins for Drupal.
+type phpSite struct {
+	t   *testing.T
+	in  *json.Encoder
+	out *bufio.Reader
+}
+
+type phpRequest struct {
+	Body []byte `json:"body,omitempty"`
+	UID  int    `json:"uid"`
+	Name string `json:"name"`
+}
+
+func startPHP(t *testing.T, dir string) *phpSite {
+	t.Helper()
+	cmd := exec.Command("php", "testdata/run.php", dir)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error("php:", err)
+		}
+	})
+	return &phpSite{t, json.NewEncoder(in), bufio.NewReaderSize(out, 1<<20)}
+}
+
+func (p *phpSite) send(r phpRequest) string {
+	p.t.Helper()
+	if err := p.in.Encode(r); err != nil {
+		p.t.Fatal(err)
+	}
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("PHP ended or printed no response: %v\n%s", err, line)
+	}
+	body, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
+	if err != nil {
+		p.t.Fatalf("PHP printed no response: %s", line)
+	}
+	return string(body)
+}
+
+// openToAll is a site on which every account may run every method, with a mock of it. What a caller may run and which
+// arguments a method takes is decided by the jsonrpc module, not by this one.
+func openToAll(t *testing.T, site *fixtures.Site) *mockdrupal.Drupal {
+	t.Helper()
+	site = site.Clone()
+	site.NullFails = false // a fault of the jsonrpc module's line 2
+	for i := range site.Methods {
+		site.Methods[i].Access = nil
+	}
+	mock, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mock
+}
+
+func post(mock *mockdrupal.Drupal, user fixtures.User, body []byte) (status int, response string) {
+	r := httptest.NewRequest(http.MethodPost, "http://site.test/jsonrpc", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.SetBasicAuth(user.Name, user.Password)
+	w := httptest.NewRecorder()
+	mock.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// A caller of each kind: the first account, an ordinary one, and nobody.
+func callers(site *fixtures.Site) []fixtures.User {
+	agent, _ := site.User("agent")
+	anonymous, _ := site.User(fixtures.Anonymous)
+	for i := range site.Roles {
+		if site.Roles[i].ID == fixtures.AnonymousRole {
+			site.Roles[i].Permissions = append(site.Roles[i].Permissions, fixtures.UseJSONRPC)
+		}
+	}
+	users := []fixtures.User{*anonymous}
+	if agent.Name == "agent" {
+		users = append(users, *agent)
+	}
+	return users
+}
+
+// arguments are params for a method, as JSON: none, empty ones, those of its schemas, and what PHP cannot keep.
+func arguments(t *testing.T, m *fixtures.Method) []string {
+	t.Helper()
+	all := []string{"", "{}", "[]"}
+	schema := map[string]any{}
+	var required []any
+	for _, p := range m.Params {
+		if resolved, err := exact.Parse(p.Resolved()); err == nil && p.Drupal == nil {
+			schema[p.Name] = resolved
+		} else {
+			schema[p.Name] = true
+		}
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	maker, err := generate.ForArguments(map[string]any{"type": "object", "properties": schema, "required": required}, rand.New(rand.NewPCG(1, 2)))
+	if err == nil {
+		for i, c := range append(maker.Edges(), generate.Case{Value: maker.Plain()}) {
+			if i%3 == 0 || len(m.Params) < 3 {
+				all = append(all, string(encode(t, m, c.Value)))
+			}
+		}
+	}
+	for _, p := range m.Params {
+		for _, value := range awkward {
+			all = append(all, string(encode(t, m, map[string]any{p.Name: json.RawMessage(value)})))
+		}
+	}
+	return all
+}
+
+// awkward are values that a round trip through PHP changes, that PHP takes for false, or that find something in the content.
+var awkward = []string{`1.0`, `1e400`, `-0.0`, `[ 1 , {} , 1.10 ]`, `{"a":{},"b":[],"0":1}`, `"\u0000</é\ud83d\ude80'\"&"`, `9223372036854775808`, `"0"`, `0`, `false`,
+	`{"offset":1,"limit":1}`, `{"offset":"1","limit":-1}`, `{"limit":0}`, `{"type":"node","uuid":"00000000-0000-4000-8000-000000000001"}`,
+	`{"type":"node","uuid":"none"}`, `"article"`, `"ARTICLE"`, `1`, `"1"`, `4`, `[]`, `{}`}
+
+func encode(t *testing.T, m *fixtures.Method, value any) []byte {
+	t.Helper()
+	members, _ := value.(map[string]any)
+	if m.ByPosition {
+		list := []any{}
+		for i := range m.Params {
+			list = append(list, members[strconv.Itoa(i)])
+		}
+		value = list
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func request(id, method, params string) []byte {
+	name, _ := json.Marshal(method)
+	body := `{"jsonrpc":"2.0","method":` + string(name)
+	if params != "" {
+		body += `, "params" : ` + params
+	}
+	if id != "" {
+		body += `,"id":` + id
+	}
+	return []byte(body + "}")
+}
+
+// Each behaviour does what the mock's does: the same request brings the same response, byte for byte.
+func TestBehavesAsTheMock(t *testing.T) {
+	requirePHP(t)
+	kinds := map[fixtures.Kind]int{}
+	for _, name := range sites {
+		t.Run(name, func(t *testing.T) {
+			site, dir := exported(t, name, 3)
+			site = site.Clone()
+			users := callers(site)
+			mock, module := openToAll(t, site), startPHP(t, dir)
+			var ran [][]byte
+			for i := range site.Methods {
+				m := &site.Methods[i]
+				for k, params := range arguments(t, m) {
+					user := users[k%len(users)]
+					body := request(strconv.Itoa(k+1), m.ID, params)
+					before := mock.Runs(m.ID)
+					_, want := post(mock, user, body)
+					if mock.Runs(m.ID) == before {
+						continue // the jsonrpc module refuses it
+					}
+					kinds[m.Behaviour.Kind]++
+					ran = append(ran, body)
+					if got := module.send(phpRequest{body, user.UID, strings.TrimPrefix(user.Name, fixtures.Anonymous)}); got != want {
+						t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
+					}
+				}
+			}
+			batches(t, mock, module, users[len(users)-1], ran)
+		})
+	}
+	t.Logf("requests that ran, by behaviour: %v", kinds)
+	if len(kinds) < 13 {
+		t.Errorf("only the behaviours %v ran", kinds)
+	}
+}
+
+// batches joins requests that ran, some of them as notifications.
+func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtures.User, ran [][]byte) {
+	dice := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		var batch [][]byte
+		for range 2 + dice.IntN(3) {
+			body := ran[dice.IntN(len(ran))]
+			if dice.IntN(4) == 0 && len(batch) > 0 {
+				body = append(body[:bytes.LastIndex(body, []byte(`,"id":`)):bytes.LastIndex(body, []byte(`,"id":`))], '}')
+			}
+			batch = append(batch, body)
+		}
+		body := slices.Concat([]byte("[ "), bytes.Join(batch, []byte(" ,\n")), []byte("]"))
+		if status, want := post(mock, user, body); status == http.StatusOK {
+			if got := module.send(phpRequest{body, user.UID, user.Name}); got != want {
+				t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
+			}
+		}
+	}
+}
+
+// The attributes declare what the mock shows of the methods.
+func TestDeclaresWhatTheMockShows(t *testing.T) {
+	requirePHP(t)
+	for _, name := range []string{"default", "transcripts", "types"} {
+		t.Run(name, func(t *testing.T) {
+			site, dir := exported(t, name, 3)
+			mock := openToAll(t, site)
+			r := httptest.NewRequest(http.MethodGet, "http://site.test/jsonrpc/methods", nil)
+			admin, _ := site.User("admin")
+			r.SetBasicAuth(admin.Name, admin.Password)
+			w := httptest.NewRecorder()
+			mock.ServeHTTP(w, r)
+			if got, want := startPHP(t, dir).send(phpRequest{}), w.Body.String(); got != want {
+				at := 0
+				for at < min(len(got), len(want)) && got[at] == want[at] {
+					at++
+				}
+				from := max(0, at-200)
+				t.Errorf("at byte %d of %d\nPHP:  %.400s\nmock: %.400s", at, len(want), got[from:], want[from:])
+			}
+		})
+	}
+}
+
+// A module must not mix with what is there, and has a class for each method.
+func TestWrite(t *testing.T) {
+	site, dir := exported(t, "default", 3)
+	if err := Write(dir, site, Options{JSONRPC: 3}); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Error("a directory with a module is written to:", err)
+	}
+	if err := Write(filepath.Join(t.TempDir(), "other"), site, Options{JSONRPC: 4}); err == nil || !strings.Contains(err.Error(), "give 2 or 3") {
+		t.Error("a line that there is not:", err)
+	}
+	classes, err := os.ReadDir(filepath.Join(dir, "src/Plugin", Name, "Method"))
+	if err != nil || len(classes) != len(site.Methods) {
+		t.Errorf("%d classes for %d methods: %v", len(classes), len(site.Methods), err)
+	}
+}

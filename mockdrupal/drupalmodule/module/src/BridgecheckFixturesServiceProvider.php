@@ -1,0 +1,35 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Drupal\bridgecheck_fixtures;
+
+use Drupal\Core\DependencyInjection\ContainerBuilder;
+use Drupal\Core\DependencyInjection\ServiceProviderBase;
+use Drupal\Core\Site\Settings;
+
+/**
+ * Puts the methods of the site file in place of the site's own.
+ *
+ * It does so only where settings.php says so; rebuild the caches after a change
+ * of that setting.
+ */
+final class BridgecheckFixturesServiceProvider extends ServiceProviderBase {
+
+  /**
+   * {@inheritdoc}
+   */
+  public function alter(ContainerBuilder $container): void {
+    if (!Settings::get('bridgecheck_fixtures', FALSE)) {
+      return;
+    }
+    if ($container->hasDefinition('plugin.manager.jsonrpc_method')) {
+      $container->getDefinition('plugin.manager.jsonrpc_method')->setClass(FixtureMethodManager::class);
+    }
+    if ($container->hasDefinition('jsonrpc.schema_validator')) {
+      $container->getDefinition('jsonrpc.schema_validator')->setClass(SchemaValidator::class);
+    }
+    $container->getDefinition('bridgecheck_fixtures.response_subscriber')->addTag('event_subscriber');
+  }
+
+}

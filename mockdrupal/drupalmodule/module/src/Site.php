@@ -1,0 +1,115 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Drupal\bridgecheck_fixtures;
+
+use Drupal\Core\Extension\ModuleExtensionList;
+
+/**
+ * The site file, as bridgecheck exported it: site.json beside this module.
+ */
+final class Site {
+
+  /**
+   * The decoded file.
+   */
+  private ?array $data = NULL;
+
+  /**
+   * The methods, by id.
+   */
+  private ?array $methods = NULL;
+
+  public function __construct(
+    private readonly ModuleExtensionList $modules,
+  ) {}
+
+  /**
+   * A method of the site file.
+   *
+   * @return array{id: string, params: list<string>, behaviour: array, mcpTool?: string}
+   *   The method.
+   *
+   * @throws \InvalidArgumentException
+   *   When there is none of this id.
+   */
+  public function method(string $id): array {
+    $this->methods ??= array_column($this->data()['methods'], NULL, 'id');
+    return $this->methods[$id] ?? throw new \InvalidArgumentException("The site file has no method '$id'.");
+  }
+
+  /**
+   * Whether the site file has a method of this id.
+   */
+  public function hasMethod(string $id): bool {
+    $this->methods ??= array_column($this->data()['methods'], NULL, 'id');
+    return isset($this->methods[$id]);
+  }
+
+  /**
+   * The items of a content list; none where there is no such list.
+   *
+   * @return list<array>
+   *   The items.
+   */
+  public function items(string $list): array {
+    return $this->data()['content'][$list] ?? [];
+  }
+
+  /**
+   * The content lists, by name.
+   */
+  public function content(): array {
+    return $this->data()['content'];
+  }
+
+  /**
+   * The permissions that methods and roles name.
+   *
+   * @return list<string>
+   *   The permissions.
+   */
+  public function permissions(): array {
+    return $this->data()['permissions'];
+  }
+
+  /**
+   * The permissions of each role, by the role's id.
+   *
+   * @return array<string, list<string>>
+   *   The roles.
+   */
+  public function roles(): array {
+    return $this->data()['roles'];
+  }
+
+  /**
+   * The accounts.
+   *
+   * @return list<array{uid: int, name: string, password: string, roles: list<string>, blocked: bool}>
+   *   The accounts.
+   */
+  public function users(): array {
+    return $this->data()['users'];
+  }
+
+  /**
+   * Whether /jsonrpc/methods shows which methods are tools.
+   */
+  public function hasExtensions(): bool {
+    return $this->data()['extensions'];
+  }
+
+  /**
+   * Reads the file, once.
+   */
+  private function data(): array {
+    if ($this->data === NULL) {
+      $file = $this->modules->getPath('bridgecheck_fixtures') . '/site.json';
+      $this->data = json_decode((string) file_get_contents($file), TRUE, 512, JSON_THROW_ON_ERROR);
+    }
+    return $this->data;
+  }
+
+}
