@@ -1,63 +1,107 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/transcript"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/sitecompare"
 )
 
+// verifyFlags are the flags of mock verify.
+type verifyFlags struct {
+	transcript.VerifyOptions
+	site, credentials string
+	generate          int
+	seed              uint64
+	asJSON            bool
+}
+
 func newMockVerify() *cobra.Command {
-	var (
-		o                 transcript.VerifyOptions
-		site, credentials string
-		asJSON            bool
-	)
+	f := &verifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Compare the mock or a site with recordings of a real one; exit code 1 on a difference",
+		Short: "Compare the mock or a site with recordings, or a site with the mock; exit code 1 on a difference",
 		Example: `  bridgecheck mock verify --transcripts recordings
-  bridgecheck mock verify --transcripts recordings --url https://example.org`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := refuseMissing(cmd, "transcripts")
-			if err != nil {
-				return err
-			}
-			if site != "" {
-				if o.Site, err = openSite(site); err != nil {
-					return err
-				}
-			}
-			if credentials != "" || o.URL != "" {
-				if o.Credentials, err = openCredentials(credentials); err != nil {
-					return err
-				}
-			}
-			report, err := transcript.Verify(cmd.Context(), o)
-			if err != nil {
-				return usageError(err)
-			}
-			if asJSON {
-				err = writeJSON(cmd.OutOrStdout(), report)
-			} else {
-				err = report.Write(cmd.OutOrStdout())
-			}
-			if err == nil && !report.Agrees() {
-				return exitCode(1)
-			}
-			return err
-		},
+  bridgecheck mock verify --transcripts recordings --url https://example.org
+  bridgecheck mock verify --url http://127.0.0.1:8888 --site default --generate 2000 --seed 1`,
+		Long: `verify replays recordings of a real site against the mock, or against the site at --url.
+
+With --generate it sends generated requests, valid, invalid and malformed ones, as each account of a
+site file to the site at --url and to the mock of that site file, compares the responses byte for
+byte, and shrinks each difference to the smallest request that shows it. The site must offer what the
+site file says: see fixtures export --drupal-module. Its methods run.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.verify(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Transcripts, "transcripts", "", "`directory` of recordings")
-	flags.StringSliceVar(&o.Areas, "area", nil, "`name` of an area to compare; repeatable; default all")
-	flags.StringVar(&o.URL, "url", "", "compare the site at this `URL` in place of the mock")
-	flags.StringVar(&site, "site", "", "site `FILE|NAME` that the mock serves; default the one that was recorded")
-	addCredentials(cmd, &credentials)
-	addJSON(cmd, &asJSON)
+	flags.StringVar(&f.Transcripts, "transcripts", "", "`directory` of recordings")
+	flags.StringSliceVar(&f.Areas, "area", nil, "`name` of an area to compare; repeatable; default all")
+	flags.StringVar(&f.URL, "url", "", "compare the site at this `URL` in place of the mock, or with --generate with the mock")
+	flags.StringVar(&f.site, "site", "", "site `FILE|NAME` that the mock serves; default the one that was recorded, or with --generate default")
+	flags.IntVar(&f.generate, "generate", 0, "send this `number` of generated requests to the site and to the mock")
+	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the generated requests depend on")
+	addCredentials(cmd, &f.credentials)
+	addJSON(cmd, &f.asJSON)
+	cmd.MarkFlagsMutuallyExclusive("generate", "transcripts")
+	cmd.MarkFlagsMutuallyExclusive("generate", "area")
 	return cmd
+}
+
+// comparisonReport is what both kinds of comparison give.
+type comparisonReport interface {
+	Agrees() bool
+	Write(io.Writer) error
+}
+
+func (f *verifyFlags) verify(cmd *cobra.Command) error {
+	generated := cmd.Flags().Changed("generate")
+	needed, site := []string{"transcripts"}, f.site
+	if generated {
+		needed, site = []string{"url"}, cmp.Or(site, "default")
+	}
+	err := refuseMissing(cmd, needed...)
+	if err != nil {
+		return err
+	}
+	if site != "" {
+		if f.Site, err = openSite(site); err != nil {
+			return err
+		}
+	}
+	if f.credentials != "" || f.URL != "" && !generated {
+		if f.Credentials, err = openCredentials(f.credentials); err != nil {
+			return err
+		}
+	}
+	var report comparisonReport
+	if generated {
+		report, err = sitecompare.Run(cmd.Context(), sitecompare.Options{Site: f.Site, URL: f.URL, Credentials: f.Credentials, Requests: f.generate, Seed: f.seed})
+	} else {
+		report, err = transcript.Verify(cmd.Context(), f.VerifyOptions)
+	}
+	var unreachable *sitecompare.UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		return &suites.UnreachableError{URL: unreachable.URL, Reason: unreachable.Reason}
+	case err != nil:
+		return usageError(err)
+	}
+	if f.asJSON {
+		err = writeJSON(cmd.OutOrStdout(), report)
+	} else {
+		err = report.Write(cmd.OutOrStdout())
+	}
+	if err == nil && !report.Agrees() {
+		return exitCode(1)
+	}
+	return err
 }
 
 func newMockRecord() *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -116,8 +117,17 @@ func (c *client) do(ctx context.Context, r Record) (Received, error) {
 	return c.send(req)
 }
 
+// ClosedWithoutResponse reports whether an error of a request says that the connection ended before a response. PHP's own
+// server does that to requests that it does not read, so it is something to record: status 0.
+func ClosedWithoutResponse(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 func (c *client) send(req *http.Request) (Received, error) {
 	res, err := c.http.Do(req)
+	if ClosedWithoutResponse(err) {
+		return Received{}, nil
+	}
 	if err != nil {
 		return Received{}, fmt.Errorf("calling the site: %w", err)
 	}

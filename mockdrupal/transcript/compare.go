@@ -228,6 +228,14 @@ func (v volatile) read(scalar []byte) string {
 	return text
 }
 
+// WithoutVolatile is a text without what depends on where a site is installed.
+func WithoutVolatile(text []byte) []byte {
+	for _, t := range loadVolatile().Texts {
+		text = regexp.MustCompile(t.Pattern).ReplaceAllLiteral(text, []byte(t.As))
+	}
+	return text
+}
+
 func isEmptyObject(doc []byte) bool { return strings.HasPrefix(strings.TrimSpace(string(doc)), "{") }
 
 func pointer(at string) string { return "body " + at }

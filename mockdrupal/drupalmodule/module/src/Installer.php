@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
+use Drupal\Core\Config\ConfigFactoryInterface;
 use Drupal\Core\Entity\ContentEntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeManagerInterface;
@@ -24,12 +25,17 @@ final class Installer {
     private readonly Site $site,
     private readonly EntityTypeManagerInterface $entityTypeManager,
     private readonly KeyValueFactoryInterface $keyValue,
+    private readonly ConfigFactoryInterface $configFactory,
   ) {}
 
   /**
    * Creates all.
    */
   public function install(): void {
+    // The title of error pages and the realm of Basic authentication.
+    $config = $this->configFactory->getEditable('system.site');
+    $this->note('site', 'name', $config->get('name'));
+    $config->set('name', $this->site->title())->save();
     foreach ($this->site->roles() as $id => $permissions) {
       $this->role((string) $id, $permissions);
     }
@@ -70,6 +76,9 @@ final class Installer {
         ->set('pass', ['value' => $was['pass'], 'pre_hashed' => TRUE])
         ->set('status', $was['status'])
         ->save();
+    }
+    foreach ($store->get('site', []) as $key => $was) {
+      $this->configFactory->getEditable('system.site')->set($key, $was)->save();
     }
     $store->deleteAll();
   }
@@ -171,7 +180,7 @@ final class Installer {
   /**
    * Notes what was there before.
    */
-  private function note(string $what, string $id, array $was): void {
+  private function note(string $what, string $id, mixed $was): void {
     $store = $this->keyValue->get(self::COLLECTION);
     $store->set($what, $store->get($what, []) + [$id => $was]);
   }

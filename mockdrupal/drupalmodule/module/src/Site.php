@@ -95,6 +95,13 @@ final class Site {
   }
 
   /**
+   * The name of the site.
+   */
+  public function title(): string {
+    return $this->data()['title'];
+  }
+
+  /**
    * Whether /jsonrpc/methods shows which methods are tools.
    */
   public function hasExtensions(): bool {

@@ -1,0 +1,207 @@
+package sitecompare
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+func builtin(t *testing.T, name string) *fixtures.Site {
+	t.Helper()
+	site, err := fixtures.Builtin(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func serve(t *testing.T, site *fixtures.Site) http.Handler {
+	t.Helper()
+	d, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func compareWith(t *testing.T, site *fixtures.Site, other http.Handler, requests int) *Report {
+	t.Helper()
+	server := httptest.NewServer(other)
+	defer server.Close()
+	report, err := Run(context.Background(), Options{Site: site, URL: server.URL, Requests: requests, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// A mock is no different from itself, and the requests reach what a site can respond with.
+func TestTheSameSite(t *testing.T) {
+	for _, name := range []string{"default", "transcripts", "types"} {
+		t.Run(name, func(t *testing.T) {
+			site := builtin(t, name)
+			statuses, codes := map[int]int{}, map[string]int{}
+			mock := serve(t, site)
+			watched := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				recorder := httptest.NewRecorder()
+				mock.ServeHTTP(recorder, r)
+				statuses[recorder.Code]++
+				for _, code := range []string{`"result":`, "-32600", "-32601", "-32602", "-32603", `[{`} {
+					if strings.Contains(recorder.Body.String(), code) {
+						codes[code]++
+					}
+				}
+				for name, values := range recorder.Header() {
+					w.Header()[name] = values
+				}
+				w.WriteHeader(recorder.Code)
+				_, _ = w.Write(recorder.Body.Bytes())
+			})
+			report := compareWith(t, site, watched, 500)
+			for _, d := range report.Differences {
+				t.Errorf("%s: %s\nmock: %s\nsite: %s", d.Request, d.Where, d.Mock, d.Site)
+			}
+			if report.Requests != 500 || len(statuses) < 5 || len(codes) < 6 {
+				t.Errorf("%d requests had the statuses %v and %v only", report.Requests, statuses, codes)
+			}
+		})
+	}
+}
+
+func TestDifferencesAreFoundAndShrunk(t *testing.T) {
+	site := builtin(t, "default")
+	mock := serve(t, site)
+	tests := map[string]struct {
+		other http.Handler
+		where string
+		body  int // the longest body that the smallest request may have
+	}{
+		"a method returns something else": {serve(t, changed(site, func(m *fixtures.Method) {
+			if m.ID == "access.open" {
+				m.Behaviour.Value = fixtures.Raw(`"closed"`)
+			}
+		})), "body", len(`{"jsonrpc":"2.0","method":"access.open","id":0}`)},
+		"a method is missing": {serve(t, changed(site, func(m *fixtures.Method) {
+			if m.ID == "echo" {
+				m.ID = "echo.other"
+			}
+		})), "", 80},
+		"a permission is not asked for": {serve(t, changed(site, func(m *fixtures.Method) {
+			if m.ID == "access.content" {
+				m.Access = nil
+			}
+		})), "", 60},
+		"an id is made a text": {rewrite(mock, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"id":1,`), []byte(`"id":"1",`)) }), "body", 60},
+		"blanks are added":     {rewrite(mock, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"error":{`), []byte(`"error": {`)) }), "body", 1},
+		"malformed JSON closes the connection": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			recorder := httptest.NewRecorder()
+			mock.ServeHTTP(recorder, r)
+			if recorder.Code == http.StatusBadRequest {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(recorder.Code)
+			_, _ = w.Write(recorder.Body.Bytes())
+		}), "status", 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			report := compareWith(t, site, test.other, 1500)
+			if report.Agrees() {
+				t.Fatal("no difference was found")
+			}
+			smallest := report.Differences[0]
+			for _, d := range report.Differences {
+				if test.where != "" && d.Where != test.where && test.where != "status" {
+					t.Errorf("%s differs in %s, not in %s", d.Request, d.Where, test.where)
+				}
+				if len(d.Request.Body) < len(smallest.Request.Body) || smallest.Request.Body == "" {
+					smallest = d
+				}
+			}
+			if len(smallest.Request.Body) > test.body {
+				t.Errorf("the smallest request is %s, at most %d bytes were expected", smallest.Request, test.body)
+			}
+		})
+	}
+}
+
+func changed(site *fixtures.Site, change func(*fixtures.Method)) *fixtures.Site {
+	site = site.Clone()
+	for i := range site.Methods {
+		change(&site.Methods[i])
+	}
+	return site
+}
+
+// rewrite changes the bodies of a site.
+func rewrite(site http.Handler, change func([]byte) []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		site.ServeHTTP(recorder, r)
+		for name, values := range recorder.Header() {
+			if name != "Content-Length" {
+				w.Header()[name] = values
+			}
+		}
+		w.WriteHeader(recorder.Code)
+		_, _ = w.Write(change(recorder.Body.Bytes()))
+	})
+}
+
+// Two sites that close the connection without a response agree; the report counts that.
+func TestBothClose(t *testing.T) {
+	gone := received{}
+	if where, _, _ := compare(gone, gone, nil); where != "" {
+		t.Error("two closed connections differ in", where)
+	}
+	if where, mock, site := compare(received{status: 400}, gone, nil); where != "status" || site != "no response" {
+		t.Error(where, mock, site)
+	}
+}
+
+func TestTheSeedDecides(t *testing.T) {
+	site := builtin(t, "default")
+	draw := func(seed uint64) (all []Request) {
+		g := newGenerator(site, newDice(seed))
+		for range 50 {
+			all = append(all, g.request())
+		}
+		return all
+	}
+	one, same, other := draw(1), draw(1), draw(2)
+	different := false
+	for i := range one {
+		if one[i] != same[i] {
+			t.Fatalf("request %d of one seed: %s and %s", i, one[i], same[i])
+		}
+		different = different || one[i] != other[i]
+	}
+	if !different {
+		t.Error("two seeds draw the same requests")
+	}
+}
+
+func TestNoSite(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + listener.Addr().String()
+	listener.Close()
+	_, err = Run(context.Background(), Options{Site: builtin(t, "empty"), URL: address, Requests: 1})
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) {
+		t.Error(err)
+	}
+	if _, err := Run(context.Background(), Options{Site: builtin(t, "empty"), URL: address}); err == nil || !strings.Contains(err.Error(), "give 1 or more") {
+		t.Error(err)
+	}
+}
