@@ -2,7 +2,7 @@
 // methods with the site's behaviours, accounts and permissions, so that the real site can be tested as the mock is. It runs
 // no Drupal and no PHP.
 //
-// Its invariant: everything that depends on the site file is data, in site.json and in the attributes (or annotations) of
+// Its invariant: everything that depends on the site file is data, in site.json, site-file.json and in the attributes (or annotations) of
 // one class for each method; the code that does something lies below module/, is the same for every site, and is tested
 // against the mock response by response.
 package drupalmodule
@@ -55,6 +55,11 @@ func Files(site *fixtures.Site, o Options) (map[string][]byte, error) {
 	if files["site.json"], err = siteJSON(site); err != nil {
 		return nil, err
 	}
+	file, err := site.JSON()
+	if err != nil {
+		return nil, err
+	}
+	files["site-file.json"] = append(file, '\n')
 	for i := range site.Methods {
 		class := className(i, site.Methods[i].ID)
 		source, err := methodClass(class, &site.Methods[i], o)

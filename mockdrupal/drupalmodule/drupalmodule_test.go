@@ -94,15 +94,24 @@ type phpSite struct {
 }
 
 type phpRequest struct {
-	Body []byte `json:"body,omitempty"`
-	UID  int    `json:"uid"`
-	Name string `json:"name"`
+	Verb          string            `json:"verb"`
+	Path          string            `json:"path"`
+	Query         map[string]string `json:"query,omitempty"`
+	Body          []byte            `json:"body,omitempty"`
+	Authorization string            `json:"authorization,omitempty"`
+	UID           int               `json:"uid"`
+	Name          string            `json:"name"`
 }
 
-func startPHP(t *testing.T, dir string) *phpSite {
+func call(user fixtures.User, body []byte) phpRequest {
+	return phpRequest{Verb: "POST", Path: "/jsonrpc", Body: body, UID: user.UID, Name: strings.TrimPrefix(user.Name, fixtures.Anonymous)}
+}
+
+func startPHP(t *testing.T, dir string, environment ...string) *phpSite {
 	t.Helper()
 	cmd := exec.Command("php", "testdata/run.php", dir)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), environment...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +134,12 @@ func startPHP(t *testing.T, dir string) *phpSite {
 
 func (p *phpSite) send(r phpRequest) string {
 	p.t.Helper()
+	_, body := p.serve(r)
+	return body
+}
+
+func (p *phpSite) serve(r phpRequest) (status int, body string) {
+	p.t.Helper()
 	if err := p.in.Encode(r); err != nil {
 		p.t.Fatal(err)
 	}
@@ -132,11 +147,13 @@ func (p *phpSite) send(r phpRequest) string {
 	if err != nil {
 		p.t.Fatalf("PHP ended or printed no response: %v\n%s", err, line)
 	}
-	body, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
-	if err != nil {
+	code, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+	status, err = strconv.Atoi(code)
+	data, wrong := base64.StdEncoding.DecodeString(text)
+	if err != nil || wrong != nil {
 		p.t.Fatalf("PHP printed no response: %s", line)
 	}
-	return string(body)
+	return status, string(data)
 }
 
 // openToAll is a site on which every account may run every method, with a mock of it. What a caller may run and which
@@ -271,7 +288,7 @@ func TestBehavesAsTheMock(t *testing.T) {
 					}
 					kinds[m.Behaviour.Kind]++
 					ran = append(ran, body)
-					if got := module.send(phpRequest{body, user.UID, strings.TrimPrefix(user.Name, fixtures.Anonymous)}); got != want {
+					if got := module.send(call(user, body)); got != want {
 						t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
 					}
 				}
@@ -299,7 +316,7 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 		}
 		body := slices.Concat([]byte("[ "), bytes.Join(batch, []byte(" ,\n")), []byte("]"))
 		if status, want := post(mock, user, body); status == http.StatusOK {
-			if got := module.send(phpRequest{body, user.UID, user.Name}); got != want {
+			if got := module.send(call(user, body)); got != want {
 				t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
 			}
 		}
@@ -318,7 +335,7 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 			r.SetBasicAuth(admin.Name, admin.Password)
 			w := httptest.NewRecorder()
 			mock.ServeHTTP(w, r)
-			if got, want := startPHP(t, dir).send(phpRequest{}), w.Body.String(); got != want {
+			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), w.Body.String(); got != want {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {
 					at++

@@ -4,9 +4,9 @@
  * @file
  * Sends requests to an exported module and prints its responses, one a line.
  *
- * Usage: php run.php MODULE < requests.jsonl. A request is {"body", "uid",
- * "name"}; one without a body asks for /jsonrpc/methods as somebody who may run
- * everything. A response is its body.
+ * Usage: php run.php MODULE < requests.jsonl. A request is {"verb", "path",
+ * "query", "body", "authorization", "uid", "name"}, a response its status and
+ * its body; bodies are in base64.
  */
 
 declare(strict_types=1);
@@ -15,14 +15,24 @@ use Drupal\Component\Serialization\Json;
 use Drupal\Core\Database\Connection;
 use Drupal\Core\Entity\EntityInterface;
 use Drupal\Core\Extension\ModuleExtensionList;
-use Drupal\Core\Routing\RouteMatchInterface;
+use Drupal\Component\Datetime\Time;
+use Drupal\Core\Cache\Tags;
+use Drupal\Core\KeyValueStore\MemoryFactory;
 use Drupal\Core\Session\AccountInterface;
 use Drupal\bridgecheck_fixtures\Behaviour;
+use Drupal\bridgecheck_fixtures\Control\Calls;
+use Drupal\bridgecheck_fixtures\Control\ControlMiddleware;
+use Drupal\bridgecheck_fixtures\Control\ControlPlane;
+use Drupal\bridgecheck_fixtures\Control\Gate;
+use Drupal\bridgecheck_fixtures\Control\Journal;
+use Drupal\bridgecheck_fixtures\Control\Patcher;
+use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\bridgecheck_fixtures\EventSubscriber\ResponseSubscriber;
 use Drupal\bridgecheck_fixtures\ExactJson;
+use Drupal\bridgecheck_fixtures\Extensions;
+use Drupal\bridgecheck_fixtures\FixtureMethodManager;
 use Drupal\bridgecheck_fixtures\Runs;
 use Drupal\bridgecheck_fixtures\Site;
-use Drupal\jsonrpc\Attribute\JsonRpcMethod;
 use Drupal\jsonrpc\Exception\JsonRpcException;
 use Drupal\jsonrpc\JsonRpcObject\Error;
 use Drupal\jsonrpc\JsonRpcObject\ParameterBag;
@@ -33,6 +43,7 @@ use Symfony\Component\HttpFoundation\Request;
 use Symfony\Component\HttpFoundation\RequestStack;
 use Symfony\Component\HttpFoundation\Response;
 use Symfony\Component\HttpKernel\Event\ResponseEvent;
+use Symfony\Component\HttpKernel\HttpKernelInterface;
 
 error_reporting(E_ALL);
 set_error_handler(function (int $severity, string $message, string $file, int $line): never {
@@ -42,6 +53,7 @@ set_error_handler(function (int $severity, string $message, string $file, int $l
 $module = $argv[1];
 require __DIR__ . '/standins/drupal.php';
 require __DIR__ . '/standins/jsonrpc.php';
+require __DIR__ . '/standins/people.php';
 spl_autoload_register(function (string $class) use ($module): void {
   if (str_starts_with($class, 'Drupal\\bridgecheck_fixtures\\')) {
     require $module . '/src/' . str_replace('\\', '/', substr($class, strlen('Drupal\\bridgecheck_fixtures\\'))) . '.php';
@@ -51,35 +63,42 @@ spl_autoload_register(function (string $class) use ($module): void {
 /**
  * The site: what stands between a request and the module.
  */
-final class Stage implements ContainerInterface, AccountInterface, RouteMatchInterface {
+final class Stage implements ContainerInterface, AccountInterface, HttpKernelInterface {
 
-  public string $route = 'jsonrpc.handler';
   public array $caller = ['uid' => 0, 'name' => ''];
-  private array $methods = [];
+  private readonly FixtureMethodManager $methods;
   private readonly Site $site;
   private readonly RequestStack $requests;
   private readonly Behaviour $behaviour;
   private readonly ResponseSubscriber $subscriber;
+  private readonly ControlMiddleware $middleware;
 
   public function __construct(string $module) {
     $this->site = new Site(new ModuleExtensionList($module));
     $this->requests = new RequestStack();
     $json = new ExactJson($this->requests);
-    $this->behaviour = new Behaviour($this->site, new Runs(new Connection()), $json, $this);
-    $this->subscriber = new ResponseSubscriber($this->site, $json, $this, $this);
-    $files = glob($module . '/src/Plugin/bridgecheck_fixtures/Method/*.php');
-    sort($files);
-    foreach ($files as $file) {
-      $class = 'Drupal\\bridgecheck_fixtures\\Plugin\\bridgecheck_fixtures\\Method\\' . basename($file, '.php');
-      $reflection = new \ReflectionClass($class);
-      $method = $reflection->getAttributes(JsonRpcMethod::class)[0]->newInstance();
-      foreach ($reflection->getAttributes(McpTool::class) as $tool) {
+    $state = new State(new MemoryFactory());
+    $calls = new Calls();
+    $database = new Connection();
+    $gate = new Gate($database, $state);
+    $journal = new Journal($database, $state);
+    $runs = new Runs($database);
+    $people = new People($this->site);
+    $this->behaviour = new Behaviour($this->site, $runs, $json, $this, $gate, $calls);
+    $this->subscriber = new ResponseSubscriber(new Extensions($this->site, $state), $json, $this, $journal, $calls);
+    $this->methods = new FixtureMethodManager($module);
+    $this->methods->setState($state);
+    $patcher = new Patcher($this->site, $state, $people, $people);
+    $plane = new ControlPlane($this->site, $state, $patcher, $journal, $gate, $runs, $this->methods, new Tags(), $database, new Time());
+    $this->middleware = new ControlMiddleware($this, fn () => $plane);
+    foreach ($this->methods->getDefinitions() as $id => $method) {
+      $class = $method->getClass();
+      foreach ((new \ReflectionClass($class))->getAttributes(McpTool::class) as $tool) {
         $tool->newInstance();
       }
       if ($class::outputSchema() !== $method->output) {
-        throw new \LogicException("$class declares two outputs.");
+        throw new \LogicException("$id declares two outputs.");
       }
-      $this->methods[$method->id] = [$class, $method];
     }
   }
 
@@ -99,30 +118,37 @@ final class Stage implements ContainerInterface, AccountInterface, RouteMatchInt
     return TRUE;
   }
 
-  public function getRouteName(): string {
-    return $this->route;
+  /**
+   * A request through the middleware.
+   */
+  public function serve(Request $request): Response {
+    return $this->middleware->handle($request);
   }
 
   /**
-   * A response as the module leaves it.
+   * {@inheritdoc}
    */
-  private function send(mixed $document): string {
-    $response = new Response((string) Json::encode($document));
-    $this->subscriber->onResponse(new ResponseEvent($response));
-    return $response->getContent();
+  public function handle(Request $request, int $type = self::MAIN_REQUEST, bool $catch = TRUE): Response {
+    $document = match ($request->getPathInfo()) {
+      '/jsonrpc' => $this->call($request),
+      '/jsonrpc/methods' => $this->collection(),
+      default => NULL,
+    };
+    $response = $document === NULL ? new Response('', 404) : new Response((string) Json::encode($document));
+    $this->subscriber->onResponse(new ResponseEvent($request, $response));
+    return $response;
   }
 
   /**
    * POST /jsonrpc.
    */
-  public function call(string $body): string {
-    $this->route = 'jsonrpc.handler';
-    $this->requests->request = new Request('POST', $body);
-    $message = json_decode($body, TRUE);
+  private function call(Request $request): array {
+    $this->requests->request = $request;
+    $message = json_decode($request->getContent(), TRUE);
     if (isset($message['jsonrpc'])) {
-      return $this->send($this->one($message));
+      return $this->one($message) ?? [];
     }
-    return $this->send(array_values(array_filter(array_map($this->one(...), array_values($message)))));
+    return array_values(array_filter(array_map($this->one(...), array_values($message))));
   }
 
   /**
@@ -131,7 +157,8 @@ final class Stage implements ContainerInterface, AccountInterface, RouteMatchInt
   private function one(array $call): ?array {
     $response = ['jsonrpc' => '2.0', 'id' => $call['id'] ?? NULL];
     try {
-      [$class, $method] = $this->methods[$call['method']];
+      $method = $this->methods->getDefinitions()[$call['method']];
+      $class = $method->getClass();
       $arguments = [];
       foreach ($method->params ?? [] as $name => $definition) {
         if (isset($call['params'][$name])) {
@@ -178,11 +205,10 @@ final class Stage implements ContainerInterface, AccountInterface, RouteMatchInt
   /**
    * GET /jsonrpc/methods.
    */
-  public function collection(): string {
-    $this->route = 'jsonrpc.method_collection';
+  private function collection(): array {
     $base = 'http://site.test/jsonrpc/methods';
     $data = [];
-    foreach ($this->methods as $id => [, $method]) {
+    foreach ($this->methods->getDefinitions() as $id => $method) {
       $data[] = [
         'type' => 'JsonRpcMethod',
         'id' => $id,
@@ -198,7 +224,7 @@ final class Stage implements ContainerInterface, AccountInterface, RouteMatchInt
         $data[array_key_last($data)]['attributes']['params'] = array_combine(array_keys($method->params), $data[array_key_last($data)]['attributes']['params']);
       }
     }
-    return $this->send(['data' => $data, 'links' => ['self' => $base]]);
+    return ['data' => $data, 'links' => ['self' => $base]];
   }
 
   /**
@@ -222,7 +248,10 @@ final class Stage implements ContainerInterface, AccountInterface, RouteMatchInt
 
 $stage = new Stage($module);
 while (($line = fgets(STDIN)) !== FALSE) {
-  $request = json_decode($line, TRUE, 512, JSON_THROW_ON_ERROR);
-  $stage->caller = $request;
-  echo base64_encode(isset($request['body']) ? $stage->call(base64_decode($request['body'])) : $stage->collection()), "\n";
+  $sent = json_decode($line, TRUE, 512, JSON_THROW_ON_ERROR);
+  $stage->caller = ['uid' => $sent['uid'] ?? 0, 'name' => $sent['name'] ?? ''];
+  $headers = isset($sent['authorization']) ? ['Authorization' => $sent['authorization']] : [];
+  $request = new Request($sent['verb'], $sent['path'], base64_decode($sent['body'] ?? ''), $sent['query'] ?? [], $headers);
+  $response = $stage->serve($request);
+  echo $response->getStatusCode(), ' ', base64_encode($response->getContent()), "\n";
 }

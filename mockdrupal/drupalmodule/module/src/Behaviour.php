@@ -6,6 +6,8 @@ namespace Drupal\bridgecheck_fixtures;
 
 use Drupal\Core\Entity\EntityInterface;
 use Drupal\Core\Session\AccountInterface;
+use Drupal\bridgecheck_fixtures\Control\Calls;
+use Drupal\bridgecheck_fixtures\Control\Gate;
 use Drupal\jsonrpc\Exception\JsonRpcException;
 use Drupal\jsonrpc\JsonRpcObject\Error;
 use Drupal\jsonrpc\JsonRpcObject\ParameterBag;
@@ -20,6 +22,8 @@ final class Behaviour {
     private readonly Runs $runs,
     private readonly ExactJson $json,
     private readonly AccountInterface $currentUser,
+    private readonly Gate $gate,
+    private readonly Calls $calls,
   ) {}
 
   /**
@@ -38,9 +42,26 @@ final class Behaviour {
     $does = $method['behaviour'];
     $sent = $this->json->takeArguments($id);
     $runs = $this->runs->add($id);
+    $this->gate->pass($id);
     if (!empty($does['sleep'])) {
       usleep($does['sleep'] * 1000);
     }
+    try {
+      $result = $this->act($method, $sent, $runs, $arguments);
+      $this->calls->ran($id, ['result' => $result]);
+      return $result;
+    }
+    catch (\Throwable $e) {
+      $this->calls->ran($id, ['exception' => $e::class . ': ' . $e->getMessage()]);
+      throw $e;
+    }
+  }
+
+  /**
+   * Does what a method does.
+   */
+  private function act(array $method, ?string $sent, int $runs, ParameterBag $arguments): mixed {
+    $does = $method['behaviour'];
     return match ($does['kind']) {
       'echo' => $this->json->announce('result', JsonText::normalize($sent ?? '{}')),
       'value' => $this->json->announce('result', $does['value']),

@@ -7,6 +7,7 @@ namespace Drupal\bridgecheck_fixtures;
 use Drupal\Core\DependencyInjection\ContainerBuilder;
 use Drupal\Core\DependencyInjection\ServiceProviderBase;
 use Drupal\Core\Site\Settings;
+use Symfony\Component\DependencyInjection\Reference;
 
 /**
  * Puts the methods of the site file in place of the site's own.
@@ -24,12 +25,16 @@ final class BridgecheckFixturesServiceProvider extends ServiceProviderBase {
       return;
     }
     if ($container->hasDefinition('plugin.manager.jsonrpc_method')) {
-      $container->getDefinition('plugin.manager.jsonrpc_method')->setClass(FixtureMethodManager::class);
+      $container->getDefinition('plugin.manager.jsonrpc_method')
+        ->setClass(FixtureMethodManager::class)
+        ->addMethodCall('setState', [new Reference('bridgecheck_fixtures.control_state')]);
     }
     if ($container->hasDefinition('jsonrpc.schema_validator')) {
       $container->getDefinition('jsonrpc.schema_validator')->setClass(SchemaValidator::class);
     }
     $container->getDefinition('bridgecheck_fixtures.response_subscriber')->addTag('event_subscriber');
+    // After the modules are loaded, before the session and authentication.
+    $container->getDefinition('bridgecheck_fixtures.control_middleware')->addTag('http_middleware', ['priority' => 60]);
   }
 
 }

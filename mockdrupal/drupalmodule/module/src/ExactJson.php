@@ -100,18 +100,41 @@ final class ExactJson {
   }
 
   /**
-   * Reads the arguments of all calls of a request.
+   * The calls of a request, as the journal shows them.
+   *
+   * @return list<array{method: string, id?: string, params?: string, notification: bool}>
+   *   The calls; id and params as they were sent.
    */
-  private function readArguments(Request $request): array {
+  public function calls(Request $request): array {
+    $calls = [];
+    foreach (self::split($request) as $parts) {
+      $method = json_decode($parts['method'] ?? 'null');
+      $calls[] = ['method' => is_string($method) ? $method : '']
+        + array_intersect_key($parts, ['id' => 1, 'params' => 1])
+        + ['notification' => !isset($parts['id'])];
+    }
+    return $calls;
+  }
+
+  /**
+   * The members of each call of a request, as texts.
+   */
+  private static function split(Request $request): array {
     $text = $request->isMethod('POST') ? (string) $request->getContent() : (string) $request->query->get('query');
     $message = json_decode($text, TRUE);
     if (!is_array($message)) {
       return [];
     }
     $calls = isset($message['jsonrpc']) ? [$text] : (JsonText::parts($text) ?? []);
+    return array_values(array_map(fn (string $call): array => JsonText::parts($call) ?? [], $calls));
+  }
+
+  /**
+   * Reads the arguments of all calls of a request.
+   */
+  private function readArguments(Request $request): array {
     $arguments = [];
-    foreach ($calls as $call) {
-      $parts = JsonText::parts($call) ?? [];
+    foreach (self::split($request) as $parts) {
       $method = json_decode($parts['method'] ?? 'null');
       if (is_string($method)) {
         $arguments[$method][] = $parts['params'] ?? NULL;

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Drupal\bridgecheck_fixtures;
 
 use Drupal\Component\Serialization\Json;
+use Drupal\bridgecheck_fixtures\Control\State;
 
 /**
  * Shows in /jsonrpc/methods which methods are tools.
@@ -16,7 +17,15 @@ final class Extensions {
 
   public function __construct(
     private readonly Site $site,
+    private readonly State $state,
   ) {}
+
+  /**
+   * Whether they are shown.
+   */
+  public function areShown(): bool {
+    return $this->state->extensions() ?? $this->site->hasExtensions();
+  }
 
   /**
    * Adds to the document of all methods.
@@ -42,7 +51,7 @@ final class Extensions {
     if (!is_string($id) || !isset($parts['attributes']) || !$this->site->hasMethod($id)) {
       return $document;
     }
-    $tool = $this->site->method($id)['mcpTool'] ?? NULL;
+    $tool = $this->tool($id);
     if ($tool === NULL) {
       return $document;
     }
@@ -57,6 +66,23 @@ final class Extensions {
       $all[] = Json::encode((string) $name) . ':' . $value;
     }
     return '{' . implode(',', $all) . '}';
+  }
+
+  /**
+   * What is shown of a method's McpTool attribute; NULL where it has none.
+   */
+  private function tool(string $id): ?string {
+    $tool = $this->site->method($id)['mcpTool'] ?? NULL;
+    $change = $this->state->methods()[$id] ?? [];
+    if (($change['exposed'] ?? NULL) === FALSE) {
+      return NULL;
+    }
+    if (isset($change['title'])) {
+      $parts = JsonText::parts($tool ?? '{}') ?? [];
+      $annotations = isset($parts['annotations']) ? ',"annotations":' . $parts['annotations'] : '';
+      return '{"title":' . Json::encode($change['title']) . $annotations . '}';
+    }
+    return $tool ?? (empty($change['exposed']) ? NULL : '{}');
   }
 
 }

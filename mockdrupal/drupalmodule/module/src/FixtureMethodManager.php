@@ -5,6 +5,8 @@ declare(strict_types=1);
 namespace Drupal\bridgecheck_fixtures;
 
 use Drupal\Core\Site\Settings;
+use Drupal\bridgecheck_fixtures\Control\Definitions;
+use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\jsonrpc\Plugin\JsonRpcMethodManager;
 
 /**
@@ -15,6 +17,11 @@ use Drupal\jsonrpc\Plugin\JsonRpcMethodManager;
  * that they do not exist where the setting is off.
  */
 final class FixtureMethodManager extends JsonRpcMethodManager {
+
+  /**
+   * What the control plane has changed.
+   */
+  private State $state;
 
   /**
    * Constructs a FixtureMethodManager.
@@ -31,11 +38,26 @@ final class FixtureMethodManager extends JsonRpcMethodManager {
   }
 
   /**
+   * Sets what the control plane has changed.
+   */
+  public function setState(State $state): void {
+    $this->state = $state;
+  }
+
+  /**
    * {@inheritdoc}
    */
   protected function findDefinitions(): array {
     $definitions = parent::findDefinitions();
-    uasort($definitions, fn (object $a, object $b): int => strnatcmp($a->getClass(), $b->getClass()));
+    if (!Settings::get('bridgecheck_fixtures', FALSE)) {
+      return $definitions;
+    }
+    // The classes are numbered in the order of the site file.
+    uasort($definitions, fn (object $a, object $b): int => strcmp($a->getClass(), $b->getClass()));
+    $definitions = array_diff_key($definitions, array_flip($this->state->disabled()));
+    foreach (array_intersect_key($this->state->methods(), $definitions) as $id => $change) {
+      $definitions[$id] = Definitions::change($definitions[$id], $change);
+    }
     return $definitions;
   }
 

@@ -9,6 +9,7 @@ use Drupal\Core\Entity\ContentEntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\Core\KeyValueStore\KeyValueFactoryInterface;
+use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\user\RoleInterface;
 
 /**
@@ -81,6 +82,7 @@ final class Installer {
       $this->configFactory->getEditable('system.site')->set($key, $was)->save();
     }
     $store->deleteAll();
+    $this->keyValue->get(State::COLLECTION)->deleteAll();
   }
 
   /**

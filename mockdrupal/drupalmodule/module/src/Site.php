@@ -48,6 +48,23 @@ final class Site {
   }
 
   /**
+   * The ids of the methods, in the file's order.
+   *
+   * @return list<string>
+   *   The ids.
+   */
+  public function ids(): array {
+    return array_column($this->data()['methods'], 'id');
+  }
+
+  /**
+   * The site file itself, in JSON.
+   */
+  public function file(): string {
+    return (string) file_get_contents($this->modules->getPath('bridgecheck_fixtures') . '/site-file.json');
+  }
+
+  /**
    * The items of a content list; none where there is no such list.
    *
    * @return list<array>

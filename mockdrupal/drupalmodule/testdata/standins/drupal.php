@@ -37,27 +37,54 @@ namespace Drupal\Core\Extension {
 namespace Drupal\Core\Database {
 
   /**
-   * A database with one table of numbers.
+   * A database: tables of rows with a number each.
    */
   final class Connection {
 
-    private array $rows = [];
-    private mixed $key = NULL;
+    public array $tables = [];
+    public int $last = 0;
 
     public function startTransaction(): object {
       return new \stdClass();
     }
 
-    public function merge(string $table): static {
-      return $this;
+    public function schema(): object {
+      return new class($this) {
+
+        public function __construct(private readonly Connection $database) {}
+
+        public function tableExists(string $table): bool {
+          return isset($this->database->tables[$table]);
+        }
+
+      };
     }
 
-    public function key(string $field, string $value): static {
-      $this->key = $value;
-      return $this;
+    public function __call(string $verb, array $arguments): Query {
+      return new Query($this, $verb, $arguments[0]);
+    }
+
+  }
+
+  /**
+   * A query of one of the kinds merge, insert, update, delete and select.
+   */
+  final class Query {
+
+    private array $fields = [];
+    private array $conditions = [];
+    private array $found = [];
+    private array $key = [];
+
+    public function __construct(private readonly Connection $database, private readonly string $verb, private readonly string $table) {}
+
+    public function key(string $field, mixed $value): static {
+      $this->key = [$field => $value];
+      return $this->condition($field, $value);
     }
 
     public function fields(mixed ...$fields): static {
+      $this->fields = end($fields);
       return $this;
     }
 
@@ -65,38 +92,163 @@ namespace Drupal\Core\Database {
       return $this;
     }
 
-    public function select(string $table, string $alias): object {
-      return new class($this->rows) {
-
-        private mixed $found = FALSE;
-
-        public function __construct(private readonly array $rows) {}
-
-        public function fields(string $alias, array $fields): static {
-          return $this;
-        }
-
-        public function condition(string $field, string $value): static {
-          $this->found = $this->rows[$value] ?? FALSE;
-          return $this;
-        }
-
-        public function execute(): static {
-          return $this;
-        }
-
-        public function fetchField(): mixed {
-          return $this->found;
-        }
-
+    public function condition(string $field, mixed $value, string $operator = '='): static {
+      $this->conditions[] = fn (array $row): bool => match ($operator) {
+        '=' => $row[$field] == $value,
+        '>' => $row[$field] > $value,
+        '<=' => $row[$field] <= $value,
       };
+      return $this;
     }
 
-    public function execute(): void {
-      $this->rows[$this->key] = ($this->rows[$this->key] ?? 0) + 1;
+    public function orderBy(string $field): static {
+      return $this;
+    }
+
+    private function matches(array $row): bool {
+      return !array_filter($this->conditions, fn (\Closure $condition): bool => !$condition($row));
+    }
+
+    public function execute(): mixed {
+      $rows = &$this->database->tables[$this->table];
+      $rows ??= [];
+      $this->found = array_filter($rows, $this->matches(...));
+      switch ($this->verb) {
+        case 'merge':
+          if (!$this->found) {
+            $rows[] = $this->key + $this->fields;
+          }
+          foreach (array_keys($this->found) as $at) {
+            $rows[$at]['runs']++;
+          }
+          break;
+
+        case 'insert':
+          $number = ++$this->database->last;
+          $rows[] = ['seq' => $number, 'number' => $number] + $this->fields;
+          return (string) $number;
+
+        case 'update':
+          foreach (array_keys($this->found) as $at) {
+            $rows[$at] = $this->fields + $rows[$at];
+          }
+          break;
+
+        case 'delete':
+          $rows = array_diff_key($rows, $this->found);
+          break;
+      }
+      return $this;
+    }
+
+    public function fetchField(): mixed {
+      return $this->found ? reset($this->found)[$this->fields[0]] : FALSE;
+    }
+
+    public function fetchCol(): array {
+      return array_column($this->found, $this->fields[0]);
+    }
+
+    public function fetchAllKeyed(): array {
+      return array_column($this->found, $this->fields[1], $this->fields[0]);
     }
 
   }
+}
+
+namespace Drupal\Core\KeyValueStore {
+
+  interface KeyValueStoreInterface {}
+
+  interface KeyValueFactoryInterface {
+
+    public function get(string $collection): KeyValueStoreInterface;
+
+  }
+
+  final class Memory implements KeyValueStoreInterface {
+
+    public array $values = [];
+
+    public function get($key, mixed $default = NULL): mixed {
+      return $this->values[$key] ?? $default;
+    }
+
+    public function set(string $key, mixed $value): void {
+      $this->values[$key] = $value;
+    }
+
+    public function delete(string $key): void {
+      unset($this->values[$key]);
+    }
+
+    public function deleteAll(): void {
+      $this->values = [];
+    }
+
+  }
+
+  final class MemoryFactory implements KeyValueFactoryInterface {
+
+    public array $collections = [];
+
+    public function get(string $collection): KeyValueStoreInterface {
+      return $this->collections[$collection] ??= new Memory();
+    }
+
+  }
+}
+
+namespace Drupal\Component\Datetime {
+
+  interface TimeInterface {}
+
+  final class Time implements TimeInterface {
+
+    public function getCurrentTime(): int {
+      return time();
+    }
+
+  }
+}
+
+namespace Drupal\Component\Plugin\Discovery {
+
+  interface CachedDiscoveryInterface {
+
+    public function clearCachedDefinitions();
+
+  }
+}
+
+namespace Drupal\Core\Cache {
+
+  interface CacheTagsInvalidatorInterface {
+
+    public function invalidateTags(array $tags);
+
+  }
+
+  final class Tags implements CacheTagsInvalidatorInterface {
+
+    public function invalidateTags(array $tags): void {}
+
+  }
+}
+
+namespace Drupal\user {
+
+  use Drupal\Core\Entity\EntityInterface;
+
+  interface PermissionHandlerInterface {
+
+    public function getPermissions();
+
+  }
+
+  interface RoleInterface extends EntityInterface {}
+
+  interface UserInterface extends EntityInterface {}
 }
 
 namespace Drupal\Core\Session {
@@ -119,6 +271,12 @@ namespace Drupal\Core\Entity {
     public function id();
 
     public function label();
+
+  }
+
+  interface EntityTypeManagerInterface {
+
+    public function getStorage(string $type);
 
   }
 }
@@ -149,15 +307,6 @@ namespace Drupal\Core\Site {
   }
 }
 
-namespace Drupal\Core\Routing {
-
-  interface RouteMatchInterface {
-
-    public function getRouteName();
-
-  }
-}
-
 namespace Drupal\Core\Cache {
 
   interface CacheableResponseInterface {}
@@ -183,22 +332,52 @@ namespace Symfony\Component\EventDispatcher {
 
 namespace Symfony\Component\HttpFoundation {
 
+  class Bag {
+
+    public function __construct(private readonly array $values) {}
+
+    public function get(string $key): mixed {
+      return $this->values[$key] ?? NULL;
+    }
+
+    public function has(string $key): bool {
+      return isset($this->values[$key]);
+    }
+
+    public function all(): array {
+      return $this->values;
+    }
+
+  }
+
   final class Request {
 
-    public object $query;
+    public readonly Bag $query;
+    public readonly Bag $headers;
+    public readonly Bag $server;
 
-    public function __construct(private readonly string $method, private readonly string $content) {
-      $this->query = new class() {
+    public function __construct(
+      private readonly string $method,
+      private readonly string $path,
+      private readonly string $content,
+      array $query = [],
+      array $headers = [],
+    ) {
+      $this->query = new Bag($query);
+      $this->headers = new Bag($headers);
+      $this->server = new Bag(['REQUEST_TIME_FLOAT' => microtime(TRUE), 'QUERY_STRING' => http_build_query($query)]);
+    }
 
-        public function get(string $key): ?string {
-          return NULL;
-        }
-
-      };
+    public function getMethod(): string {
+      return $this->method;
     }
 
     public function isMethod(string $method): bool {
       return $this->method === $method;
+    }
+
+    public function getPathInfo(): string {
+      return $this->path;
     }
 
     public function getContent(): string {
@@ -217,9 +396,9 @@ namespace Symfony\Component\HttpFoundation {
 
   }
 
-  final class Response {
+  class Response {
 
-    public function __construct(private string $content) {}
+    public function __construct(private string $content, private readonly int $status = 200, array $headers = []) {}
 
     public function getContent(): string {
       return $this->content;
@@ -230,12 +409,20 @@ namespace Symfony\Component\HttpFoundation {
       return $this;
     }
 
-    public function isOk(): bool {
-      return TRUE;
+    public function getStatusCode(): int {
+      return $this->status;
     }
 
-    public function isClientError(): bool {
-      return FALSE;
+    public function isOk(): bool {
+      return $this->status === 200;
+    }
+
+  }
+
+  final class JsonResponse extends Response {
+
+    public function __construct(mixed $data, int $status = 200, array $headers = []) {
+      parent::__construct(json_encode($data, JSON_THROW_ON_ERROR), $status);
     }
 
   }
@@ -243,23 +430,39 @@ namespace Symfony\Component\HttpFoundation {
 
 namespace Symfony\Component\HttpKernel {
 
+  use Symfony\Component\HttpFoundation\Request;
+  use Symfony\Component\HttpFoundation\Response;
+
   final class KernelEvents {
 
     public const RESPONSE = 'kernel.response';
+
+  }
+
+  interface HttpKernelInterface {
+
+    public const MAIN_REQUEST = 1;
+
+    public function handle(Request $request, int $type = self::MAIN_REQUEST, bool $catch = TRUE): Response;
 
   }
 }
 
 namespace Symfony\Component\HttpKernel\Event {
 
+  use Symfony\Component\HttpFoundation\Request;
   use Symfony\Component\HttpFoundation\Response;
 
   final class ResponseEvent {
 
-    public function __construct(private readonly Response $response) {}
+    public function __construct(private readonly Request $request, private readonly Response $response) {}
 
     public function isMainRequest(): bool {
       return TRUE;
+    }
+
+    public function getRequest(): Request {
+      return $this->request;
     }
 
     public function getResponse(): Response {

@@ -12,7 +12,11 @@ declare(strict_types=1);
 
 namespace Drupal\jsonrpc {
 
-  interface MethodInterface {}
+  interface MethodInterface {
+
+    public function getClass();
+
+  }
 }
 
 namespace Drupal\jsonrpc\Attribute {
@@ -32,6 +36,22 @@ namespace Drupal\jsonrpc\Attribute {
       public readonly array $responseHeaders = [],
     ) {}
 
+    private string $class;
+
+    public function setClass(string $class): void {
+      $this->class = $class;
+    }
+
+    public function setProvider(string $provider): void {}
+
+    public function getClass(): string {
+      return $this->class;
+    }
+
+    public function get(): static {
+      return $this;
+    }
+
   }
 
   final class JsonRpcParameterDefinition {
@@ -46,6 +66,14 @@ namespace Drupal\jsonrpc\Attribute {
       if (($schema === NULL) === ($factory === NULL)) {
         throw new \LogicException("The parameter $id needs a schema or a factory, not both.");
       }
+    }
+
+    public function getDescription(): ?TranslatableMarkup {
+      return $this->description;
+    }
+
+    public function isRequired(): bool {
+      return (bool) $this->required;
     }
 
     public function getSchema(): ?array {
@@ -164,6 +192,43 @@ namespace Drupal\jsonrpc\Plugin {
     }
 
     abstract public static function outputSchema();
+
+  }
+
+  /**
+   * Finds methods by the attributes of the classes in a directory.
+   */
+  class JsonRpcMethodManager implements \Drupal\Component\Plugin\Discovery\CachedDiscoveryInterface {
+
+    protected string $subdir = 'Plugin/jsonrpc/Method';
+    protected mixed $cacheBackend = NULL;
+    private ?array $definitions = NULL;
+
+    public function __construct(private readonly string $module) {}
+
+    public function setCacheBackend(mixed $backend, string $key): void {}
+
+    public function getDefinitions(): array {
+      return $this->definitions ??= $this->findDefinitions();
+    }
+
+    public function clearCachedDefinitions(): void {
+      $this->definitions = NULL;
+    }
+
+    protected function findDefinitions() {
+      $definitions = [];
+      $files = glob($this->module . '/src/' . $this->subdir . '/*.php');
+      // As a file system does, in no order.
+      shuffle($files);
+      foreach ($files as $file) {
+        $class = 'Drupal\\bridgecheck_fixtures\\' . str_replace('/', '\\', $this->subdir) . '\\' . basename($file, '.php');
+        $attribute = (new \ReflectionClass($class))->getAttributes(\Drupal\jsonrpc\Attribute\JsonRpcMethod::class)[0]->newInstance();
+        $attribute->setClass($class);
+        $definitions[$attribute->id] = $attribute->get();
+      }
+      return $definitions;
+    }
 
   }
 }

@@ -1,0 +1,276 @@
+package drupalmodule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/patch"
+)
+
+// over serves a module by HTTP, a request at a time.
+func over(t *testing.T, module *phpSite) *httptest.Server {
+	var one sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		query := map[string]string{}
+		for name, values := range r.URL.Query() {
+			query[name] = values[0]
+		}
+		one.Lock()
+		defer one.Unlock()
+		status, text := module.serve(phpRequest{Verb: r.Method, Path: r.URL.Path, Query: query, Body: body, Authorization: r.Header.Get("Authorization")})
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+const token = "a-token-of-the-test"
+
+func controlled(t *testing.T, name string) (*fixtures.Site, *phpSite, *control.Client) {
+	t.Helper()
+	requirePHP(t)
+	site, dir := exported(t, name, 3)
+	module := startPHP(t, dir, "BRIDGECHECK_CONTROL_TOKEN="+token)
+	client, err := control.New(over(t, module).URL, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site, module, client
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused fails unless the module refused with this status, and says why.
+func refused(t *testing.T, err error, status int, why string) {
+	t.Helper()
+	var e *control.Error
+	if !errors.As(err, &e) || e.Status != status || !strings.Contains(e.Message, why) {
+		t.Errorf("expected a refusal with %d and %q, got %v", status, why, err)
+	}
+}
+
+func TestControlNeedsItsToken(t *testing.T) {
+	_, module, client := controlled(t, "transcripts")
+	_, err := client.Site(context.Background())
+	must(t, err) // positive control
+	for _, sent := range []string{"", "Bearer", "Bearer other", "Basic " + token} {
+		if status, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: sent}); status != 401 || strings.Contains(body, "methods") {
+			t.Errorf("Authorization %q: %d %.80s", sent, status, body)
+		}
+	}
+	_, dir := exported(t, "transcripts", 3)
+	without := startPHP(t, dir, "BRIDGECHECK_CONTROL_TOKEN=")
+	if status, _ := without.serve(phpRequest{Verb: "GET", Path: "/-/mock/site", Authorization: "Bearer "}); status != 404 {
+		t.Errorf("without a token in the environment: %d", status)
+	}
+}
+
+// The site that the control plane shows is the site that was exported.
+func TestControlShowsTheSite(t *testing.T) {
+	for _, name := range sites {
+		t.Run(name, func(t *testing.T) {
+			site, _, client := controlled(t, name)
+			shown, err := client.Site(context.Background())
+			must(t, err)
+			for i := range site.Users { // a module has no tokens to give
+				shown.Users[i].Tokens, site.Users[i].Tokens = nil, nil
+			}
+			want, err := site.YAML()
+			must(t, err)
+			got, err := shown.YAML()
+			must(t, err)
+			if string(got) != string(want) {
+				t.Errorf("another site than was exported: %d bytes, expected %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+func ids(t *testing.T, module *phpSite) (all []string, documents map[string]json.RawMessage) {
+	t.Helper()
+	var list struct{ Data []json.RawMessage }
+	must(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})), &list))
+	documents = map[string]json.RawMessage{}
+	for _, doc := range list.Data {
+		var m struct{ ID string }
+		must(t, json.Unmarshal(doc, &m))
+		all = append(all, m.ID)
+		documents[m.ID] = doc
+	}
+	return all, documents
+}
+
+func TestControlPatchesMethods(t *testing.T) {
+	ctx := context.Background()
+	site, module, client := controlled(t, "default")
+	before, documents := ids(t, module)
+	must(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo", "shape.*"}}}))
+	fewer, _ := ids(t, module)
+	if slices.Contains(fewer, "echo") || slices.Contains(fewer, "shape.none") || !slices.Contains(fewer, "access.open") {
+		t.Errorf("disabled methods are shown: %v", fewer)
+	}
+	refused(t, client.Patch(ctx, patch.Patch{Disable: patch.Selection{Methods: []string{"echo"}}}), 400, `no method that is on the site matches "echo"`)
+	shown, err := client.Site(ctx)
+	must(t, err)
+	if _, there := shown.Method("echo"); there || len(shown.Methods) != len(fewer) {
+		t.Errorf("the site file has %d methods, the site %d", len(shown.Methods), len(fewer))
+	}
+	must(t, client.Patch(ctx, patch.Patch{Enable: patch.Selection{Methods: []string{"*"}}}))
+	if after, _ := ids(t, module); !slices.Equal(after, before) {
+		t.Error("the methods did not come back in their old places")
+	}
+
+	usage, title, hide := "Says something else", "Another title", false
+	must(t, client.Patch(ctx, patch.Patch{Methods: map[string]patch.Method{
+		"shape.required": {Usage: &usage, Title: &title, Access: &[]string{fixtures.AccessContent},
+			Schemas: map[string]fixtures.Raw{"message": fixtures.Raw(`{"type":"integer","minimum":3}`)}, Output: fixtures.Raw(`{"type":"array"}`)},
+		"access.open": {Exposed: &hide},
+	}}))
+	_, changed := ids(t, module)
+	for _, part := range []string{usage, title, `"minimum":3`, `"output":{"type":"array"}`, `"required":true`} {
+		if !strings.Contains(string(changed["shape.required"]), part) {
+			t.Errorf("%s is not in %s", part, changed["shape.required"])
+		}
+	}
+	if strings.Contains(string(changed["access.open"]), "mcpTool") || !strings.Contains(string(documents["access.open"]), "mcpTool") {
+		t.Errorf("a hidden tool: %s", changed["access.open"])
+	}
+	shown, err = client.Site(ctx)
+	must(t, err)
+	m, _ := shown.Method("shape.required")
+	was, _ := site.Method("shape.required")
+	if m.Usage != usage || m.MCP.Title != title || string(m.Params[0].Schema) != `{"type":"integer","minimum":3}` || !reflect.DeepEqual(m.Behaviour, was.Behaviour) {
+		t.Errorf("the site file has %+v", m)
+	}
+	for why, p := range map[string]patch.Patch{
+		`the site has no method "no.such"`:           {Methods: map[string]patch.Method{"no.such": {Usage: &usage}}},
+		`the method has no parameter "no"`:           {Methods: map[string]patch.Method{"echo": {Schemas: map[string]fixtures.Raw{"no": fixtures.Raw(`{"type":"null"}`)}}}},
+		`no permission is called "fly"`:              {Methods: map[string]patch.Method{"echo": {Access: &[]string{"fly"}}}},
+		`the site has no role "no"`:                  {Roles: map[string]patch.Role{"no": {}}},
+		`the site has no account "no"`:               {Users: map[string]patch.User{"no": {}}},
+		`belongs to the module "no"`:                 {Disable: patch.Selection{Modules: []string{"no"}}},
+		`no method that was disabled matches "echo"`: {Enable: patch.Selection{Methods: []string{"echo"}}},
+		`the jsonrpc module takes no empty schema`:   {Methods: map[string]patch.Method{"echo": {Schemas: map[string]fixtures.Raw{"any": fixtures.Raw(`{}`)}}}},
+	} {
+		p.Extensions = &hide
+		refused(t, client.Patch(ctx, p), 400, why)
+	}
+	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); !strings.Contains(body, "mcpTool") {
+		t.Error("a patch that was refused changed something")
+	}
+	must(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
+	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcp") && strings.Contains(body, "mcpTool") {
+		t.Error("extensions are shown that were switched off")
+	}
+}
+
+func TestControlPatchesPeople(t *testing.T) {
+	ctx := context.Background()
+	_, _, client := controlled(t, "default")
+	blocked := true
+	must(t, client.Patch(ctx, patch.Patch{
+		Roles: map[string]patch.Role{"agent": {Grant: []string{"administer nodes"}, Revoke: []string{fixtures.AccessContent}}},
+		Users: map[string]patch.User{"agent2": {Blocked: &blocked}, "outsider": {Roles: &[]string{"agent"}}},
+	}))
+	shown, err := client.Site(ctx)
+	must(t, err)
+	role := shown.Roles[slices.IndexFunc(shown.Roles, func(r fixtures.Role) bool { return r.ID == "agent" })]
+	agent2, _ := shown.User("agent2")
+	outsider, _ := shown.User("outsider")
+	if !slices.Contains(role.Permissions, "administer nodes") || slices.Contains(role.Permissions, fixtures.AccessContent) || !agent2.Blocked || !slices.Equal(outsider.Roles, []string{"agent"}) {
+		t.Errorf("%+v %+v %+v", role, agent2, outsider)
+	}
+}
+
+func TestControlJournal(t *testing.T) {
+	ctx := context.Background()
+	site, module, client := controlled(t, "default")
+	agent, _ := site.User("agent")
+	module.send(call(*agent, []byte(`[{"jsonrpc":"2.0","method":"access.open","id":1}, {"jsonrpc":"2.0","method":"echo","params":{"any" : 1.0}}]`)))
+	module.send(call(fixtures.User{Name: fixtures.Anonymous}, []byte(`{"jsonrpc":"2.0","method":"fail.invalid_params","id":"x"}`)))
+	page, err := client.Journal(ctx, journal.Filter{})
+	must(t, err)
+	if len(page.Entries) != 2 || page.Last != 2 || page.Lost != 0 {
+		t.Fatalf("%+v", page)
+	}
+	first := page.Entries[0]
+	want := []journal.Call{{Method: "access.open", ID: fixtures.Raw("1"), Ran: true}, {Method: "echo", Params: fixtures.Raw(`{"any" : 1.0}`), Ran: true, Notification: true}}
+	if first.User != "agent" || first.Route != "jsonrpc" || first.Status != 200 || !reflect.DeepEqual(first.Calls, want) || first.Start.IsZero() || first.End.Before(first.Start) {
+		t.Errorf("%+v", first)
+	}
+	for name, f := range map[string]journal.Filter{"by account": {User: "anonymous"}, "by method": {Method: "fail.*"}, "after": {After: 1}, "the last": {Limit: 1}} {
+		some, err := client.Journal(ctx, f)
+		must(t, err)
+		if len(some.Entries) != 1 || some.Entries[0].Seq != 2 {
+			t.Errorf("%s: %+v", name, some)
+		}
+	}
+	_, body := module.serve(phpRequest{Verb: "GET", Path: "/-/mock/journal", Authorization: "Bearer " + token})
+	for _, part := range []string{`"result":"open"`, `"exception":"Drupal\\jsonrpc\\Exception\\JsonRpcException: Invalid Params"`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in the journal: %s", part, body)
+		}
+	}
+	runs, err := client.Runs(ctx, "access.open")
+	must(t, err)
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+	_, err = client.Runs(ctx, "no.such")
+	refused(t, err, 404, "no.such")
+	must(t, client.ClearJournal(ctx))
+	page, err = client.Journal(ctx, journal.Filter{})
+	must(t, err)
+	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
+		t.Errorf("a cleared journal: %+v", page)
+	}
+}
+
+// What a real site cannot do is refused with the reason; the rest of the control plane responds.
+func TestControlLimits(t *testing.T) {
+	ctx := context.Background()
+	site, _, client := controlled(t, "transcripts")
+	_, err := client.Arm(ctx, fault.Fault{})
+	refused(t, err, 501, "recording proxy")
+	refused(t, client.SetSite(ctx, site), 501, "PATCH")
+	refused(t, client.SetQuirk(ctx, "sticky-get-cache", true), 501, "quirks")
+	_, err = client.Advance(ctx, 1)
+	refused(t, err, 501, "clock")
+	must(t, client.ClearCaches(ctx))
+	must(t, client.SetFlood(ctx, false))
+	must(t, client.Freeze(ctx, "fx.*"))
+	refused(t, client.Freeze(ctx, "no.such"), 400, "no.such")
+	waiting, err := client.Waiting(ctx)
+	must(t, err)
+	stepped, err := client.Step(ctx, 1)
+	must(t, err)
+	if waiting != 0 || stepped != 0 {
+		t.Error(waiting, stepped)
+	}
+	_, err = client.Step(ctx, 0)
+	refused(t, err, 400, "give 1 or more")
+	must(t, client.Freeze(ctx, ""))
+}

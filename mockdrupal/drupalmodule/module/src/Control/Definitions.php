@@ -1,0 +1,76 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Drupal\bridgecheck_fixtures\Control;
+
+use Drupal\Core\StringTranslation\TranslatableMarkup;
+use Drupal\jsonrpc\Attribute\JsonRpcMethod;
+use Drupal\jsonrpc\Attribute\JsonRpcParameterDefinition;
+use Drupal\jsonrpc\MethodInterface;
+
+/**
+ * Changes definitions of methods as the control plane wants them.
+ *
+ * A class's outputSchema() stays as it was exported.
+ */
+final class Definitions {
+
+  /**
+   * A changed definition.
+   *
+   * @param \Drupal\jsonrpc\MethodInterface $definition
+   *   The definition.
+   * @param array{usage?: string, access?: list<string>, schemas?: array<string, array>, output?: array} $change
+   *   What changes.
+   */
+  public static function change(MethodInterface $definition, array $change): MethodInterface {
+    $class = $definition->getClass();
+    $attributes = (new \ReflectionClass($class))->getAttributes(JsonRpcMethod::class);
+    if (!$attributes) {
+      return self::changeAnnotation($definition, $change);
+    }
+    // As the plugin discovery makes it, of other arguments.
+    $arguments = $attributes[0]->getArguments();
+    foreach (['access', 'output'] as $name) {
+      if (isset($change[$name])) {
+        $arguments[$name] = $change[$name];
+      }
+    }
+    if (isset($change['usage'])) {
+      // phpcs:ignore Drupal.Semantics.FunctionT.NotLiteralString
+      $arguments['usage'] = new TranslatableMarkup($change['usage']);
+    }
+    foreach ($change['schemas'] ?? [] as $name => $schema) {
+      $was = $arguments['params'][$name];
+      $arguments['params'][$name] = new JsonRpcParameterDefinition((string) $name, $schema, NULL, $was->getDescription(), $was->isRequired());
+    }
+    $attribute = new JsonRpcMethod(...$arguments);
+    $attribute->setClass($class);
+    $attribute->setProvider('bridgecheck_fixtures');
+    return $attribute->get();
+  }
+
+  /**
+   * A changed definition of the jsonrpc module's line 2: its members are public.
+   */
+  private static function changeAnnotation(MethodInterface $definition, array $change): MethodInterface {
+    $changed = clone $definition;
+    foreach (['access', 'output'] as $name) {
+      if (isset($change[$name])) {
+        $changed->{$name} = $change[$name];
+      }
+    }
+    if (isset($change['usage'])) {
+      // phpcs:ignore Drupal.Semantics.FunctionT.NotLiteralString
+      $changed->usage = new TranslatableMarkup($change['usage']);
+    }
+    foreach ($change['schemas'] ?? [] as $name => $schema) {
+      $changed->params[$name] = clone $changed->params[$name];
+      $changed->params[$name]->schema = $schema;
+      $changed->params[$name]->factory = NULL;
+    }
+    return $changed;
+  }
+
+}
