@@ -87,7 +87,7 @@ func (c *Client) do(ctx context.Context, verb, path string, in, out any) error {
 	if res.StatusCode >= 400 {
 		var refusal struct{ Error string }
 		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Error == "" {
-			refusal.Error = string(text)
+			refusal.Error = "there is no control plane at " + c.base
 		}
 		return &Error{res.StatusCode, refusal.Error}
 	}
@@ -116,11 +116,11 @@ func (c *Client) Site(ctx context.Context) (*fixtures.Site, error) {
 
 // SetSite replaces the site.
 func (c *Client) SetSite(ctx context.Context, site *fixtures.Site) error {
-	text, err := site.YAML()
+	text, err := site.JSON() // which every reader of YAML takes, and PHP too
 	if err != nil {
 		return err
 	}
-	return c.do(ctx, http.MethodPut, "site", text, nil)
+	return c.do(ctx, http.MethodPut, "site", []byte(text), nil)
 }
 
 // Patch changes the site as one step.

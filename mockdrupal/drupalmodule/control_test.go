@@ -252,10 +252,9 @@ func TestControlJournal(t *testing.T) {
 // What a real site cannot do is refused with the reason; the rest of the control plane responds.
 func TestControlLimits(t *testing.T) {
 	ctx := context.Background()
-	site, _, client := controlled(t, "transcripts")
+	_, _, client := controlled(t, "transcripts")
 	_, err := client.Arm(ctx, fault.Fault{})
 	refused(t, err, 501, "recording proxy")
-	refused(t, client.SetSite(ctx, site), 501, "PATCH")
 	refused(t, client.SetQuirk(ctx, "sticky-get-cache", true), 501, "quirks")
 	_, err = client.Advance(ctx, 1)
 	refused(t, err, 501, "clock")
@@ -273,4 +272,43 @@ func TestControlLimits(t *testing.T) {
 	_, err = client.Step(ctx, 0)
 	refused(t, err, 400, "give 1 or more")
 	must(t, client.Freeze(ctx, ""))
+}
+
+// A whole site is put in place of the exported one: it shows and does what the mock of it shows and does; and it goes back.
+func TestControlPutsASite(t *testing.T) {
+	ctx := context.Background()
+	exportedSite, module, client := controlled(t, "default")
+	before := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"})
+	for _, name := range []string{"transcripts", "types"} {
+		other := builtinSite(t, name)
+		must(t, client.SetSite(ctx, other))
+		if got, want := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, other); got != want {
+			t.Errorf("%s: the methods differ\nPHP:  %.2000s\nmock: %.2000s", name, got, want)
+		}
+		behavesAsTheMock(t, other.Clone(), module, map[fixtures.Kind]int{})
+		shown, err := client.Site(ctx)
+		must(t, err)
+		if len(shown.Users) != len(other.Users) || len(shown.Methods) != len(other.Methods) {
+			t.Errorf("%s is shown with %d users and %d methods", name, len(shown.Users), len(shown.Methods))
+		}
+	}
+	people := exportedSite.Clone()
+	people.Roles = append(people.Roles, fixtures.Role{ID: "newcomer", Permissions: []string{fixtures.UseJSONRPC}})
+	people.Users = append(people.Users, fixtures.User{UID: 77, Name: "check1", Password: "check1-pass", Roles: []string{"newcomer"}})
+	must(t, client.SetSite(ctx, people))
+	shown, err := client.Site(ctx)
+	must(t, err)
+	if u, ok := shown.User("check1"); !ok || !shown.Holds(u, fixtures.UseJSONRPC) {
+		t.Errorf("a new account: %+v", u)
+	}
+	must(t, client.SetSite(ctx, exportedSite))
+	if module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}) != before {
+		t.Error("the exported site did not come back")
+	}
+	shown, err = client.Site(ctx)
+	must(t, err)
+	if _, there := shown.User("check1"); there || len(shown.Roles) != len(exportedSite.Roles) {
+		t.Error("an account or a role stayed")
+	}
+	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
 }

@@ -33,13 +33,19 @@ func requirePHP(t *testing.T) {
 	}
 }
 
-// exported writes a site out, as both lines of the jsonrpc module take it.
-func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
+func builtinSite(t *testing.T, name string) *fixtures.Site {
 	t.Helper()
 	site, err := fixtures.Builtin(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return site
+}
+
+// exported writes a site out, as both lines of the jsonrpc module take it.
+func exported(t *testing.T, name string, line int) (*fixtures.Site, string) {
+	t.Helper()
+	site := builtinSite(t, name)
 	dir := filepath.Join(t.TempDir(), Name)
 	if err := Write(dir, site, Options{JSONRPC: line}); err != nil {
 		t.Fatal(err)
@@ -272,34 +278,39 @@ func TestBehavesAsTheMock(t *testing.T) {
 	for _, name := range sites {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
-			site = site.Clone()
-			users := callers(site)
-			mock, module := openToAll(t, site), startPHP(t, dir)
-			var ran [][]byte
-			for i := range site.Methods {
-				m := &site.Methods[i]
-				for k, params := range arguments(t, m) {
-					user := users[k%len(users)]
-					body := request(strconv.Itoa(k+1), m.ID, params)
-					before := mock.Runs(m.ID)
-					_, want := post(mock, user, body)
-					if mock.Runs(m.ID) == before {
-						continue // the jsonrpc module refuses it
-					}
-					kinds[m.Behaviour.Kind]++
-					ran = append(ran, body)
-					if got := module.send(call(user, body)); got != want {
-						t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
-					}
-				}
-			}
-			batches(t, mock, module, users[len(users)-1], ran)
+			behavesAsTheMock(t, site.Clone(), startPHP(t, dir), kinds)
 		})
 	}
 	t.Logf("requests that ran, by behaviour: %v", kinds)
 	if len(kinds) < 13 {
 		t.Errorf("only the behaviours %v ran", kinds)
 	}
+}
+
+// behavesAsTheMock sends the same requests to a module and to a mock of its site, and counts those that ran.
+func behavesAsTheMock(t *testing.T, site *fixtures.Site, module *phpSite, kinds map[fixtures.Kind]int) {
+	t.Helper()
+	users := callers(site)
+	mock := openToAll(t, site)
+	var ran [][]byte
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		for k, params := range arguments(t, m) {
+			user := users[k%len(users)]
+			body := request(strconv.Itoa(k+1), m.ID, params)
+			before := mock.Runs(m.ID)
+			_, want := post(mock, user, body)
+			if mock.Runs(m.ID) == before {
+				continue // the jsonrpc module refuses it
+			}
+			kinds[m.Behaviour.Kind]++
+			ran = append(ran, body)
+			if got := module.send(call(user, body)); got != want {
+				t.Errorf("%s\nPHP:  %s\nmock: %s", body, got, want)
+			}
+		}
+	}
+	batches(t, mock, module, users[len(users)-1], ran)
 }
 
 // batches joins requests that ran, some of them as notifications.
@@ -323,19 +334,24 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 	}
 }
 
+// collection is what the mock shows to who may run everything.
+func collection(t *testing.T, site *fixtures.Site) string {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "http://site.test/jsonrpc/methods", nil)
+	admin, _ := site.User("admin")
+	r.SetBasicAuth(admin.Name, admin.Password)
+	w := httptest.NewRecorder()
+	openToAll(t, site).ServeHTTP(w, r)
+	return w.Body.String()
+}
+
 // The attributes declare what the mock shows of the methods.
 func TestDeclaresWhatTheMockShows(t *testing.T) {
 	requirePHP(t)
 	for _, name := range []string{"default", "transcripts", "types"} {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
-			mock := openToAll(t, site)
-			r := httptest.NewRequest(http.MethodGet, "http://site.test/jsonrpc/methods", nil)
-			admin, _ := site.User("admin")
-			r.SetBasicAuth(admin.Name, admin.Password)
-			w := httptest.NewRecorder()
-			mock.ServeHTTP(w, r)
-			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), w.Body.String(); got != want {
+			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, site); got != want {
 				at := 0
 				for at < min(len(got), len(want)) && got[at] == want[at] {
 					at++

@@ -17,6 +17,7 @@ use Drupal\Core\Entity\EntityInterface;
 use Drupal\Core\Extension\ModuleExtensionList;
 use Drupal\Component\Datetime\Time;
 use Drupal\Core\Cache\Tags;
+use Drupal\Core\Config\ConfigFactory;
 use Drupal\Core\KeyValueStore\MemoryFactory;
 use Drupal\Core\Session\AccountInterface;
 use Drupal\bridgecheck_fixtures\Behaviour;
@@ -31,6 +32,7 @@ use Drupal\bridgecheck_fixtures\EventSubscriber\ResponseSubscriber;
 use Drupal\bridgecheck_fixtures\ExactJson;
 use Drupal\bridgecheck_fixtures\Extensions;
 use Drupal\bridgecheck_fixtures\FixtureMethodManager;
+use Drupal\bridgecheck_fixtures\Installer;
 use Drupal\bridgecheck_fixtures\Runs;
 use Drupal\bridgecheck_fixtures\Site;
 use Drupal\jsonrpc\Exception\JsonRpcException;
@@ -74,10 +76,11 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
   private readonly ControlMiddleware $middleware;
 
   public function __construct(string $module) {
-    $this->site = new Site(new ModuleExtensionList($module));
+    $memory = new MemoryFactory();
+    $state = new State($memory);
+    $this->site = new Site(new ModuleExtensionList($module), $state);
     $this->requests = new RequestStack();
     $json = new ExactJson($this->requests);
-    $state = new State(new MemoryFactory());
     $calls = new Calls();
     $database = new Connection();
     $gate = new Gate($database, $state);
@@ -87,9 +90,11 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
     $this->behaviour = new Behaviour($this->site, $runs, $json, $this, $gate, $calls);
     $this->subscriber = new ResponseSubscriber(new Extensions($this->site, $state), $json, $this, $journal, $calls);
     $this->methods = new FixtureMethodManager($module);
-    $this->methods->setState($state);
+    $this->methods->setSite($this->site, $state);
     $patcher = new Patcher($this->site, $state, $people, $people);
-    $plane = new ControlPlane($this->site, $state, $patcher, $journal, $gate, $runs, $this->methods, new Tags(), $database, new Time());
+    $installer = new Installer($this->site, $people, $memory, new ConfigFactory());
+    $installer->install();
+    $plane = new ControlPlane($this->site, $state, $patcher, $journal, $gate, $runs, $this->methods, new Tags(), $database, new Time(), $installer);
     $this->middleware = new ControlMiddleware($this, fn () => $plane);
     foreach ($this->methods->getDefinitions() as $id => $method) {
       $class = $method->getClass();

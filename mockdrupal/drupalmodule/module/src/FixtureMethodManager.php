@@ -24,6 +24,11 @@ final class FixtureMethodManager extends JsonRpcMethodManager {
   private State $state;
 
   /**
+   * The site file.
+   */
+  private Site $site;
+
+  /**
    * Constructs a FixtureMethodManager.
    *
    * @param mixed ...$arguments
@@ -38,9 +43,10 @@ final class FixtureMethodManager extends JsonRpcMethodManager {
   }
 
   /**
-   * Sets what the control plane has changed.
+   * Sets the site file, and what the control plane has changed of it.
    */
-  public function setState(State $state): void {
+  public function setSite(Site $site, State $state): void {
+    $this->site = $site;
     $this->state = $state;
   }
 
@@ -54,11 +60,30 @@ final class FixtureMethodManager extends JsonRpcMethodManager {
     }
     // The classes are numbered in the order of the site file.
     uasort($definitions, fn (object $a, object $b): int => strcmp($a->getClass(), $b->getClass()));
+    if ($this->state->site() !== NULL) {
+      $definitions = $this->replaced($definitions);
+    }
     $definitions = array_diff_key($definitions, array_flip($this->state->disabled()));
     foreach (array_intersect_key($this->state->methods(), $definitions) as $id => $change) {
       $definitions[$id] = Definitions::change($definitions[$id], $change);
     }
     return $definitions;
+  }
+
+  /**
+   * The definitions of another site file: exported methods keep their classes.
+   */
+  private function replaced(array $definitions): array {
+    $texts = [];
+    foreach (JsonText::parts(JsonText::parts($this->site->exported())['methods'] ?? '[]') ?? [] as $text) {
+      $texts[$text] = TRUE;
+    }
+    $replaced = [];
+    foreach ($this->site->methods() as $method) {
+      $id = $method['id'];
+      $replaced[$id] = isset($texts[$method['text']], $definitions[$id]) ? $definitions[$id] : Definitions::create($method);
+    }
+    return $replaced;
   }
 
 }

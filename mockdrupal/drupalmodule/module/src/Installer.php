@@ -56,6 +56,36 @@ final class Installer {
   }
 
   /**
+   * Makes roles and accounts those of another site file.
+   *
+   * @param array $before
+   *   The accounts of the one before.
+   */
+  public function replace(array $before): void {
+    $roles = $this->site->roles();
+    $users = array_column($this->site->users(), NULL, 'uid');
+    $store = $this->keyValue->get(self::COLLECTION);
+    $kept = [];
+    foreach ($store->get('created', []) as [$type, $id]) {
+      if ($type === 'user_role' && !isset($roles[$id]) || $type === 'user' && !isset($users[$id])) {
+        $this->entityTypeManager->getStorage($type)->load($id)?->delete();
+        continue;
+      }
+      $kept[] = [$type, $id];
+    }
+    $store->set('created', $kept);
+    foreach ($roles + array_fill_keys(array_keys($store->get('roles', [])), []) as $id => $permissions) {
+      $this->role((string) $id, $permissions);
+    }
+    $before = array_column($before, NULL, 'uid');
+    foreach ($users as $uid => $user) {
+      if (($before[$uid] ?? NULL) != $user) {
+        $this->account($user);
+      }
+    }
+  }
+
+  /**
    * Removes all, and puts back what was there before.
    */
   public function uninstall(): void {
@@ -91,10 +121,11 @@ final class Installer {
   private function role(string $id, array $permissions): void {
     $storage = $this->entityTypeManager->getStorage('user_role');
     $role = $storage->load($id);
-    if ($role instanceof RoleInterface) {
+    $created = in_array(['user_role', $id], $this->keyValue->get(self::COLLECTION)->get('created', []));
+    if ($role instanceof RoleInterface && !$created) {
       $this->note('roles', $id, $role->getPermissions());
     }
-    else {
+    if (!$role instanceof RoleInterface) {
       $role = $storage->create(['id' => $id, 'label' => $id]);
       $role->save();
       $this->created('user_role', $id);
@@ -121,6 +152,15 @@ final class Installer {
   private function account(array $user): void {
     $storage = $this->entityTypeManager->getStorage('user');
     $account = $storage->load($user['uid']);
+    $created = in_array(['user', (string) $user['uid']], $this->keyValue->get(self::COLLECTION)->get('created', []));
+    if ($account && $created) {
+      $account->setUsername($user['name'])
+        ->setPassword($user['password'])
+        ->set('roles', $user['roles'])
+        ->set('status', !$user['blocked'])
+        ->save();
+      return;
+    }
     if ($account) {
       $this->note('accounts', (string) $user['uid'], [
         'name' => $account->getAccountName(),

@@ -5,9 +5,10 @@ declare(strict_types=1);
 namespace Drupal\bridgecheck_fixtures;
 
 use Drupal\Core\Extension\ModuleExtensionList;
+use Drupal\bridgecheck_fixtures\Control\State;
 
 /**
- * The site file, as bridgecheck exported it: site.json beside this module.
+ * The site file: site.json beside this module, or what the control plane has.
  */
 final class Site {
 
@@ -23,7 +24,23 @@ final class Site {
 
   public function __construct(
     private readonly ModuleExtensionList $modules,
+    private readonly State $state,
   ) {}
+
+  /**
+   * Forgets what was read.
+   */
+  public function reset(): void {
+    $this->data = NULL;
+    $this->methods = NULL;
+  }
+
+  /**
+   * The methods, in the file's order.
+   */
+  public function methods(): array {
+    return $this->data()['methods'];
+  }
 
   /**
    * A method of the site file.
@@ -61,6 +78,13 @@ final class Site {
    * The site file itself, in JSON.
    */
   public function file(): string {
+    return $this->state->file() ?? $this->exported();
+  }
+
+  /**
+   * The site file that was exported, in JSON.
+   */
+  public function exported(): string {
     return (string) file_get_contents($this->modules->getPath('bridgecheck_fixtures') . '/site-file.json');
   }
 
@@ -129,6 +153,7 @@ final class Site {
    * Reads the file, once.
    */
   private function data(): array {
+    $this->data ??= $this->state->site();
     if ($this->data === NULL) {
       $file = $this->modules->getPath('bridgecheck_fixtures') . '/site.json';
       $this->data = json_decode((string) file_get_contents($file), TRUE, 512, JSON_THROW_ON_ERROR);

@@ -199,6 +199,35 @@ namespace Drupal\Core\KeyValueStore {
   }
 }
 
+namespace Drupal\Core\Config {
+
+  interface ConfigFactoryInterface {}
+
+  /**
+   * The configuration: one object.
+   */
+  final class ConfigFactory implements ConfigFactoryInterface {
+
+    public array $values = ['name' => 'A site'];
+
+    public function getEditable(string $name): static {
+      return $this;
+    }
+
+    public function get(string $key): mixed {
+      return $this->values[$key];
+    }
+
+    public function set(string $key, mixed $value): static {
+      $this->values[$key] = $value;
+      return $this;
+    }
+
+    public function save(): void {}
+
+  }
+}
+
 namespace Drupal\Component\Datetime {
 
   interface TimeInterface {}

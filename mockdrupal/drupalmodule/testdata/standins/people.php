@@ -2,7 +2,7 @@
 
 /**
  * @file
- * Stand-ins for roles and accounts, as the site file has them.
+ * Stand-ins for roles and accounts: those of a fresh Drupal at first.
  */
 
 declare(strict_types=1);
@@ -14,35 +14,29 @@ use Drupal\user\RoleInterface;
 use Drupal\user\UserInterface;
 
 /**
- * The roles and accounts of a site. What is loaded is a copy until it is saved.
+ * Roles and accounts. What is loaded is a copy until it is saved.
  */
 final class People implements EntityTypeManagerInterface, PermissionHandlerInterface {
 
   public array $entities = ['user_role' => [], 'user' => []];
 
   public function __construct(private readonly Site $site) {
-    foreach ($site->roles() as $id => $permissions) {
-      $this->entities['user_role'][$id] = new Role($this, $id, $permissions);
+    foreach (['anonymous', 'authenticated'] as $id) {
+      (new Role($this, ['id' => $id, 'permissions' => ['access comments']]))->save();
     }
-    foreach ($site->users() as $user) {
-      $this->entities['user'][$user['name']] = new User($this, $user);
-    }
+    (new User($this, ['uid' => 1, 'name' => 'root', 'pass' => 'secret', 'status' => TRUE]))->save();
   }
 
-  public function getStorage(string $type): object {
-    return new class($this->entities[$type]) {
+  public function hasDefinition(string $type): bool {
+    return isset($this->entities[$type]);
+  }
 
-      public function __construct(private readonly array $entities) {}
+  public function getDefinition(string $type): mixed {
+    return NULL;
+  }
 
-      public function load(string $id): ?object {
-        return isset($this->entities[$id]) ? clone $this->entities[$id] : NULL;
-      }
-
-      public function loadByProperties(array $properties): array {
-        return array_filter([$this->load($properties['name'])]);
-      }
-
-    };
+  public function getStorage(string $type): Storage {
+    return new Storage($this, $type);
   }
 
   public function getPermissions(): array {
@@ -52,53 +46,39 @@ final class People implements EntityTypeManagerInterface, PermissionHandlerInter
 }
 
 /**
- * A role.
+ * The entities of a type.
  */
-final class Role implements RoleInterface {
+final class Storage {
 
-  public function __construct(private readonly People $people, private readonly string $id, private array $permissions) {}
+  public function __construct(private readonly People $people, private readonly string $type) {}
 
-  public function id(): string {
-    return $this->id;
+  public function load(string|int $id): ?Person {
+    $found = $this->people->entities[$this->type][$id] ?? NULL;
+    return $found ? clone $found : NULL;
   }
 
-  public function label(): string {
-    return $this->id;
+  public function loadByProperties(array $properties): array {
+    return array_filter($this->people->entities['user'], fn (User $user): bool => $user->getAccountName() === $properties['name']);
   }
 
-  public function getPermissions(): array {
-    return $this->permissions;
-  }
-
-  public function grantPermission(string $permission): static {
-    $this->permissions = array_values(array_unique([...$this->permissions, $permission]));
-    return $this;
-  }
-
-  public function revokePermission(string $permission): static {
-    $this->permissions = array_diff($this->permissions, [$permission]);
-    return $this;
-  }
-
-  public function save(): void {
-    $this->people->entities['user_role'][$this->id] = $this;
+  public function create(array $values): Person {
+    return $this->type === 'user' ? new User($this->people, $values) : new Role($this->people, $values);
   }
 
 }
 
 /**
- * An account.
+ * A role or an account.
  */
-final class User implements UserInterface {
+abstract class Person {
 
-  public function __construct(private readonly People $people, private array $values) {}
+  protected const TYPE = '';
+  protected const ID = '';
 
-  public function id(): int {
-    return $this->values['uid'];
-  }
+  public function __construct(protected readonly People $people, protected array $values) {}
 
-  public function label(): string {
-    return $this->values['name'];
+  public function id(): string|int {
+    return $this->values[static::ID];
   }
 
   public function set(string $field, mixed $value): static {
@@ -106,28 +86,92 @@ final class User implements UserInterface {
     return $this;
   }
 
-  public function setPassword(string $password): static {
-    return $this->set('password', $password);
+  public function save(): void {
+    $this->people->entities[static::TYPE][$this->id()] = $this;
   }
 
-  public function block(): static {
-    return $this->set('blocked', TRUE);
+  public function delete(): void {
+    unset($this->people->entities[static::TYPE][$this->id()]);
   }
 
-  public function activate(): static {
-    return $this->set('blocked', FALSE);
+}
+
+/**
+ * A role.
+ */
+final class Role extends Person implements RoleInterface {
+
+  protected const TYPE = 'user_role';
+  protected const ID = 'id';
+
+  public function label(): string {
+    return $this->values['label'];
+  }
+
+  public function trustData(): static {
+    return $this;
+  }
+
+  public function getPermissions(): array {
+    return $this->values['permissions'] ?? [];
+  }
+
+  public function grantPermission(string $permission): static {
+    return $this->set('permissions', array_values(array_unique([...$this->getPermissions(), $permission])));
+  }
+
+  public function revokePermission(string $permission): static {
+    return $this->set('permissions', array_diff($this->getPermissions(), [$permission]));
+  }
+
+}
+
+/**
+ * An account.
+ */
+final class User extends Person implements UserInterface {
+
+  protected const TYPE = 'user';
+  protected const ID = 'uid';
+
+  public function label(): string {
+    return $this->values['name'];
+  }
+
+  public function getAccountName(): string {
+    return $this->values['name'];
+  }
+
+  public function getPassword(): string {
+    return $this->values['pass'];
+  }
+
+  public function isActive(): bool {
+    return $this->values['status'];
   }
 
   public function isBlocked(): bool {
-    return $this->values['blocked'];
+    return !$this->values['status'];
   }
 
   public function getRoles(bool $exclude_locked_roles = FALSE): array {
-    return $this->values['roles'];
+    return $this->values['roles'] ?? [];
   }
 
-  public function save(): void {
-    $this->people->entities['user'][$this->values['name']] = $this;
+  public function setUsername(string $name): static {
+    return $this->set('name', $name);
+  }
+
+  public function setPassword(string $password): static {
+    return $this->set('pass', $password);
+  }
+
+  public function block(): static {
+    return $this->set('status', FALSE);
+  }
+
+  public function activate(): static {
+    return $this->set('status', TRUE);
   }
 
 }

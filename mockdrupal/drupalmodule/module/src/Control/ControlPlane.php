@@ -8,8 +8,10 @@ use Drupal\Component\Datetime\TimeInterface;
 use Drupal\Component\Plugin\Discovery\CachedDiscoveryInterface;
 use Drupal\Core\Cache\CacheTagsInvalidatorInterface;
 use Drupal\Core\Database\Connection;
+use Drupal\bridgecheck_fixtures\Installer;
 use Drupal\bridgecheck_fixtures\Runs;
 use Drupal\bridgecheck_fixtures\Site;
+use Drupal\jsonrpc\Attribute\JsonRpcMethod;
 
 /**
  * The part of the mock's control plane that a real site can offer.
@@ -30,6 +32,7 @@ final class ControlPlane {
     private readonly CacheTagsInvalidatorInterface $cacheTags,
     private readonly Connection $database,
     private readonly TimeInterface $time,
+    private readonly Installer $installer,
   ) {}
 
   /**
@@ -45,6 +48,7 @@ final class ControlPlane {
     [$what, $rest] = explode('/', $path, 2) + [1 => ''];
     return match ("$verb $what") {
       'GET site' => $this->patcher->siteFile(),
+      'PUT site' => $this->replace($body),
       'PATCH site' => $this->patch($body),
       'GET journal' => $this->journal->read(self::filter($query)),
       'DELETE journal' => $this->nothing($this->journal->clear(...)),
@@ -57,7 +61,6 @@ final class ControlPlane {
       'DELETE caches' => $this->nothing($this->clearCaches(...)),
       'DELETE flood' => $this->nothing($this->clearFlood(...)),
       'PUT flood' => throw ControlException::unable('flood control is as the site has it; DELETE forgets all failures'),
-      'PUT site' => throw ControlException::unable('the module has the methods of the site file that it was exported from; PATCH changes them'),
       'POST clock' => throw ControlException::unable('the clock of a real site cannot be moved'),
       'GET faults', 'POST faults', 'DELETE faults', 'GET fault-kinds' => throw ControlException::unable('faults on the way are made by the recording proxy (--drupal-proxy)'),
       'GET quirks', 'PUT quirks', 'DELETE quirks' => throw ControlException::unable('a real site has the quirks that it has'),
@@ -70,6 +73,23 @@ final class ControlPlane {
    */
   private function nothing(callable $what): null {
     $what();
+    return NULL;
+  }
+
+  /**
+   * Puts another site file in place.
+   */
+  private function replace(string $body): null {
+    $before = $this->site->users();
+    $isExported = rtrim($body) === rtrim($this->site->exported());
+    $site = SiteFile::read($body);
+    if (!$isExported && !class_exists(JsonRpcMethod::class)) {
+      throw ControlException::unable('methods can be put in place where the jsonrpc module has attributes: from its line 3 on');
+    }
+    $isExported ? $this->state->replace(NULL, NULL) : $this->state->replace($site, $body);
+    $this->site->reset();
+    $this->clearCaches();
+    $this->installer->replace($before);
     return NULL;
   }
 

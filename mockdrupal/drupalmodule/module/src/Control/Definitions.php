@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Drupal\bridgecheck_fixtures\Control;
 
 use Drupal\Core\StringTranslation\TranslatableMarkup;
+use Drupal\bridgecheck_fixtures\Plugin\ChangedMethod;
 use Drupal\jsonrpc\Attribute\JsonRpcMethod;
 use Drupal\jsonrpc\Attribute\JsonRpcParameterDefinition;
 use Drupal\jsonrpc\MethodInterface;
@@ -47,6 +48,33 @@ final class Definitions {
     }
     $attribute = new JsonRpcMethod(...$arguments);
     $attribute->setClass($class);
+    $attribute->setProvider('bridgecheck_fixtures');
+    return $attribute->get();
+  }
+
+  /**
+   * The definition of a method that has no class of its own.
+   *
+   * @param array $method
+   *   The method, as SiteFile reads it.
+   */
+  public static function create(array $method): MethodInterface {
+    // phpcs:disable Drupal.Semantics.FunctionT.NotLiteralString
+    $params = [];
+    foreach ($method['definitions'] ?? [] as $name => $p) {
+      $description = $p['description'] === NULL ? NULL : new TranslatableMarkup($p['description']);
+      $params[$name] = new JsonRpcParameterDefinition((string) $name, $p['schema'], $p['factory'], $description, $p['required']);
+    }
+    $attribute = new JsonRpcMethod(
+      id: $method['id'],
+      usage: new TranslatableMarkup($method['usage']),
+      access: $method['access'],
+      params: $method['definitions'] === NULL ? NULL : $params,
+      output: $method['output'],
+      responseHeaders: $method['headers'],
+    );
+    // phpcs:enable
+    $attribute->setClass(ChangedMethod::class);
     $attribute->setProvider('bridgecheck_fixtures');
     return $attribute->get();
   }

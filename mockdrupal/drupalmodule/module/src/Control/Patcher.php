@@ -228,6 +228,8 @@ final class Patcher {
       $user['roles'] = array_values(array_diff($account->getRoles(TRUE), ['authenticated']));
       $user['blocked'] = $account->isBlocked();
     }
+    // Drupal's tokens are made by its own authorization server.
+    unset($user['tokens']);
     return $user;
   }
 

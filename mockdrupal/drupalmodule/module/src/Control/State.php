@@ -53,6 +53,31 @@ final class State {
   }
 
   /**
+   * The site in place of the exported one, in the form of site.json; or NULL.
+   */
+  public function site(): ?array {
+    return $this->store()->get('site');
+  }
+
+  /**
+   * The site file in place of the exported one, in JSON; or NULL.
+   */
+  public function file(): ?string {
+    return $this->store()->get('file');
+  }
+
+  /**
+   * Puts another site file in place, or the exported one for NULL.
+   */
+  public function replace(?array $site, ?string $file): void {
+    foreach (['disabled', 'methods', 'extensions'] as $patched) {
+      $this->set($patched, NULL);
+    }
+    $this->set('site', $site);
+    $this->set('file', $file);
+  }
+
+  /**
    * The number of the last journal entry that was forgotten on request.
    */
   public function cleared(): int {
