@@ -51,6 +51,7 @@ type Options struct {
 	Contract        string                                            // version of the contract; "": the latest released, contract.Draft: every clause of this build
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
+	Control         harness.Controlled                                // changes the real site behind Recorder; nil: it is only read
 	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
 	Site            *url.URL                                          // the real site behind the bridge, which is read; nil: that behind Recorder, if any
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
@@ -268,18 +269,23 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Credentials[harness.Agent] = harness.Credentials{User: u.User.Username(), Password: password}
 		u.User = nil
 	}
-	if o.Drupal != nil {
+	switch {
+	case o.Drupal != nil:
 		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
 		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
+	case o.Recorder != nil:
+		r.Upstream = &harness.SiteSide{Recorder: o.Recorder, Proxy: true}
+		if o.Control != nil {
+			r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Control}
+		}
+	}
+	if r.Drupal != nil {
 		r.Site = r.Drupal
 		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
 			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, harness.Agent)
 		}
 	} else if _, ok := r.Credentials[harness.Agent]; !ok {
 		r.Credentials[harness.Agent] = harness.Credentials{}
-	}
-	if o.Recorder != nil && o.Drupal == nil {
-		r.Upstream = &harness.SiteSide{Recorder: o.Recorder}
 	}
 	for _, creds := range r.Credentials {
 		r.Redact.Add(creds.Secrets()...)

@@ -144,9 +144,12 @@ func cutShortReason(ctx context.Context) string {
 }
 
 func settings(e *harness.Environment, o Options) map[string]any {
-	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": e.Drupal != nil}
-	if e.Upstream != nil && e.Drupal == nil {
+	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": o.Drupal != nil}
+	if e.Upstream != nil && e.Upstream.Proxy {
 		s["recording_proxy"] = true
+	}
+	if o.Control != nil {
+		s["control"] = true
 	}
 	if e.Site != nil && e.Drupal == nil {
 		s["site_methods"] = true

@@ -85,6 +85,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if p.proxy, err = recordingOf(pick(cmd, "drupal-proxy", f.drupalProxy, file.DrupalProxy), pick(cmd, "drupal", f.drupal, file.Drupal)); err != nil {
 		return nil, err
 	}
+	if p.proxy.control = f.control; p.proxy.control != "" && p.proxy.listen == "" {
+		return nil, usagef("--control changes the real site behind a recording proxy: give --drupal and --drupal-proxy too")
+	}
 	if err := p.proxy.fits(p); err != nil {
 		return nil, err
 	}
@@ -388,8 +391,9 @@ func failedClauses(report *reports.Report, strict bool) []string {
 
 // recording is the real site behind the bridge, and where a recording proxy before it listens; the zero value is none.
 type recording struct {
-	listen string // "": there is no proxy
-	site   *url.URL
+	listen  string // "": there is no proxy
+	site    *url.URL
+	control string // URL of the site's control plane; "": it is only read
 }
 
 // recordingOf reads the two flags. A proxy needs its site.
@@ -404,7 +408,7 @@ func recordingOf(listen, drupal string) (recording, error) {
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Host == "" {
 		return recording{}, usagef("--drupal is no http or https address: give for example https://drupal.example.org")
 	}
-	return recording{listen, site}, nil
+	return recording{listen: listen, site: site}, nil
 }
 
 // fits refuses a plan in which the proxy has no place.
@@ -432,7 +436,14 @@ func (s *stage) real(ctx context.Context, r recording) (string, error) {
 
 // record starts the proxy and returns its URL. A site that takes no connections ends the run before it begins.
 func (s *stage) record(ctx context.Context, r recording) (string, error) {
-	proxy, err := proxy.New(r.site, proxy.Options{})
+	if err := s.controlled(ctx, r.control); err != nil {
+		return "", err
+	}
+	var o proxy.Options
+	if s.control != nil {
+		o.Accepts = s.control.Accepts
+	}
+	proxy, err := proxy.New(r.site, o)
 	if err != nil {
 		return "", usageError(err)
 	}

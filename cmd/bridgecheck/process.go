@@ -67,7 +67,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	ttl := seconds(s.discoveryTTL)
 	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
 		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
-	if s.drupal != nil {
+	if s.drupal != nil || s.control != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}

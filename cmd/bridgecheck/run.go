@@ -28,6 +28,7 @@ type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
 	drupal, drupalProxy       string
+	control                   string
 	mcpStdio                  string
 	env                       []string
 	readyTimeout              time.Duration
@@ -112,6 +113,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
 	flags.StringVar(&f.drupal, "drupal", "", "`URL` of the real Drupal behind the bridge; its methods are read as each identity, and nothing is changed")
+	flags.StringVar(&f.control, "control", "", "`URL` of the control plane of the site of --drupal, with its token in "+controlTokenEnv+"; checks change that site. Needs --drupal-proxy")
 	flags.StringVar(&f.mcpStdio, "mcp-stdio", "", "with --exec: `command` that starts the bridge on stdin and stdout, with the same environment; claims mcp-stdio")
 	flags.StringArrayVar(&f.env, "env", nil, "with --exec: `name` of an environment variable to pass to the bridge; repeatable")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", readyTime, "with --exec: how long the bridge may take until its first response")
@@ -330,6 +332,9 @@ func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
 		defer stage.close()
 	}
 	o := l.options
+	if stage.control != nil {
+		o.Control = stage.control
+	}
 	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)

@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net/url"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/remotesite"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
@@ -24,6 +29,7 @@ type stage struct {
 	siteURL   string             // of drupal as the bridge reaches it; "": the reference bridge's site in this process
 	site      *url.URL           // the real one behind the bridge; nil: none
 	recorder  *proxy.Proxy       // in front of the real site; nil: none
+	control   *remotesite.Site   // changes the real site; nil: it is only read
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
 	advance   func(time.Duration)
@@ -106,5 +112,29 @@ func (s *stage) inProcess(l leg) error {
 	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio
 	s.discoveryTTL = testbed.TTL
+	return nil
+}
+
+// controlled reads the site through its control plane, if there is one, and puts it back when the run ends.
+func (s *stage) controlled(ctx context.Context, address string) error {
+	if address == "" {
+		return nil
+	}
+	client, err := control.New(address, os.Getenv(controlTokenEnv))
+	if err != nil {
+		return usagef("--control: %v", err)
+	}
+	var refused *control.Error
+	switch s.control, err = remotesite.Open(ctx, client); {
+	case errors.As(err, &refused):
+		return usagef("--control: %v; the token is that of %s", err, controlTokenEnv)
+	case err != nil:
+		return &suites.UnreachableError{URL: address, Reason: err}
+	}
+	s.stops = append(s.stops, func() {
+		if err := s.control.Restore(context.WithoutCancel(ctx)); err != nil {
+			slog.Error("the site could not be put back as it was", "control", address, "err", err)
+		}
+	})
 	return nil
 }

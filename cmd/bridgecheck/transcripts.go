@@ -27,7 +27,7 @@ func newMockVerify() *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Compare the mock or a site with recordings, or a site with the mock; exit code 1 on a difference",
+		Short: "Compare the mock or a site with recordings, or a site with the mock",
 		Example: `  bridgecheck mock verify --transcripts recordings
   bridgecheck mock verify --transcripts recordings --url https://example.org
   bridgecheck mock verify --url http://127.0.0.1:8888 --site default --generate 2000 --seed 1`,
@@ -35,8 +35,10 @@ func newMockVerify() *cobra.Command {
 
 With --generate it sends generated requests, valid, invalid and malformed ones, as each account of a
 site file to the site at --url and to the mock of that site file, compares the responses byte for
-byte, and shrinks each difference to the smallest request that shows it. The site must offer what the
-site file says: see fixtures export --drupal-module. Its methods run.`,
+byte, and shrinks each difference to the smallest request that shows it. The site must offer what
+the site file says: see fixtures export --drupal-module. Its methods run.
+
+The exit code is 1 when something differs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.verify(cmd) },
 	}

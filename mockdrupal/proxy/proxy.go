@@ -40,6 +40,8 @@ type Proxy struct {
 type Options struct {
 	Transport    http.RoundTripper // towards the site; nil: one of the proxy's own
 	JournalLimit int               // entries that the journal keeps; 0: journal.DefaultLimit
+	// Accepts reports whether the site accepts a password, for the journal's user; nil: unknown, every name is believed.
+	Accepts func(name, password string) bool
 }
 
 // New returns a proxy before the site at a base URL, which may have a path.
@@ -51,7 +53,7 @@ func New(base *url.URL, o Options) (*Proxy, error) {
 		o.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 256, DisableCompression: true}
 	}
 	routes := route.Drupal()
-	s := &site{base: base, transport: o.Transport, routes: routes, table: route.NewTable(routes)}
+	s := &site{base: base, transport: o.Transport, accepts: o.Accepts, routes: routes, table: route.NewTable(routes)}
 	return &Proxy{recorder.New(s, recorder.Options{JournalLimit: o.JournalLimit}), s}, nil
 }
 
@@ -81,6 +83,7 @@ func (p *Proxy) Reachable(ctx context.Context) error {
 type site struct {
 	base      *url.URL
 	transport http.RoundTripper
+	accepts   func(name, password string) bool // nil: unknown
 	routes    []route.Route
 	table     *route.Table
 }
@@ -91,6 +94,9 @@ func (s *site) Begin(x *exchange.Exchange) func() {
 		x.Route, x.Named = s.routes[i].Name, vars["id"]
 	}
 	user, scheme := caller(x.Request)
+	if name, password, ok := credentials.ReadBasic(x.Request.Header); ok && s.accepts != nil && !s.accepts(name, password) {
+		user, scheme = "", ""
+	}
 	x.User, x.Title = user, s.base.Host
 	x.NoteCaller(user, scheme)
 	return func() { s.forward(x) }
@@ -182,7 +188,9 @@ func (s *site) ask(x *exchange.Exchange) (*exchange.Response, error) {
 }
 
 // refusedUnrun are the JSON-RPC codes with which the jsonrpc module refuses a call before its method runs.
-var refusedUnrun = []int64{-32700, -32600, -32601, -32602}
+var refusedUnrun = []int64{-32700, -32600, -32601, invalidParams}
+
+const invalidParams = -32602
 
 // ran concludes from the site's response whether a call's method ran: it did unless the response says that the call was
 // refused.
@@ -207,6 +215,9 @@ func ran(c journal.Call, r *exchange.Response) bool {
 			continue
 		}
 		refused := response.Error != nil && slices.Contains(refusedUnrun, response.Error.Code)
+		if refused && response.Error.Code == invalidParams && r.Status == http.StatusOK {
+			refused = false // the method's own: arguments that the module refuses make the response a 400
+		}
 		if len(response.ID) > 0 && bytes.Equal(response.ID, c.ID) {
 			return !refused
 		}

@@ -77,13 +77,14 @@ func TestProxyPassesOnAndRecordsAsTheMockDoes(t *testing.T) {
 		authorization, body string
 		ran                 []bool
 	}{
-		"a call":                 {asAgent, `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{true}},
-		"an unknown method":      {asAgent, `{"jsonrpc":"2.0","method":"no.such","id":"x"}`, []bool{false}},
-		"a parameter missing":    {asAgent, `{"jsonrpc":"2.0","method":"content.search","params":{},"id":2}`, []bool{false}},
-		"an anonymous caller":    {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
-		"a batch":                {asAgent, `[{"jsonrpc":"2.0","method":"content.list","id":1},{"jsonrpc":"2.0","method":"content.list","id":2}]`, []bool{true, true}},
-		"a notification":         {asAgent, `{"jsonrpc":"2.0","method":"content.list"}`, []bool{true}},
-		"words in place of JSON": {asAgent, `hello`, nil},
+		"a call":                   {asAgent, `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{true}},
+		"an unknown method":        {asAgent, `{"jsonrpc":"2.0","method":"no.such","id":"x"}`, []bool{false}},
+		"a parameter missing":      {asAgent, `{"jsonrpc":"2.0","method":"content.search","params":{},"id":2}`, []bool{false}},
+		"an anonymous caller":      {"", `{"jsonrpc":"2.0","method":"content.list","id":1}`, []bool{false}},
+		"a batch":                  {asAgent, `[{"jsonrpc":"2.0","method":"content.list","id":1},{"jsonrpc":"2.0","method":"content.list","id":2}]`, []bool{true, true}},
+		"a notification":           {asAgent, `{"jsonrpc":"2.0","method":"content.list"}`, []bool{true}},
+		"the method's own refusal": {asAgent, `{"jsonrpc":"2.0","method":"fail.invalid_params","id":1}`, []bool{true}},
+		"words in place of JSON":   {asAgent, `hello`, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			status, body := post(t, site.URL, c.authorization, c.body)

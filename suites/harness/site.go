@@ -81,6 +81,7 @@ type Recorder interface {
 // see the site, and reports no requests.
 type SiteSide struct {
 	Recorder Recorder
+	Proxy    bool  // Recorder stands before a real site
 	since    int64 // journal position at which the running check began
 	armed    atomic.Int32
 }
@@ -122,6 +123,9 @@ func (u *SiteSide) Runs(methods ...string) []mockdrupal.Call {
 // Arm makes the site misbehave for the rest of the running check, or until disarm is called.
 func (u *SiteSide) Arm(fault mockdrupal.Fault) (disarm func()) {
 	disarm, err := u.TryArm(fault)
+	if err != nil && u.Proxy {
+		NotTestable(fmt.Sprintf("the recording proxy has no such fault of the site: %v", err))
+	}
 	if err != nil {
 		panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
 	}
@@ -150,11 +154,19 @@ func (u *SiteSide) Last() int64 {
 	return u.Recorder.Journal().Last()
 }
 
-// Drupal is a site side with the mock behind it: the site's data are known and can be changed. T.Replace and Arm are undone
+// Controlled is a site whose methods and accounts can be changed: a mock, or a real site behind its control plane.
+type Controlled interface {
+	Site() *fixtures.Site   // as it is now: read only
+	SetSite(*fixtures.Site) // as one step; where that is impossible the running check is not testable
+	OpenSession(account string) (cookie string)
+	EndSessions(account string)
+}
+
+// Drupal is a site side with a site behind it whose data are known and can be changed: most often the mock. T.Replace and Arm are undone
 // when the check ends; a check that changes the site's methods in another way undoes it by Cleanup.
 type Drupal struct {
 	*SiteSide
-	Mock     *mockdrupal.Drupal
+	Mock     Controlled
 	users    atomic.Int64
 	accounts sync.Map // Identity → true: those of NewUsers
 	sessions sync.Map // Identity → cookie

@@ -1,0 +1,99 @@
+// Package remotesite is a site in another process whose methods and accounts the checks change through its control plane: a
+// real Drupal with the fixture module, or a mock. It sends no JSON-RPC, and it keeps no journal: that is the recording
+// proxy's before the site.
+//
+// Its invariant: what Site returns is what the control plane accepted last.
+package remotesite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+)
+
+// Site is a site as its control plane shows it. It is safe for use by many goroutines.
+type Site struct {
+	client *control.Client
+	first  *fixtures.Site // as it was found
+	mu     sync.Mutex
+	now    *fixtures.Site
+}
+
+// Open reads the site. It fails when the control plane cannot be reached or refuses the token.
+func Open(ctx context.Context, client *control.Client) (*Site, error) {
+	site, err := client.Site(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Site{client: client, first: site, now: site}, nil
+}
+
+// Accepts reports whether the site accepts an account's password.
+func (s *Site) Accepts(name, password string) bool {
+	for _, u := range s.Site().Users {
+		if u.Name == name {
+			return u.Password == password && !u.Blocked
+		}
+	}
+	return false
+}
+
+// changeTime is how long a change of the site may take.
+const changeTime = time.Minute
+
+// Site returns the site as it is now: read only.
+func (s *Site) Site() *fixtures.Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// SetSite puts another site in place of the present one. Where the control plane cannot, the running check is not testable.
+func (s *Site) SetSite(site *fixtures.Site) {
+	if err := s.set(context.Background(), site); err != nil {
+		harness.NotTestable(reason(err))
+	}
+}
+
+func (s *Site) set(ctx context.Context, site *fixtures.Site) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, changeTime)
+	defer cancel()
+	if err := s.client.SetSite(ctx, site); err != nil {
+		return err
+	}
+	s.now = site
+	return nil
+}
+
+func reason(err error) string {
+	var refused *control.Error
+	if errors.As(err, &refused) {
+		return "it changes the site, and its control plane refuses that: " + refused.Message
+	}
+	return fmt.Sprintf("it changes the site, and its control plane (--control) failed: %v", err)
+}
+
+// OpenSession ends the running check: the control plane opens no sessions.
+func (*Site) OpenSession(string) (cookie string) {
+	harness.NotTestable("it needs a session of an account, and the control plane of a real site opens none")
+	return ""
+}
+
+// EndSessions does nothing: there are none of OpenSession, and a site ends those of an account whose password changes.
+func (*Site) EndSessions(string) {}
+
+// Restore puts the site back as it was found.
+func (s *Site) Restore(ctx context.Context) error {
+	if s.Site() == s.first {
+		return nil
+	}
+	return s.set(ctx, s.first)
+}

@@ -1,0 +1,79 @@
+package remotesite
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+)
+
+func open(t *testing.T) (*mockdrupal.Drupal, *Site) {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: "a-token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(mock)
+	t.Cleanup(server.Close)
+	client, err := control.New(server.URL, "a-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(context.Background(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mock, opened
+}
+
+func TestASiteIsChangedAndRestored(t *testing.T) {
+	mock, remote := open(t)
+	first := len(mock.Site().Methods)
+	other := remote.Site().Clone()
+	other.Methods = other.Methods[:3]
+	other.Users[0].Blocked = true
+	remote.SetSite(other)
+	if len(mock.Site().Methods) != 3 || remote.Site() != other || !mock.Site().Users[0].Blocked {
+		t.Errorf("the site has %d methods", len(mock.Site().Methods))
+	}
+	if err := remote.Restore(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(mock.Site().Methods) != first || mock.Site().Users[0].Blocked {
+		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
+	}
+}
+
+func TestAccepts(t *testing.T) {
+	_, remote := open(t)
+	for name, test := range map[string]struct {
+		password string
+		want     bool
+	}{"agent": {"agent-pass", true}, "agent2": {"agent-pass", false}, "blocked": {"blocked-pass", false}, "nobody": {"nobody-pass", false}} {
+		if remote.Accepts(name, test.password) != test.want {
+			t.Errorf("%s with %s: accepted %v", name, test.password, !test.want)
+		}
+	}
+}
+
+// A change that the control plane refuses leaves the site as it was.
+func TestARefusedChange(t *testing.T) {
+	mock, remote := open(t)
+	before := remote.Site()
+	broken := before.Clone()
+	broken.Users[0].Roles = []string{"no_such_role"}
+	err := remote.set(context.Background(), broken)
+	if err == nil || remote.Site() != before || len(mock.Site().Methods) != len(before.Methods) {
+		t.Fatal(err)
+	}
+	if got := reason(err); got == "" || got == err.Error() {
+		t.Error(got)
+	}
+}
