@@ -68,7 +68,7 @@ weights: build
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/in-process" && \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/exec" --exec 'bin/bridgecheck bridge' && \
-	go run ./internal/tools/weights "$$dir/in-process" "$$dir/exec"
+	go run ./suites/workers/weigh "$$dir/in-process" "$$dir/exec"
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:

@@ -22,6 +22,9 @@ const ShardFile = "shard.json"
 // shardSchema is the version of the layout of that file.
 const shardSchema = "1"
 
+// MaxShards is the most shards that a run may have.
+const MaxShards = 100
+
 // maxShard bounds what ReadShard reads, in bytes.
 const maxShard = 256 << 20
 
@@ -112,20 +115,29 @@ func ReadShard(dir string) (*Shard, error) {
 		return nil, err
 	}
 	s := &Shard{}
-	switch err := json.Unmarshal(data, s); {
-	case err != nil:
+	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// check refuses what Write would not write.
+func (s *Shard) check() error {
+	switch {
 	case s.Schema != shardSchema:
-		return nil, fmt.Errorf("%s has the schema %q, this bridgecheck reads %q", path, s.Schema, shardSchema)
-	case s.Index < 1 || s.Index > s.Of || len(s.Passes) == 0:
-		return nil, fmt.Errorf("%s is shard %d of %d with %d passes: no shard that bridgecheck wrote", path, s.Index, s.Of, len(s.Passes))
+		return fmt.Errorf("the schema is %q, this bridgecheck reads %q", s.Schema, shardSchema)
+	case s.Index < 1 || s.Index > s.Of || s.Of > MaxShards || len(s.Passes) == 0:
+		return fmt.Errorf("shard %d of %d with %d passes is no shard that bridgecheck wrote", s.Index, s.Of, len(s.Passes))
 	}
 	for _, parts := range s.Passes {
 		if slices.Contains(parts, nil) {
-			return nil, fmt.Errorf("%s has a pass without a part", path)
+			return errors.New("a pass has no part")
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // JoinShards makes the report of a run of all its shards. The error, a *UsageError, says which are missing or do not belong
@@ -137,6 +149,9 @@ func JoinShards(shards []*Shard) (*reports.Report, error) {
 	first := shards[0]
 	given := map[int]bool{}
 	for _, s := range shards {
+		if err := s.check(); err != nil {
+			return nil, &UsageError{err.Error()}
+		}
 		switch {
 		case s.Run != first.Run:
 			return nil, usage("the shards are of the runs %q and %q: merge those of one run", first.Run, s.Run)

@@ -20,17 +20,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
-	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 const (
 	mostJobs   = 4    // without --jobs
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
-	mostShards = 100
 )
 
 // ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
@@ -160,8 +159,8 @@ func (f *runFlags) selectShard(p *plan) error {
 	var errI, errN error
 	s.index, errI = strconv.Atoi(index)
 	s.of, errN = strconv.Atoi(of)
-	if errI != nil || errN != nil || s.index < 1 || s.index > s.of || s.of > mostShards {
-		return usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", f.shard, mostShards)
+	if errI != nil || errN != nil || s.index < 1 || s.index > s.of || s.of > suites.MaxShards {
+		return usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", f.shard, suites.MaxShards)
 	}
 	s.run = f.runID
 	for _, name := range ciRuns {

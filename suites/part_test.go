@@ -1,0 +1,40 @@
+package suites_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// Shards come from other machines. What is read of one is written again as it was, and merged or refused.
+func FuzzShard(f *testing.F) {
+	const part = `{"contract":"1.1","selected":["list/answers-json"],"report":{"schema":"1","tool":{"name":"bridgecheck","version":"devel"},
+		"ledger":{"version":"1.1","revision":"2026-11-21","clauses":209},"target":{"url":"http://127.0.0.1:1"},"started":"2026-11-22T00:00:00Z",
+		"duration_ms":1,"capabilities":["tools"],"seed":1,"summary":{"pass":1},"results":[{"id":"list/answers-json","level":"MUST","verdict":"pass","duration_ms":1}]}}`
+	f.Add([]byte(`{"schema":"1","run":"r","index":1,"of":1,"passes":[[` + part + `]]}`))
+	f.Add([]byte(`{"schema":"1","run":"r","index":1,"of":2,"passes":[[]]}`))
+	f.Add([]byte(`{"passes":[[{"selected":null,"report":null}]]}`))
+	f.Add([]byte(`{"passes":[null,[null]]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := &suites.Shard{}
+		if json.Unmarshal(data, s) != nil {
+			return
+		}
+		if _, err := suites.JoinShards([]*suites.Shard{s}); err != nil {
+			return
+		}
+		written, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := &suites.Shard{}
+		if err := json.Unmarshal(written, again); err != nil {
+			t.Fatalf("%v in %s", err, written)
+		}
+		if !reflect.DeepEqual(len(s.Passes), len(again.Passes)) || s.Run != again.Run {
+			t.Errorf("read %+v, written and read again %+v", s, again)
+		}
+	})
+}
