@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"fmt"
+
 	"github.com/bridgecheck/bridgecheck/bridge/mcp"
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
@@ -13,6 +15,9 @@ type lasting struct {
 
 // make makes what is not there yet.
 func (k *lasting) make(o Options) error {
+	if _, err := mcp.NewKeys(o.SessionKeys); err != nil {
+		return fmt.Errorf("session_keys: %w", err)
+	}
 	if k.attempts != nil {
 		return nil
 	}
@@ -25,6 +30,8 @@ func (k *lasting) make(o Options) error {
 // adopt puts new options in force.
 func (k *lasting) adopt(o Options) {
 	k.attempts.SetLimits(o.limits())
+	keys, _ := mcp.NewKeys(o.SessionKeys) // make has checked them
+	k.sessions.Seal(keys, o.SessionLife)
 }
 
 // limits are those of refused credentials.

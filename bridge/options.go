@@ -86,6 +86,8 @@ type Options struct {
 	HeaderTimeout time.Duration
 	WriteTimeout  time.Duration
 	SessionIdle   time.Duration
+	SessionLife   time.Duration
+	SessionKeys   []upstream.Secret
 	AllowedHosts  []string
 	AuditLog      string
 	TLSCert       string

@@ -199,8 +199,12 @@ func (s *Server) withSession(x *exchange, m message, next func(*session) int) in
 	if id == "" {
 		return x.refuse(http.StatusBadRequest, m.id, refuse(codeInvalidRequest, "The header Mcp-Session-Id is missing; open a session with initialize first."))
 	}
-	sess, ok := s.o.Sessions.find(id, x.who.Owner(), s.o.Now(), s.o.SessionIdle)
-	if !ok {
+	sess, err := s.o.Sessions.find(id, x.who, s.o.Now(), s.o.SessionIdle)
+	switch {
+	case err != nil:
+		f := fault.From(err)
+		return x.refuse(f.Status(), m.id, protocol(f))
+	case sess == nil:
 		return x.refuse(http.StatusNotFound, m.id, refuse(codeInvalidRequest, "There is no such session; open one with initialize."))
 	}
 	return next(sess)

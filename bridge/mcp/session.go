@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/catalog"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
@@ -17,6 +18,8 @@ type session struct {
 	revision Revision
 	owner    upstream.Identity // see upstream.Caller.Owner
 	holder   holder
+	until    time.Time                       // when a sealed session ends, used or not; zero: it is not sealed
+	adopted  bool                            // opened by another replica, or forgotten here meanwhile
 	used     atomic.Int64                    // by the clock, Unix nanoseconds
 	served   atomic.Bool                     // a request came after initialize
 	listed   atomic.Pointer[catalog.Version] // what the client was last shown; nil: nothing yet
@@ -33,6 +36,14 @@ func newSession(id string, revision Revision, owner upstream.Identity) *session 
 	s := &session{id: id, revision: revision, owner: owner}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
+}
+
+// over reports whether the session's time is.
+func (s *session) over(now time.Time, idle time.Duration) bool {
+	if !s.until.IsZero() {
+		return !now.Before(s.until)
+	}
+	return now.UnixNano()-s.used.Load() > int64(idle) && !s.busy()
 }
 
 // busy reports whether a stream is open in the session, or a request under way.

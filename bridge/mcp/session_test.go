@@ -30,7 +30,7 @@ func open(t testing.TB, s *Sessions, who upstream.Caller, now time.Time, used bo
 	t.Helper()
 	opened, err := s.open(November2025, who, now)
 	if err == nil && used {
-		if _, ok := s.find(opened.id, who.Owner(), now, time.Hour); !ok {
+		if found, _ := s.find(opened.id, who, now, time.Hour); found == nil {
 			t.Fatal("a session that was just opened is gone")
 		}
 	}
@@ -134,4 +134,115 @@ func TestTheStoreOfSessionsAgreesWithItself(t *testing.T) {
 			rt.Errorf("%d sessions, %d held; %d anonymous, %d held", s.Len(), held, s.anonymous, anonymous)
 		}
 	})
+}
+
+const (
+	oldKey = "0123456789abcdef0123456789abcdef"
+	newKey = "another key of more than 32 characters"
+)
+
+// replica is a store of sessions that are sealed with keys.
+func replica(t testing.TB, secrets ...string) *Sessions {
+	t.Helper()
+	keys, err := NewKeys(secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSessions()
+	s.Seal(keys, time.Hour)
+	return s
+}
+
+// A replica goes on with a sealed session of another as long as they have a key in common, the caller is the same and the
+// session's time is not over.
+func TestSealedSessionsGoOnElsewhere(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	ann, bob := caller(t, "ann", "192.0.2.1"), caller(t, "bob", "192.0.2.1")
+	first := replica(t, oldKey)
+	opened, err := open(t, first, ann, now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	another, err := open(t, first, ann, now, false)
+	if err != nil || another.id == opened.id {
+		t.Fatalf("two sessions of one caller have the id %q: %v", opened.id, err)
+	}
+	changed := "A" + opened.id[1:]
+	if opened.id[0] == 'A' {
+		changed = "B" + opened.id[1:]
+	}
+	for name, c := range map[string]struct {
+		keys []string
+		id   string
+		who  upstream.Caller
+		at   time.Time
+		want bool
+	}{
+		"the same key":       {[]string{oldKey}, opened.id, ann, now, true},
+		"from elsewhere":     {[]string{oldKey}, opened.id, caller(t, "ann", "192.0.2.7"), now, true},
+		"the key is the old": {[]string{newKey, oldKey}, opened.id, ann, now, true},
+		"near its end":       {[]string{oldKey}, opened.id, ann, now.Add(time.Hour - time.Second), true},
+		"another caller":     {[]string{oldKey}, opened.id, bob, now, false},
+		"nobody":             {[]string{oldKey}, opened.id, caller(t, "", "192.0.2.1"), now, false},
+		"another key":        {[]string{newKey}, opened.id, ann, now, false},
+		"no key":             {nil, opened.id, ann, now, false},
+		"after its end":      {[]string{oldKey}, opened.id, ann, now.Add(time.Hour), false},
+		"changed":            {[]string{oldKey}, changed, ann, now, false},
+		"cut":                {[]string{oldKey}, opened.id[1:], ann, now, false},
+	} {
+		found, err := replica(t, c.keys...).find(c.id, c.who, c.at, time.Minute)
+		if err != nil || (found != nil) != c.want {
+			t.Errorf("%s: found %v (%v), want %v", name, found != nil, err, c.want)
+		}
+		if found != nil && found.revision != November2025 {
+			t.Errorf("%s: the revision is %s", name, found.revision)
+		}
+	}
+}
+
+// A sealed session that its client ended stays ended where that is known, and one that was forgotten goes on.
+func TestSealedSessionsEnd(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	ann := caller(t, "ann", "192.0.2.1")
+	s := replica(t, oldKey)
+	opened, err := open(t, s, ann, now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.remove(opened) // as when others need the place
+	s.mu.Unlock()
+	again, err := s.find(opened.id, ann, now, time.Minute)
+	if err != nil || again == nil {
+		t.Fatalf("a session that was forgotten is gone: %v", err)
+	}
+	s.close(again)
+	if found, _ := s.find(opened.id, ann, now, time.Minute); found != nil {
+		t.Error("a session that was ended goes on")
+	}
+}
+
+// Where all places are in use, a session of another replica gets an error that says when to come again.
+func TestSealedSessionsHaveBounds(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	who := caller(t, "", "192.0.2.1")
+	elsewhere, err := open(t, replica(t, oldKey), who, now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := replica(t, oldKey)
+	for range maxOfAddress {
+		if _, err := open(t, s, who, now, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.find(elsewhere.id, who, now, time.Minute); !fault.Is(err, fault.Overloaded) {
+		t.Errorf("a session too many: %v", err)
+	}
+}
+
+func TestKeysThatAreTooShort(t *testing.T) {
+	if _, err := NewKeys([]string{oldKey, "short"}); err == nil {
+		t.Error("a key of 5 characters is taken")
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
@@ -24,13 +26,24 @@ const (
 	sessionsFullWait = 30 * time.Second // before another initialize is worth while
 )
 
+// maxEnded is how many sealed sessions that were ended are remembered; the one that ended first goes first.
+const maxEnded = 100_000
+
 // Sessions are the open sessions of all clients. They may outlast the server that opened them: one that takes its place
-// goes on with them.
+// goes on with them. With keys, it also goes on with those that another replica opened.
 type Sessions struct {
 	mu        sync.RWMutex
 	byID      map[string]*session
 	holders   map[holder]map[*session]struct{}
 	anonymous int
+	sealing   sealing
+	ended     *otter.Cache[string, struct{}] // ids of sealed sessions that their clients ended
+}
+
+// sealing is how the state of sessions is put into their ids; without keys it is not.
+type sealing struct {
+	keys Keys
+	life time.Duration // of a session
 }
 
 // holder is whose places a session takes: a credential's, or those of anonymous callers from one network.
@@ -41,7 +54,22 @@ type holder struct {
 
 // NewSessions makes a store without sessions.
 func NewSessions() *Sessions {
-	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}}
+	ended := otter.Must(&otter.Options[string, struct{}]{MaximumSize: maxEnded})
+	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}, ended: ended}
+}
+
+// Seal puts the state of the sessions that are opened from now on into their ids. Such a session lasts so long, used or
+// not, on every replica with a key in common. Without keys, none is sealed.
+func (s *Sessions) Seal(keys Keys, life time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealing = sealing{keys, life}
+}
+
+func (s *Sessions) sealed() sealing {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sealing
 }
 
 // Len is the number of open sessions.
@@ -53,7 +81,34 @@ func (s *Sessions) Len() int {
 
 // open makes a session for the caller. Overloaded: all places are taken by sessions that are in use.
 func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (*session, error) {
-	opened := newSession(rand.Text(), revision, who.Owner())
+	id, until := rand.Text(), time.Time{}
+	if sealing := s.sealed(); len(sealing.keys) > 0 {
+		id, until = sealing.keys.seal(revision, who.Owner(), now), now.Add(sealing.life)
+	}
+	return s.add(newSession(id, revision, who.Owner()), until, who, now)
+}
+
+// adopt goes on with a sealed session that another replica opened, or that this one opened and forgot. It gives nil for
+// an id that is none, or not the caller's, or over.
+func (s *Sessions) adopt(id string, who upstream.Caller, now time.Time) (*session, error) {
+	sealing := s.sealed()
+	state, ok := sealing.keys.open(id, who.Owner())
+	if until := state.opened.Add(sealing.life); ok && now.Before(until) && !s.wasEnded(id) {
+		adopted := newSession(id, state.revision, who.Owner())
+		adopted.adopted = true
+		return s.add(adopted, until, who, now)
+	}
+	return nil, nil
+}
+
+func (s *Sessions) wasEnded(id string) bool {
+	_, ended := s.ended.GetIfPresent(id)
+	return ended
+}
+
+// add gives a session its place. until is when it ends, used or not; zero: it ends when it is not used.
+func (s *Sessions) add(opened *session, until time.Time, who upstream.Caller, now time.Time) (*session, error) {
+	opened.until = until
 	opened.holder = holder{owner: opened.owner}
 	most := maxOfCaller
 	if who.Anonymous() {
@@ -62,6 +117,9 @@ func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (
 	opened.used.Store(now.UnixNano())
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if there := s.byID[opened.id]; there != nil { // another request adopted it just now
+		return there, nil
+	}
 	for len(s.holders[opened.holder]) >= most {
 		if !s.thin(maps.Keys(s.holders[opened.holder]), now) {
 			return nil, crowded()
@@ -136,26 +194,38 @@ func (s *session) rank(now time.Time) int {
 	return inUseRank
 }
 
-// find gives the session of an id to who opened it, as long as it is used at least once in the idle time. To all
-// others it does not exist.
-func (s *Sessions) find(id string, who upstream.Identity, now time.Time, idle time.Duration) (*session, bool) {
+// find gives the session of an id to who opened it, as long as it is used at least once in the idle time or, where it is
+// sealed, until its time is over. To all others it does not exist: nil. Overloaded: it is another replica's, and there is no
+// place for it here.
+func (s *Sessions) find(id string, who upstream.Caller, now time.Time, idle time.Duration) (*session, error) {
 	s.mu.RLock()
-	found, ok := s.byID[id]
+	found := s.byID[id]
 	s.mu.RUnlock()
-	if !ok || found.owner != who || found.ctx.Err() != nil {
-		return nil, false
+	if found == nil {
+		var err error
+		if found, err = s.adopt(id, who, now); found == nil || err != nil {
+			return nil, err
+		}
 	}
-	if now.UnixNano()-found.used.Load() > int64(idle) && !found.busy() {
-		s.close(found)
-		return nil, false
+	if found.owner != who.Owner() || found.ctx.Err() != nil {
+		return nil, nil
+	}
+	if found.over(now, idle) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.remove(found)
+		return nil, nil
 	}
 	found.used.Store(now.UnixNano())
 	found.served.Store(true)
-	return found, true
+	return found, nil
 }
 
 // close ends a session.
 func (s *Sessions) close(ended *session) {
+	if !ended.until.IsZero() {
+		s.ended.Set(ended.id, struct{}{})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(ended)

@@ -95,7 +95,11 @@ func (s *Server) listen(x *exchange, sess *session) {
 	defer sess.enter(st)()
 	defer func() { sess.used.Store(s.o.Now().UnixNano()) }()
 	st.ping() // shows the client that the stream is open
-	s.hold(ctx, x.who, sess.listed.Load(), func() {
+	shown := sess.listed.Load()
+	if shown == nil && sess.adopted { // another replica knows: a notification too many costs a request, a missing one leaves an old list
+		shown = new(catalog.Version)
+	}
+	s.hold(ctx, x.who, shown, func() {
 		if sess.newest(st) {
 			st.send(notification(listChanged, nil))
 		}
