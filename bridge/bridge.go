@@ -30,12 +30,13 @@ func New(o Options) (*Bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
+	kept.start()
 	return &Bridge{core: c, kept: kept}, nil
 }
 
 // Check refuses options with which New or Server would fail.
 func (o Options) Check() error {
-	c, err := newCore(o, &lasting{})
+	c, err := newCore(o, &lasting{}) // which reaches for no store before it is started
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,8 @@ func (b *Bridge) use() *core {
 
 // Reload puts new options in force for all requests that come from now on; those under way end with the old ones.
 // When the options are no good, an error says why and nothing changes. MCP sessions, and what was counted of failed
-// authentications, stay; the address to listen on and the files of the bridge's own certificate do, too.
+// authentications, stay; the address to listen on, the files of the bridge's own
+// certificate and the store that replicas share do, too.
 func (b *Bridge) Reload(o Options) error {
 	c, err := newCore(o, b.kept)
 	if err != nil {
@@ -94,6 +96,7 @@ func (b *Bridge) Close() {
 	b.mu.Lock()
 	c := b.core
 	b.mu.Unlock()
+	b.kept.close()
 	c.close()
 	b.retiring.Wait()
 }

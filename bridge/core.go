@@ -69,7 +69,11 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		return nil, err
 	}
 	callers.Attempts = kept.attempts
-	m := metrics.New(metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers})
+	state := metrics.State{SiteUp: c.siteUp, Quarantined: c.quarantined, Callers: c.callers}
+	if kept.store != nil {
+		state.SharedUp = kept.store.Up
+	}
+	m := metrics.New(state)
 	c.site, err = upstream.New(upstream.Options{
 		Site: address, Timeout: o.UpstreamTimeout, MaxAnswer: o.MaxAnswer, MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
 		Transport: transport, Now: o.Now, Observe: m.Upstream,
@@ -80,7 +84,7 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	c.discovery, err = discovery.New(discovery.Options{
 		Source: o.source(c.site), Account: o.discoverer(), Rules: o.rules(c.site), Targets: o.targets(c.site),
 		TTL: o.DiscoveryTTL, Permission: o.PermissionTTL, Refused: o.RefusedTTL, MaxStale: o.MaxStale, StaleAfter: o.StaleAfter,
-		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts, Now: o.Now, Logger: o.Logger, Observe: m.Lookup,
+		Background: o.Background, Unasked: o.MaxInFlight / 4, AtOnce: o.MaxDiscovery, MaxCallers: o.MaxCallers, Attempts: kept.attempts, Now: o.Now, Logger: o.Logger, Observe: m.Lookup, Changed: kept.changed,
 	})
 	if err != nil {
 		return nil, err
@@ -89,6 +93,9 @@ func newCore(o Options, kept *lasting) (*core, error) {
 	limits, err := filter.NewLimits(o.RatePerSec, o.RateBurst, o.Now)
 	if err != nil {
 		return nil, err
+	}
+	if limits != nil && kept.store != nil {
+		limits.Shared = kept.store
 	}
 	if c.audit, err = audit.Open(o.AuditLog, o.Now, o.Logger); err != nil {
 		return nil, err
@@ -115,10 +122,13 @@ func newCore(o Options, kept *lasting) (*core, error) {
 		Ready:     c.site.Ready, AdminTokens: o.AdminTokens, Memory: memory, MaxBody: o.MaxBody, BodyTime: o.BodyTimeout, WriteTime: o.WriteTimeout,
 		Guard:  guard,
 		Origin: origins,
-		Logger: o.Logger, Observe: m.Request,
+		Logger: o.Logger, Observe: m.Request, Invalidated: kept.invalidated,
 	}
 	c.handler = api.Handler(m.Handler(), c.mcp)
-	kept.adopt(o)
+	kept.adopt(o, c.discovery)
+	if kept.store != nil {
+		kept.store.Observe(m.Shared)
+	}
 	return c, nil
 }
 

@@ -88,6 +88,7 @@ type Options struct {
 	SessionIdle   time.Duration
 	SessionLife   time.Duration
 	SessionKeys   []upstream.Secret
+	Shared        string
 	AllowedHosts  []string
 	AuditLog      string
 	TLSCert       string

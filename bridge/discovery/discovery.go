@@ -43,7 +43,8 @@ type Options struct {
 	Attempts   *throttle.Limiter // of credentials that the site may refuse; nil: any number
 	Now        func() time.Time
 	Logger     *slog.Logger
-	Observe    func(outcome string) // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
+	Changed    func(caller upstream.Identity, now catalog.Version) // receives each change of a caller's tools; nil: nobody
+	Observe    func(outcome string)                                // receives each look-up: hit, miss, stale, refused or throttled; nil: nobody
 }
 
 // Engine caches the tools of each caller. It is safe for concurrent use.
@@ -444,6 +445,18 @@ func (e *Engine) Scopes() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// Heard reports that another replica found other tools for a caller than the ones before: if those that are remembered here
+// differ, they are refetched as Doubt does it, without waiting.
+func (e *Engine) Heard(caller upstream.Identity, now catalog.Version) {
+	en, ok := e.callers.GetIfPresent(caller)
+	if !ok {
+		return
+	}
+	if k := en.known.Load(); k != nil && k.set != nil && k.set.catalog.Version != now {
+		e.doubt(en)
+	}
 }
 
 // Diagnostics gives what was repaired or left out, over all sets that callers hold.

@@ -54,6 +54,9 @@ func (e *Engine) changed(en *entry, before, now *knowledge) {
 	if before == nil || before.set == nil || now.set == nil || before.set.catalog.Version == now.set.catalog.Version {
 		return
 	}
+	if e.o.Changed != nil {
+		e.o.Changed(en.who.Identity, now.set.catalog.Version)
+	}
 	e.poller.mu.Lock()
 	var watching []*watcher
 	for w := range e.poller.watchers {

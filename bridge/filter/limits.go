@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,8 +11,15 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
+// Shared counts calls over all replicas of a bridge. An error: this replica counts alone.
+type Shared interface {
+	Take(bucket []byte, perSecond float64, burst int) (wait time.Duration, err error)
+}
+
 // Limits bounds how often one caller may call one tool.
 type Limits struct {
+	Shared Shared // nil: this replica counts alone
+
 	perSecond rate.Limit
 	burst     int
 	now       func() time.Time
@@ -36,12 +44,30 @@ func NewLimits(perSecond float64, burst int, now func() time.Time) (*Limits, err
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
-	return &Limits{rate.Limit(perSecond), max(burst, 1), now, buckets}, nil
+	return &Limits{perSecond: rate.Limit(perSecond), burst: max(burst, 1), now: now, buckets: buckets}, nil
 }
 
 // Allow takes one call out of the caller's bucket, or gives a RateLimited fault that says when to come again.
 func (l *Limits) Allow(caller [32]byte, tool string) error {
-	key := bucketKey{caller, tool}
+	wait, err := time.Duration(0), errAlone
+	if l.Shared != nil {
+		wait, err = l.Shared.Take(append(caller[:], tool...), float64(l.perSecond), l.burst)
+	}
+	if err != nil {
+		wait = l.take(bucketKey{caller, tool})
+	}
+	if wait == 0 {
+		return nil
+	}
+	e := fault.New(fault.RateLimited, "This caller has called %s too often; come again in %d s.", tool, seconds(wait))
+	e.RetryAfter = wait
+	return e
+}
+
+var errAlone = errors.New("nothing is shared")
+
+// take takes one call out of a bucket of this replica, or says when to come again.
+func (l *Limits) take(key bucketKey) time.Duration {
 	bucket, ok := l.buckets.GetIfPresent(key)
 	if !ok {
 		bucket, _ = l.buckets.SetIfAbsent(key, rate.NewLimiter(l.perSecond, l.burst))
@@ -49,13 +75,10 @@ func (l *Limits) Allow(caller [32]byte, tool string) error {
 	now := l.now()
 	r := bucket.ReserveN(now, 1)
 	wait := r.DelayFrom(now)
-	if wait == 0 {
-		return nil
+	if wait > 0 {
+		r.CancelAt(now)
 	}
-	r.CancelAt(now)
-	e := fault.New(fault.RateLimited, "This caller has called %s too often; come again in %d s.", tool, seconds(wait))
-	e.RetryAfter = wait
-	return e
+	return wait
 }
 
 // seconds rounds up.

@@ -38,6 +38,9 @@ func (a *API) invalidate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.Discovery.Invalidate()
+	if a.Invalidated != nil {
+		a.Invalidated()
+	}
 	a.writeJSON(w, http.StatusOK, []byte(`{"invalidated":true}`))
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// API serves the endpoints. All fields but Guard, Observe and AdminTokens are needed.
+// API serves the endpoints. All fields but Guard, Observe, Invalidated and AdminTokens are needed.
 type API struct {
 	Callers     upstream.Callers
 	Discovery   *discovery.Engine
@@ -40,6 +40,7 @@ type API struct {
 	Guard       *oauth.Guard // of tokens; nil: the site alone checks them
 	Logger      *slog.Logger
 	Observe     func(endpoint string, status int, took time.Duration) // receives every request; nil: none
+	Invalidated func()                                                // receives each invalidation; nil: nobody
 }
 
 // endpoint serves a request, or says why not. It must not have written anything when it returns an error.

@@ -1,87 +1,54 @@
 package mcp
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/bridge/keys"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
-// A sealed session id holds the state of its session, encrypted, so that every replica with the key goes on with it:
+// A sealed session id holds the state of its session, encrypted, so that every replica with the key goes on with it. The
+// session's owner is what it is bound to: for another identity it cannot be opened.
 //
-//	base64url(nonce 12 | AES-256-GCM(revision 1 | opened, Unix seconds 8) | tag 16), with the owner as additional data
-//
-// The owner is not in it: for another identity it cannot be opened.
-const (
-	sealedLength = 12 + 1 + 8 + 16
-	minKey       = 32 // characters
-)
+//	base64url(nonce 12 | AES-256-GCM(revision 1 | opened, Unix seconds 8) | tag 16)
+const stateLength = 1 + 8
 
 var sealedEncoding = base64.RawURLEncoding.Strict()
 
-// sealedSession is the state that a session id holds.
-type sealedSession struct {
+// sessionState is what a session id holds.
+type sessionState struct {
 	revision Revision
 	opened   time.Time
 }
 
-// Keys seal and open session ids: the first seals, each opens.
-type Keys []cipher.AEAD
-
-// NewKeys derives keys from secrets that all replicas share.
-func NewKeys[T ~string](secrets []T) (Keys, error) {
-	keys := Keys{}
-	for i, secret := range secrets {
-		if len(secret) < minKey {
-			return nil, fmt.Errorf("key %d has %d characters; each must have at least %d, such as those of openssl rand -base64 32", i+1, len(secret), minKey)
-		}
-		key, err := hkdf.Key(sha256.New, []byte(secret), nil, "bridgecheck mcp session", 32)
-		if err != nil {
-			return nil, err
-		}
-		block, err := aes.NewCipher(key)
-		if err != nil {
-			return nil, err
-		}
-		aead, err := cipher.NewGCMWithRandomNonce(block)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, aead)
-	}
-	return keys, nil
+// sealing is how the state of sessions is put into their ids; without keys it is not.
+type sealing struct {
+	keys *keys.Ring
+	life time.Duration // of a session
 }
 
-// seal makes the id of a new session; there is a key.
-func (k Keys) seal(revision Revision, owner upstream.Identity, now time.Time) string {
-	plain := []byte{byte(slices.Index(revisions, revision))}
-	plain = binary.BigEndian.AppendUint64(plain, uint64(now.Unix()))
-	return sealedEncoding.EncodeToString(k[0].Seal(nil, nil, plain, owner[:]))
+// seal makes the id of a session; there is a key.
+func (s sealing) seal(state sessionState, owner upstream.Identity) string {
+	text := []byte{byte(slices.Index(revisions, state.revision))}
+	text = binary.BigEndian.AppendUint64(text, uint64(state.opened.Unix()))
+	return sealedEncoding.EncodeToString(s.keys.Seal(text, owner[:]))
 }
 
 // open reads an id that one of the keys sealed for the owner.
-func (k Keys) open(id string, owner upstream.Identity) (s sealedSession, ok bool) {
-	if len(k) == 0 || len(id) != sealedEncoding.EncodedLen(sealedLength) {
-		return s, false
+func (s sealing) open(id string, owner upstream.Identity) (state sessionState, ok bool) {
+	if len(id) != sealedEncoding.EncodedLen(stateLength+keys.Overhead) {
+		return state, false
 	}
 	sealed, err := sealedEncoding.DecodeString(id)
 	if err != nil {
-		return s, false
+		return state, false
 	}
-	for _, key := range k {
-		plain, err := key.Open(nil, nil, sealed, owner[:])
-		if err != nil || int(plain[0]) >= len(revisions) {
-			continue
-		}
-		s.revision, s.opened = revisions[plain[0]], time.Unix(int64(binary.BigEndian.Uint64(plain[1:])), 0)
-		return s, true
+	text, ok := s.keys.Open(sealed, owner[:])
+	if !ok || int(text[0]) >= len(revisions) {
+		return state, false
 	}
-	return s, false
+	return sessionState{revisions[text[0]], time.Unix(int64(binary.BigEndian.Uint64(text[1:])), 0)}, true
 }

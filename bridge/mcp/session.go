@@ -19,6 +19,7 @@ type session struct {
 	owner    upstream.Identity // see upstream.Caller.Owner
 	holder   holder
 	until    time.Time                       // when a sealed session ends, used or not; zero: it is not sealed
+	checked  atomic.Int64                    // Sessions.checked when it was known not to have ended
 	adopted  bool                            // opened by another replica, or forgotten here meanwhile
 	used     atomic.Int64                    // by the clock, Unix nanoseconds
 	served   atomic.Bool                     // a request came after initialize

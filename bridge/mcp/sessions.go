@@ -12,6 +12,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
+	"github.com/bridgecheck/bridgecheck/bridge/keys"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
@@ -37,13 +38,15 @@ type Sessions struct {
 	holders   map[holder]map[*session]struct{}
 	anonymous int
 	sealing   sealing
-	ended     *otter.Cache[string, struct{}] // ids of sealed sessions that their clients ended
+	shared    Shared                          // nil: replicas share nothing but keys
+	checked   int64                           // goes up when sessions may have ended unnoticed
+	ended     *otter.Cache[string, time.Time] // ids of sealed sessions that their clients ended, and when they had ended anyway
 }
 
-// sealing is how the state of sessions is put into their ids; without keys it is not.
-type sealing struct {
-	keys Keys
-	life time.Duration // of a session
+// Shared is what replicas share of their sessions.
+type Shared interface {
+	End(id string, until time.Time) // reports to all replicas that a session ended; until then it has to be remembered
+	Ended(id string) bool           // whether one of them reported that; false where that cannot be found out
 }
 
 // holder is whose places a session takes: a credential's, or those of anonymous callers from one network.
@@ -54,16 +57,40 @@ type holder struct {
 
 // NewSessions makes a store without sessions.
 func NewSessions() *Sessions {
-	ended := otter.Must(&otter.Options[string, struct{}]{MaximumSize: maxEnded})
+	ended := otter.Must(&otter.Options[string, time.Time]{MaximumSize: maxEnded})
 	return &Sessions{byID: map[string]*session{}, holders: map[holder]map[*session]struct{}{}, ended: ended}
 }
 
 // Seal puts the state of the sessions that are opened from now on into their ids. Such a session lasts so long, used or
 // not, on every replica with a key in common. Without keys, none is sealed.
-func (s *Sessions) Seal(keys Keys, life time.Duration) {
+func (s *Sessions) Seal(keys *keys.Ring, life time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealing = sealing{keys, life}
+}
+
+// Share reports sealed sessions that end here to other replicas; Ended has to be called for those that end there.
+func (s *Sessions) Share(with Shared) { s.shared = with }
+
+// Ended ends a session that its client ended on another replica.
+func (s *Sessions) Ended(id string, until time.Time) {
+	s.ended.Set(id, until)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.byID[id]; there != nil {
+		s.remove(there)
+	}
+}
+
+// Recheck is for a time in which reports of ended sessions may have been lost: those of this replica are sent again, and for
+// those of others the store is asked when a session is used next.
+func (s *Sessions) Recheck() {
+	s.mu.Lock()
+	s.checked++
+	s.mu.Unlock()
+	for id, until := range s.ended.All() {
+		s.shared.End(id, until)
+	}
 }
 
 func (s *Sessions) sealed() sealing {
@@ -82,8 +109,8 @@ func (s *Sessions) Len() int {
 // open makes a session for the caller. Overloaded: all places are taken by sessions that are in use.
 func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (*session, error) {
 	id, until := rand.Text(), time.Time{}
-	if sealing := s.sealed(); len(sealing.keys) > 0 {
-		id, until = sealing.keys.seal(revision, who.Owner(), now), now.Add(sealing.life)
+	if sealing := s.sealed(); !sealing.keys.Empty() {
+		id, until = sealing.seal(sessionState{revision, now}, who.Owner()), now.Add(sealing.life)
 	}
 	return s.add(newSession(id, revision, who.Owner()), until, who, now)
 }
@@ -92,8 +119,8 @@ func (s *Sessions) open(revision Revision, who upstream.Caller, now time.Time) (
 // an id that is none, or not the caller's, or over.
 func (s *Sessions) adopt(id string, who upstream.Caller, now time.Time) (*session, error) {
 	sealing := s.sealed()
-	state, ok := sealing.keys.open(id, who.Owner())
-	if until := state.opened.Add(sealing.life); ok && now.Before(until) && !s.wasEnded(id) {
+	state, ok := sealing.open(id, who.Owner())
+	if until := state.opened.Add(sealing.life); ok && now.Before(until) && !s.wasEnded(id) && (s.shared == nil || !s.shared.Ended(id)) {
 		adopted := newSession(id, state.revision, who.Owner())
 		adopted.adopted = true
 		return s.add(adopted, until, who, now)
@@ -109,14 +136,15 @@ func (s *Sessions) wasEnded(id string) bool {
 // add gives a session its place. until is when it ends, used or not; zero: it ends when it is not used.
 func (s *Sessions) add(opened *session, until time.Time, who upstream.Caller, now time.Time) (*session, error) {
 	opened.until = until
+	opened.used.Store(now.UnixNano())
 	opened.holder = holder{owner: opened.owner}
 	most := maxOfCaller
 	if who.Anonymous() {
 		opened.holder.network, most = who.Network(), maxOfAddress
 	}
-	opened.used.Store(now.UnixNano())
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	opened.checked.Store(s.checked)
 	if there := s.byID[opened.id]; there != nil { // another request adopted it just now
 		return there, nil
 	}
@@ -199,7 +227,7 @@ func (s *session) rank(now time.Time) int {
 // place for it here.
 func (s *Sessions) find(id string, who upstream.Caller, now time.Time, idle time.Duration) (*session, error) {
 	s.mu.RLock()
-	found := s.byID[id]
+	found, checked := s.byID[id], s.checked
 	s.mu.RUnlock()
 	if found == nil {
 		var err error
@@ -210,7 +238,11 @@ func (s *Sessions) find(id string, who upstream.Caller, now time.Time, idle time
 	if found.owner != who.Owner() || found.ctx.Err() != nil {
 		return nil, nil
 	}
-	if found.over(now, idle) {
+	gone := found.over(now, idle)
+	if s.shared != nil && !found.until.IsZero() && found.checked.Swap(checked) != checked {
+		gone = gone || s.shared.Ended(id)
+	}
+	if gone {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.remove(found)
@@ -224,7 +256,10 @@ func (s *Sessions) find(id string, who upstream.Caller, now time.Time, idle time
 // close ends a session.
 func (s *Sessions) close(ended *session) {
 	if !ended.until.IsZero() {
-		s.ended.Set(ended.id, struct{}{})
+		s.ended.Set(ended.id, ended.until)
+		if s.shared != nil {
+			s.shared.End(ended.id, ended.until)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,6 +19,7 @@ type Metrics struct {
 	lookups    *prometheus.CounterVec
 	violations *prometheus.CounterVec
 	steps      prometheus.Counter
+	shared     *prometheus.CounterVec
 }
 
 // State is what is asked of the bridge when the figures are read.
@@ -26,6 +27,7 @@ type State struct {
 	SiteUp      func() bool
 	Quarantined func() int
 	Callers     func() int
+	SharedUp    func() bool // whether the store that replicas share is reached; nil: there is none
 }
 
 // New makes the figures.
@@ -51,15 +53,26 @@ func New(s State) *Metrics {
 		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results that were not small.",
 	})
 	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations, m.steps,
-		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", func() float64 {
-			if s.SiteUp() {
-				return 1
-			}
-			return 0
-		}),
+		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp)),
 		gauge("bridge_quarantined_methods", "Methods that could not be made tools.", func() float64 { return float64(s.Quarantined()) }),
 		gauge("bridge_callers", "Callers that are remembered.", func() float64 { return float64(s.Callers()) }))
+	if s.SharedUp != nil {
+		m.shared = prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bridge_shared_total", Help: "Commands to the store that replicas share, by purpose and outcome: ok, error, or down where none was sent.",
+		}, []string{"purpose", "outcome"})
+		m.registry.MustRegister(m.shared, gauge("bridge_shared_up", "Whether the store that replicas share is reached (1) or this replica goes on alone (0).", flag(s.SharedUp)))
+	}
 	return m
+}
+
+// flag is 1 or 0.
+func flag(is func() bool) func() float64 {
+	return func() float64 {
+		if is() {
+			return 1
+		}
+		return 0
+	}
 }
 
 func gauge(name, help string, value func() float64) prometheus.Collector {
@@ -89,3 +102,6 @@ func (m *Metrics) Violation(kind string) { m.violations.WithLabelValues(kind).In
 
 // Steps counts the work of checking a value.
 func (m *Metrics) Steps(n int) { m.steps.Add(float64(n)) }
+
+// Shared counts a command to the store that replicas share.
+func (m *Metrics) Shared(purpose, outcome string) { m.shared.WithLabelValues(purpose, outcome).Inc() }

@@ -51,6 +51,7 @@ type Limiter struct {
 	now     func() time.Time
 	good    *otter.Cache[[32]byte, struct{}]     // credentials that the site accepted last
 	refused *otter.Cache[[32]byte, *fault.Error] // credentials that it refused last, and how
+	shared  Shared                               // nil: this limiter counts alone
 
 	mu       sync.Mutex
 	limits   Limits
@@ -104,6 +105,7 @@ type Trial struct {
 	l       *Limiter
 	attempt Attempt
 	held    []key // counters in which a place is taken; nil for a credential that is known to be good
+	shared  reservation
 }
 
 // Try says whether the site may be asked about a credential. It waits while so many are being tried that their failures
@@ -116,6 +118,9 @@ func (l *Limiter) Try(ctx context.Context, a Attempt) (*Trial, error) {
 	known, _ := l.refused.GetIfPresent(a.Credential)
 	for {
 		t, changed, err := l.begin(a, known)
+		if t != nil {
+			t, changed, err = t.reserve(known)
+		}
 		if t != nil || err != nil {
 			return t, err
 		}
@@ -291,6 +296,7 @@ func (t *Trial) Refused(how *fault.Error) {
 func (t *Trial) Abandoned() { t.end(false) }
 
 func (t *Trial) end(failed bool) {
+	t.settle(failed)
 	l := t.l
 	l.mu.Lock()
 	defer l.mu.Unlock()

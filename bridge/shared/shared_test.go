@@ -1,0 +1,248 @@
+//go:build unix
+
+package shared_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/keys"
+	"github.com/bridgecheck/bridgecheck/bridge/shared"
+	"github.com/bridgecheck/bridgecheck/bridge/throttle"
+	"github.com/bridgecheck/bridgecheck/internal/redistest"
+)
+
+const (
+	first  = "0123456789abcdef0123456789abcdef"
+	second = "another key of more than 32 characters"
+)
+
+// heard collects what a replica hears.
+type heard struct {
+	mu          sync.Mutex
+	events      []shared.Event
+	reconnected int
+	log         bytes.Buffer
+}
+
+func (h *heard) Heard(e shared.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+func (h *heard) Reconnected() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reconnected++
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.log.Write(b)
+}
+
+func (h *heard) subjects() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for _, e := range h.events {
+		all = append(all, string(e.Subject))
+	}
+	return strings.Join(all, " ")
+}
+
+func (h *heard) logged() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.log.String()
+}
+
+func replica(t *testing.T, address string, secrets ...string) (*shared.Store, *heard) {
+	t.Helper()
+	ring, err := keys.New(secrets, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &heard{}
+	s, err := shared.New(shared.Options{Address: address, Site: "http://site", Keys: ring, Logger: slog.New(slog.NewTextHandler(h, nil)), Handler: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s, h
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func TestEventsReachTheOthers(t *testing.T) {
+	server := redistest.Start(t)
+	a, heardByA := replica(t, server.Address, first)
+	b, heardByB := replica(t, server.Address, second, first) // keys are being replaced
+	c, heardByC := replica(t, server.Address, second)
+	await(t, "all are connected", func() bool { return a.Up() && b.Up() && c.Up() })
+	publish := func(s *shared.Store, subject string) {
+		t.Helper()
+		if err := s.Publish(shared.Event{Kind: shared.Changed, Subject: []byte(subject)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(a, "1")
+	await(t, "the event of the other", func() bool { return heardByB.subjects() == "1" })
+	publish(b, "2")
+	await(t, "the event of the other", func() bool { return heardByC.subjects() == "2" })
+	if heardByA.subjects() != "" {
+		t.Errorf("a replica heard itself, or what it has no key for: %q", heardByA.subjects())
+	}
+
+	server.Kill()
+	await(t, "the store is taken for down", func() bool {
+		return a.Publish(shared.Event{}) != nil && !a.Up() && strings.Contains(heardByA.logged(), "goes on alone")
+	})
+	began := time.Now()
+	if err := a.Publish(shared.Event{}); err == nil || time.Since(began) > 50*time.Millisecond {
+		t.Errorf("without the store: %v after %s", err, time.Since(began))
+	}
+	server.Restart()
+	await(t, "the store is reached again", func() bool { return a.Up() && b.Up() })
+	publish(a, "3")
+	await(t, "events after the restart", func() bool { return strings.HasSuffix(heardByB.subjects(), "3") })
+	if heardByB.reconnected < 2 {
+		t.Error("nobody is notified that events may have been lost")
+	}
+}
+
+// A store that hangs costs a caller little, and soon nothing.
+func TestAStoreThatHangs(t *testing.T) {
+	server := redistest.Start(t)
+	s, _ := replica(t, server.Address, first)
+	await(t, "connected", s.Up)
+	if s.Ended("x") {
+		t.Error("a session that nobody ended has ended")
+	}
+	server.Pause()
+	began := time.Now()
+	for range 100 {
+		s.Ended("x")
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("100 commands to a store that hangs take %s", took)
+	}
+	server.Resume()
+	await(t, "reached again", s.Up)
+}
+
+func TestSessionsThatEnded(t *testing.T) {
+	server := redistest.Start(t)
+	a, _ := replica(t, server.Address, first)
+	b, heardByB := replica(t, server.Address, second, first)
+	await(t, "connected", func() bool { return a.Up() && b.Up() })
+	a.End("the id", time.Now().Add(time.Hour))
+	await(t, "the event", func() bool { return heardByB.subjects() == "the id" })
+	if !b.Ended("the id") || b.Ended("another") {
+		t.Error("which sessions have ended is not known")
+	}
+}
+
+func TestRatesAreOfAll(t *testing.T) {
+	server := redistest.Start(t)
+	a, _ := replica(t, server.Address, first)
+	b, _ := replica(t, server.Address, first)
+	await(t, "connected", func() bool { return a.Up() && b.Up() })
+	allowed := 0
+	for i := range 20 {
+		wait, err := []*shared.Store{a, b}[i%2].Take([]byte("caller tool"), 0.1, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait == 0 {
+			allowed++
+		} else if wait > 10*time.Second || wait < 5*time.Second {
+			t.Errorf("a wait of %s where a call is due every 10 s", wait)
+		}
+	}
+	if allowed != 7 {
+		t.Errorf("%d calls of a bucket of 7 are allowed", allowed)
+	}
+	if wait, err := a.Take([]byte("another"), 0.1, 7); wait != 0 || err != nil {
+		t.Errorf("the bucket of another caller: %s, %v", wait, err)
+	}
+	time.Sleep(30 * time.Millisecond)
+	for range 2 {
+		if wait, _ := b.Take([]byte("fast"), 50, 1); wait != 0 {
+			t.Errorf("a call that is due has to wait %s", wait)
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+}
+
+func TestRefusalsAreOfAll(t *testing.T) {
+	server := redistest.Start(t)
+	a, _ := replica(t, server.Address, first)
+	b, _ := replica(t, server.Address, first)
+	await(t, "connected", func() bool { return a.Up() && b.Up() })
+	counters := []throttle.Counter{{Name: "account", Window: time.Hour, Limit: 3}, {Name: "total", Window: time.Hour, Limit: 10}}
+	reserve := func(s *shared.Store, name string) (time.Duration, bool) {
+		t.Helper()
+		wait, busy, err := s.Reserve(name, counters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait, busy
+	}
+	for i := range 3 {
+		if wait, busy := reserve(a, strconv.Itoa(i)); wait != 0 || busy {
+			t.Fatalf("attempt %d: %s %v", i, wait, busy)
+		}
+	}
+	if _, busy := reserve(b, "3"); !busy {
+		t.Error("a fourth attempt while three are under way")
+	}
+	a.Settle("0", counters, false)
+	if wait, busy := reserve(b, "4"); wait != 0 || busy {
+		t.Errorf("an attempt after one that was accepted: %s %v", wait, busy)
+	}
+	a.Settle("1", counters, true)
+	a.Settle("2", counters, true)
+	b.Settle("4", counters, true)
+	if wait, busy := reserve(a, "5"); busy || wait < 59*time.Minute || wait > time.Hour {
+		t.Errorf("after three refusals: %s %v", wait, busy)
+	}
+	counters[0].Name = "another"
+	if wait, busy := reserve(a, "6"); wait != 0 || busy {
+		t.Errorf("another account: %s %v", wait, busy)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	ring, err := keys.New([]string{first}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]bool{
+		"redis://127.0.0.1:6379": true, "rediss://user:secret@store:6379/2": true, "redis://:secret@store": true,
+		"store:6379": false, "http://store": false, "redis://": false, "": false, "redis://:secret@store:port": false, "redis://store/secret": false,
+	} {
+		_, err := shared.New(shared.Options{Address: address, Keys: ring})
+		if (err == nil) != want || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := shared.New(shared.Options{Address: "redis://store", Keys: &keys.Ring{}}); err == nil || !strings.Contains(err.Error(), "session_keys") {
+		t.Errorf("without keys: %v", err)
+	}
+}
