@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/mcp"
 	"github.com/bridgecheck/bridgecheck/suites/pertool"
 	"github.com/bridgecheck/bridgecheck/suites/profile"
+	"github.com/bridgecheck/bridgecheck/suites/replicas"
 	"github.com/bridgecheck/bridgecheck/suites/schema"
 	"github.com/bridgecheck/bridgecheck/suites/translate"
 	"github.com/bridgecheck/bridgecheck/suites/upstream"
@@ -42,6 +43,7 @@ var areas = []area{
 	{"mcp", mcp.Checks},
 	{"per-tool", pertool.Checks},
 	{"profile", profile.Checks},
+	{"replicas", replicas.Checks},
 	{"schema", schema.Checks},
 	{"translate", translate.Checks},
 	{"upstream", upstream.Checks},

@@ -57,6 +57,7 @@ type Options struct {
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
+	Replicas        []harness.Replica                                 // of the bridge beside the target; nil: there is one
 	Credentials     map[harness.Identity]harness.Credentials          // beside those of the mock's accounts
 	Authority       *authserver.Server                                // that the bridge takes tokens of, whose accounts are those of the mock; nil: none
 	WrongTokens     map[string]string                                 // that the bridge must refuse, by what is wrong with each, for a run without Authority
@@ -291,6 +292,9 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		r.Redact.Add(creds.Secrets()...)
 	}
 	r.URL = u.String()
+	if len(o.Replicas) > 0 {
+		r.Replicas = append([]harness.Replica{{URL: r.URL}}, o.Replicas...)
+	}
 	return r, nil
 }
 

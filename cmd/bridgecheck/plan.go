@@ -25,6 +25,8 @@ import (
 type plan struct {
 	target           suites.Target
 	exec, mockListen string
+	moreURLs         []string // of replicas beside the target
+	replicas         int      // that exec starts
 	proxy            recording
 	mcpStdio         string   // command that is the bridge on stdio; "": none
 	env              []string // names of variables that the bridge of --exec receives
@@ -65,6 +67,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
+		moreURLs: f.moreURLs, replicas: f.replicas,
 		mcpStdio: f.mcpStdio, readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
 	}
 	switch changed := cmd.Flags().Changed; {
@@ -75,6 +78,9 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	if p.mcpStdio != "" && p.exec == "" {
 		return nil, usagef("--mcp-stdio starts the bridge of --exec for stdio: give --exec too")
+	}
+	if err := p.checkReplicas(); err != nil {
+		return nil, err
 	}
 	if p.env, err = f.environment(p.exec, file); err != nil {
 		return nil, err
@@ -214,6 +220,7 @@ func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Pr
 	if f.mcpStdio != "" {
 		o.Capabilities = append(slices.Clone(o.Capabilities), "mcp-stdio")
 	}
+	o.Capabilities = append(slices.Clone(o.Capabilities), f.claimedByReplicas()...)
 	if o.Capabilities, err = suites.Claim(o.Capabilities, f.capabilities); err != nil {
 		return leg{}, err
 	}

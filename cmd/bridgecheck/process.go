@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -42,6 +44,7 @@ const (
 type process struct {
 	command string
 	cmd     *exec.Cmd
+	tree    *processtree.Tree
 	log     *bridgeLog
 	exited  chan struct{} // closed when it has ended and its output is in the log
 }
@@ -88,7 +91,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	s.stops = append(s.stops, func() { log.Close() })
 	group := processtree.NewGroup()
 	s.stops = append(s.stops, func() { group.Close(grace(ctx)) })
-	env = bridgeEnvironment(plan.env, env...)
+	env = bridgeEnvironment(plan.env, append(env, replicaEnvironment(plan.replicas)...)...)
 	if plan.mcpStdio != "" {
 		if s.stdio, err = speak(plan.mcpStdio, group, log, env); err != nil {
 			return err
@@ -100,7 +103,105 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	}
 	s.bridge = p
 	s.target.URL = "http://" + listen
-	return p.awaitReady(ctx, s.target.URL, plan.readyTimeout)
+	if err := p.awaitReady(ctx, s.target.URL, plan.readyTimeout); err != nil {
+		return err
+	}
+	for range plan.replicas - 1 {
+		if err := s.replicate(ctx, plan, group, log, env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replicate starts a replica of the bridge of --exec, which the checks may end and start again.
+func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env []string) error {
+	listen, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	env = append(slices.Clone(env), "BRIDGE_LISTEN="+listen)
+	r := harness.Replica{URL: "http://" + listen}
+	var p *process
+	r.Start = func(ctx context.Context) (err error) {
+		if p, err = start(plan.exec, group, log, env); err != nil {
+			return err
+		}
+		return p.awaitReady(ctx, r.URL, plan.readyTimeout)
+	}
+	r.Kill = func() error {
+		p.tree.Kill()
+		<-p.exited
+		p.tree.Stop(0) // what it started
+		return nil
+	}
+	s.replicas = append(s.replicas, r)
+	return r.Start(ctx)
+}
+
+// replicaEnvironment is what replicas of --exec get beside the rest: a secret that they share, and the store of the user.
+func replicaEnvironment(replicas int) []string {
+	if replicas < 2 {
+		return nil
+	}
+	env := []string{"BRIDGE_SESSION_KEYS=" + rand.Text() + rand.Text()}
+	if store := os.Getenv("BRIDGE_SHARED"); store != "" {
+		env = append(env, "BRIDGE_SHARED="+store)
+	}
+	return env
+}
+
+// urls is a flag for the URLs of replicas: the target, and more.
+type urls struct {
+	first *string
+	more  *[]string
+}
+
+func (u *urls) String() string {
+	if u.first == nil {
+		return ""
+	}
+	return *u.first
+}
+
+func (u *urls) Type() string { return "string" }
+
+func (u *urls) Set(text string) error {
+	if *u.first == "" {
+		*u.first = text
+		return nil
+	}
+	base, err := suites.BaseURL(text)
+	if err != nil {
+		return err
+	}
+	if base.User != nil {
+		return errors.New("the credentials belong into the first --url")
+	}
+	*u.more = append(*u.more, base.String())
+	return nil
+}
+
+// checkReplicas refuses --replicas where nothing is started.
+func (p *plan) checkReplicas() error {
+	switch {
+	case p.replicas < 1:
+		return usagef("--replicas is %d: give 1 or more", p.replicas)
+	case p.replicas > 1 && p.exec == "":
+		return usagef("--replicas starts replicas of the bridge of --exec: give --exec too, or --url for each that runs")
+	}
+	return nil
+}
+
+// claimedByReplicas are the capabilities that several replicas claim.
+func (f *runFlags) claimedByReplicas() []string {
+	switch {
+	case f.replicas > 1 && os.Getenv("BRIDGE_SHARED") != "":
+		return []string{"replicas", "replicas-shared"}
+	case f.replicas > 1, len(f.moreURLs) > 0:
+		return []string{"replicas"}
+	}
+	return nil
 }
 
 // seconds writes d as the whole seconds, at least one, that the bridge's environment holds.
@@ -147,10 +248,11 @@ func start(command string, group *processtree.Group, log *bridgeLog, env []strin
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = drainTime
-	if _, err := group.Start(cmd); err != nil {
+	tree, err := group.Start(cmd)
+	if err != nil {
 		return nil, &notReadyError{reason: fmt.Sprintf("the bridge %q cannot be started: %s", command, reason(err))}
 	}
-	p := &process{command: command, cmd: cmd, log: log, exited: make(chan struct{})}
+	p := &process{command: command, cmd: cmd, tree: tree, log: log, exited: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()  // its outcome is in cmd.ProcessState
 		_ = out.Close() // a log that cannot be written does not decide a run

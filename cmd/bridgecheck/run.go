@@ -27,6 +27,8 @@ import (
 type runFlags struct {
 	config                    string
 	url, exec, mockListen     string
+	moreURLs                  []string // of further replicas
+	replicas                  int      // that --exec starts
 	drupal, drupalProxy       string
 	control                   string
 	mcpStdio                  string
@@ -70,6 +72,8 @@ func (f *runFlags) command() *cobra.Command {
       a bridge that is running, with the mock Drupal at ADDR behind it
   bridgecheck run --exec 'CMD'
       a bridge that run starts and stops, with the mock Drupal behind it
+  bridgecheck run --url URL --url URL2 …, or --exec 'CMD' --replicas N
+      the same, with several replicas of the bridge, which are one bridge to callers
   bridgecheck run --url URL
       a bridge with an unknown site behind it; no tool is invoked
   bridgecheck run --url URL --drupal SITE
@@ -86,7 +90,9 @@ throttle), and DRUPAL_USER and DRUPAL_PASSWORD (an account with all permissions,
 need one); with the capability oauth BRIDGE_OAUTH_ISSUER (an authorization server) and
 BRIDGE_OAUTH_RESOURCE (the URL of its /mcp); with token-exchange or token-introspection
 BRIDGE_OAUTH_CLIENT and BRIDGE_OAUTH_CLIENT_SECRET, with the first also BRIDGE_OAUTH_EXCHANGE (the
-site as that server knows it). Of your environment it gets PATH, HOME, LANG, TMPDIR and the
+site as that server knows it); with --replicas BRIDGE_SESSION_KEYS (a secret, the same for all) and,
+if your environment has it, BRIDGE_SHARED (a store that they share, such as redis://127.0.0.1:6379);
+then the run claims replicas-shared. Of your environment it gets PATH, HOME, LANG, TMPDIR and the
 variables that --env names, nothing else.
 
 If stderr is no terminal, run writes a line there every 10 s with the checks that are running;
@@ -108,7 +114,8 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config, "config", "", "YAML `file` with the values of flags, and more; a flag overrides it")
-	flags.StringVar(&f.url, "url", "", "base `URL` of the bridge; user:password in it are the credentials of the agent")
+	flags.Var(&urls{&f.url, &f.moreURLs}, "url", "base `URL` of the bridge; user:password in it are the credentials of the agent; again for each further replica of it")
+	flags.IntVar(&f.replicas, "replicas", 1, "with --exec: how many replicas of the bridge are started; more than 1 claims replicas")
 	flags.StringVar(&f.exec, "exec", "", "`command` that starts the bridge, split into words as a shell does")
 	flags.StringVar(&f.mockListen, "mock-listen", "", "`HOST:PORT` for the mock Drupal behind the bridge")
 	flags.StringVar(&f.drupalProxy, "drupal-proxy", "", "`HOST:PORT` for a recording proxy between the bridge and the site of --drupal; point the bridge at it")
@@ -336,6 +343,7 @@ func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
 		o.Control = stage.control
 	}
 	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
+	o.Replicas = stage.replicas
 	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
 	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
 	part, err := suites.RunPart(cmd.Context(), stage.target, o)

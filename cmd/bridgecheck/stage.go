@@ -32,6 +32,7 @@ type stage struct {
 	control   *remotesite.Site   // changes the real site; nil: it is only read
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
+	replicas  []harness.Replica  // of the bridge beside the target
 	advance   func(time.Duration)
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
@@ -49,6 +50,9 @@ func (s *stage) close() {
 // stage starts what the plan requires. When it fails, nothing is left running.
 func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	s := &stage{target: p.target}
+	for _, url := range p.moreURLs {
+		s.replicas = append(s.replicas, harness.Replica{URL: url})
+	}
 	var err error
 	switch {
 	case p.exec != "":
@@ -111,6 +115,7 @@ func (s *stage) inProcess(l leg) error {
 	s.stops = append(s.stops, bed.Close)
 	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
 	s.drupal, s.authority, s.advance, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio
+	s.replicas = bed.Replicas()
 	s.discoveryTTL = testbed.TTL
 	return nil
 }

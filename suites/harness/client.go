@@ -41,9 +41,24 @@ const MaxResponse = 64 << 20
 
 // Client sends requests to the bridge as one caller; every exchange is recorded as evidence of the running check.
 type Client struct {
-	T     *T
-	Who   Identity
-	Creds Credentials
+	T       *T
+	Who     Identity
+	Creds   Credentials
+	Replica int // that requests are sent to
+}
+
+// On gives the client that sends to another replica.
+func (c Client) On(replica int) Client {
+	c.Replica = replica
+	return c
+}
+
+// url is the base URL that the client sends to.
+func (c Client) url() string {
+	if c.Replica > 0 {
+		return c.T.Replicas[c.Replica].URL
+	}
+	return c.T.URL
 }
 
 // Request is what a check sends. The zero Method is GET.
@@ -117,7 +132,7 @@ func (c Client) ResponseTo(r *Request) *Response {
 	if r.Method == "" {
 		r.Method = http.MethodGet
 	}
-	a := &Response{Who: c.Who, Method: r.Method, Path: r.Path, RawQuery: r.Raw, T: c.T, Shown: r.Show, unseen: r.Unseen}
+	a := &Response{Who: c.Who, base: c.url(), Method: r.Method, Path: r.Path, RawQuery: r.Raw, T: c.T, Shown: r.Show, unseen: r.Unseen}
 	if r.Raw == "" {
 		a.RawQuery = r.Query.Encode()
 	}
@@ -129,7 +144,7 @@ func (c Client) ResponseTo(r *Request) *Response {
 
 // Request makes the HTTP request and notes in the response what is sent.
 func (c Client) Request(ctx context.Context, r Request, a *Response) (*http.Request, error) {
-	target := c.T.URL + r.Path
+	target := c.url() + r.Path
 	if r.Address != "" {
 		target = r.Address
 	}

@@ -29,6 +29,7 @@ type Environment struct {
 	End             func(why error) // ends the whole run
 	Responded       bool            // the bridge has responded as one
 	URL             string
+	Replicas        []Replica // all of the bridge, the first at URL; nil: there is one
 	Claimed         []string
 	Credentials     map[Identity]Credentials
 	Authority       *authserver.Server // that the bridge takes tokens of; nil: none that the run has a hand in
@@ -61,6 +62,13 @@ type Environment struct {
 	unseen          []string // changes of the site that the bridge did not show in time
 	Running         *T       // the check that runs, or ran last
 	lag             lag
+}
+
+// Replica is one of several processes that are one bridge.
+type Replica struct {
+	URL   string
+	Kill  func() error                // ends it at once; nil: the run cannot
+	Start func(context.Context) error // starts it again, and returns when it serves; there where Kill is
 }
 
 // Invalidate is the call that empties a bridge's cache.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -238,10 +239,11 @@ func lastRune(b []byte) []byte {
 }
 
 func (t *T) target(a *Response) string {
+	base := cmp.Or(a.base, t.URL)
 	if a.RawQuery == "" {
-		return t.URL + a.Path
+		return base + a.Path
 	}
-	return t.URL + a.Path + "?" + a.RawQuery
+	return base + a.Path + "?" + a.RawQuery
 }
 
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -315,7 +315,7 @@ func (e *Environment) Alone() bool { return !e.Claims("tools") }
 
 // session is the caller's session in the running check; where none opens, its Opened says why.
 func (c Client) session(ctx context.Context) *Session {
-	key := sessionKey{c.Who, fmt.Sprint(c.Creds)}
+	key := sessionKey{c.Who, fmt.Sprint(c.Replica, c.Creds)}
 	c.T.sessionsMu.Lock()
 	defer c.T.sessionsMu.Unlock()
 	if s := c.T.sessions[key]; s != nil {

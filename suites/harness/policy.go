@@ -43,7 +43,7 @@ func (p *Policy) send(ctx context.Context, c Client, r Request) *Response {
 	if c.T.Context.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {
 		c.T.cutShort()
 	}
-	if errors.Is(a.Err, syscall.ECONNREFUSED) && !p.WaitOut {
+	if errors.Is(a.Err, syscall.ECONNREFUSED) && !p.WaitOut && c.Replica == 0 {
 		c.endIfGone(ctx, a)
 	}
 	return a

@@ -14,6 +14,7 @@ import (
 // Response is what the bridge said to one request, with the request beside it.
 type Response struct {
 	Who      Identity
+	base     string // URL that the request was sent to; "": that of the run
 	Method   string
 	Path     string
 	RawQuery string

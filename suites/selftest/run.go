@@ -40,7 +40,7 @@ func Run(ctx context.Context, m mutants.Mutant, o suites.Options) (*reports.Repo
 		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
 	}
 	bed.Profile.Run(&o)
-	o.Drupal, o.Authority, o.Advance, o.Stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio
+	o.Drupal, o.Authority, o.Advance, o.Stdio, o.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio, bed.Replicas()
 	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
 	return suites.Run(ctx, suites.Target{URL: bed.URL, Name: m.Name}, o)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/bridge/invoke"
 	"github.com/bridgecheck/bridgecheck/bridge/translate"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -21,12 +22,14 @@ const (
 	Broad     = "broad"     // one account discovers for all callers
 	OAuth     = "oauth"     // MCP alone, with the tokens of an authorization server
 	Exchange  = "exchange"  // the same, and tokens are exchanged for those of the site
+	Replicas  = "replicas"  // three bridges that share keys alone
+	Shared    = "shared"    // three addresses of one bridge, as replicas look from outside that share all they can
 )
 
-// The rate limit of the patterns profile: enough for every check except the one of the limit itself.
+// The rate limit of the profiles with one: enough for every check except the one of the limit itself.
 const (
-	rateBurst  = 1000
-	ratePerSec = 100
+	RateBurst  = 1000
+	RatePerSec = 100
 )
 
 // Profile is one configuration of the reference bridge and its site, with what a run against it has to know.
@@ -36,6 +39,8 @@ type Profile struct {
 	Site         func(*fixtures.Site)  // changes the site
 	Capabilities []string              // what the bridge claims
 	Run          func(*suites.Options) // what a run has to know beside the capabilities
+	Replicas     int                   // of the bridge; 0: one
+	OneBridge    bool                  // behind the addresses of all replicas
 
 	UpstreamTimeout time.Duration // how long the bridge waits for the site in a run over all profiles
 	Skip            []string      // globs of the clauses that a run over all profiles tests in another profile
@@ -64,13 +69,13 @@ func Profiles() []Profile {
 			Bridge: func(o *bridge.Options) {
 				enableEverything(o)
 				o.Naming = "underscore"
-				o.RatePerSec, o.RateBurst = ratePerSec, rateBurst
+				o.RatePerSec, o.RateBurst = RatePerSec, RateBurst
 			},
 			Site: func(site *fixtures.Site) {
 				acceptSessions(site)
 				site.Extensions = false
 			},
-			Run: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), rateBurst },
+			Run: func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), RateBurst },
 
 			UpstreamTimeout: 10 * time.Second,
 			Skip:            []string{"upstream", "invoke/runs-once"}, // they would wait for the long time-out
@@ -107,6 +112,35 @@ func Profiles() []Profile {
 
 			UpstreamTimeout: UpstreamTimeout,
 			Skip:            append(allBut("auth"), "auth/token-*", "auth/*-key", "auth/*metadata*", "auth/*scope*", "auth/challenge*", "auth/server-hangs"), // as in the profile before
+		},
+		{
+			Name:         Replicas,
+			Capabilities: append(slices.Clone(attribute), "replicas"),
+			Bridge: func(o *bridge.Options) {
+				enableEverything(o)
+				o.SessionKeys = []upstream.Secret{"a key of the testbed, no secret at all"}
+			},
+			Site:     acceptSessions,
+			Run:      func(o *suites.Options) { o.Invalidate = invalidate() },
+			Replicas: 3,
+
+			UpstreamTimeout: 5 * time.Second,
+			Skip:            allBut("replicas"), // the same code as in the first profile
+		},
+		{
+			Name:         Shared,
+			Capabilities: append(slices.Clone(attribute), "rate-limit", "replicas", "replicas-shared"),
+			Bridge: func(o *bridge.Options) {
+				enableEverything(o)
+				o.RatePerSec, o.RateBurst = RatePerSec, RateBurst
+			},
+			Site:      acceptSessions,
+			Run:       func(o *suites.Options) { o.Invalidate, o.RateLimit = invalidate(), RateBurst },
+			Replicas:  3,
+			OneBridge: true,
+
+			UpstreamTimeout: 5 * time.Second,
+			Skip:            append(allBut("replicas"), "replicas/[^s]*"), // in the profile before
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,7 @@ type Backends struct {
 	SiteURL   string
 	Authority *authserver.Server // nil in a profile without OAuth
 	Resource  string             // the bridge's MCP endpoint, the audience of tokens
+	Replica   int                // of the bridge, from 0
 }
 
 // Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1.
@@ -71,11 +73,20 @@ type Testbed struct {
 	Authority *authserver.Server // whose tokens the bridge takes; nil in a profile without OAuth
 	Profile   Profile
 
-	ahead  atomic.Int64 // nanoseconds between real time and Now
-	bridge *bridge.Bridge
-	site   *mockdrupal.Server
-	server *http.Server
-	stdout func(io.Writer) io.Writer
+	ahead    atomic.Int64 // nanoseconds between real time and Now
+	options  Options
+	settings bridge.Options // of every replica
+	replicas []*replica     // the first at URL
+	site     *mockdrupal.Server
+	stdout   func(io.Writer) io.Writer
+}
+
+// replica is a bridge with its HTTP server.
+type replica struct {
+	url     string
+	bridge  *bridge.Bridge
+	handler http.Handler
+	server  *http.Server
 }
 
 // Start starts a testbed. Close ends it.
@@ -84,7 +95,7 @@ func Start(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Testbed{Profile: p, stdout: o.Stdout}
+	t := &Testbed{Profile: p, options: o, stdout: o.Stdout}
 	if err := t.start(o); err != nil {
 		t.Close()
 		return nil, err
@@ -142,20 +153,68 @@ func (t *Testbed) start(o Options) (err error) {
 	if o.Bridge != nil {
 		o.Bridge(&settings)
 	}
-	if t.bridge, err = bridge.New(settings); err != nil {
+	t.settings = settings
+	for n := range max(1, t.Profile.Replicas) {
+		if n > 0 {
+			if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+				return fmt.Errorf("start the bridge: %w", err)
+			}
+		}
+		t.replicas = append(t.replicas, &replica{})
+		if err := t.serve(n, listener); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve starts a replica.
+func (t *Testbed) serve(n int, listener net.Listener) (err error) {
+	r := t.replicas[n]
+	r.url = "http://" + listener.Addr().String()
+	if n > 0 && t.Profile.OneBridge {
+		r.bridge = t.replicas[0].bridge
+	} else if r.bridge, err = bridge.New(t.settings); err != nil {
+		listener.Close()
 		return fmt.Errorf("start the bridge: %w", err)
 	}
-	var handler http.Handler = t.bridge
-	if o.Middleware != nil {
-		handler = o.Middleware(Backends{t.site.URL, t.Authority, settings.OAuthResource}, handler)
+	if r.handler == nil {
+		r.handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.bridge.ServeHTTP(w, q) }) // which a restart replaces
+		if t.options.Middleware != nil {
+			r.handler = t.options.Middleware(Backends{t.site.URL, t.Authority, t.settings.OAuthResource, n}, r.handler)
+		}
 	}
 	// Broken connections are part of the tests, so the server does not log them.
-	t.server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	if o.Server != nil {
-		o.Server(t.server)
+	r.server = &http.Server{Handler: r.handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	if t.options.Server != nil {
+		t.options.Server(r.server)
 	}
-	go t.server.Serve(listener) //nolint:errcheck // it ends with Close
+	go r.server.Serve(listener) //nolint:errcheck // it ends with Close
 	return nil
+}
+
+// Replicas are those of the bridge beside the one at URL.
+func (t *Testbed) Replicas() []harness.Replica {
+	var others []harness.Replica
+	for n, r := range t.replicas[1:] {
+		others = append(others, harness.Replica{URL: r.url, Kill: func() error { return t.kill(r) }, Start: func(ctx context.Context) error {
+			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				return err
+			}
+			return t.serve(n+1, listener)
+		}})
+	}
+	return others
+}
+
+// kill ends a replica with all that it does.
+func (t *Testbed) kill(r *replica) error {
+	err := r.server.Close()
+	if !t.Profile.OneBridge || r == t.replicas[0] {
+		r.bridge.Close()
+	}
+	return err
 }
 
 // Now returns the time on the testbed's clock.
@@ -175,7 +234,7 @@ func (t *Testbed) Stdio(context.Context) (io.ReadWriteCloser, error) {
 	}
 	go func() {
 		// The caller reads the reason for the end in place of io.EOF.
-		out.CloseWithError(t.bridge.ServeStdio(context.Background(), stdin, stdout, stdioUser, stdioPassword))
+		out.CloseWithError(t.replicas[0].bridge.ServeStdio(context.Background(), stdin, stdout, stdioUser, stdioPassword))
 	}()
 	return pipes{fromBridge, toBridge}, nil
 }
@@ -192,11 +251,10 @@ func (p pipes) Close() error { return errors.Join(p.stdin.Close(), p.PipeReader.
 
 // Close ends the servers and their connections.
 func (t *Testbed) Close() {
-	if t.server != nil {
-		t.server.Close()
-	}
-	if t.bridge != nil {
-		t.bridge.Close()
+	for _, r := range t.replicas {
+		if r.server != nil {
+			t.kill(r) //nolint:errcheck // it ends anyway
+		}
 	}
 	if t.site != nil {
 		t.site.Close()

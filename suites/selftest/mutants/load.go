@@ -1,12 +1,19 @@
 package mutants
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // loadMutants fail only when many calls are under way.
@@ -130,4 +137,223 @@ func slowLists() middleware {
 			first.keep(key, time.Since(began))
 		})
 	}
+}
+
+// replicaMutants are bridges whose replicas are not one bridge.
+func replicaMutants() []Mutant {
+	one := func(Name, clause, why string, origin Origin, replica func(n int) middleware) Mutant {
+		return Mutant{Name: Name, Breaks: Clauses(clause), Origin: origin, Why: why, MCP: true, Profile: testbed.Replicas, Replica: replica}
+	}
+	return []Mutant{
+		{Name: "replicas-cursors-of-one-process", Breaks: Clauses("replicas/cursor"), Origin: Imagined, Why: "cursors are signed with a key that each process makes when it starts", MCP: true, Profile: testbed.Replicas, Claims: "-cursor-base64-offset", Replica: ownCursors},
+		one("replica-describes-differently", "replicas/lists-agree", "a new version is on one replica only", Imagined, lastReplica(onList(func(p *page) {
+			if len(p.Tools) > 0 {
+				p.Tools[0].(tool)["description"] = "as in the version before"
+			}
+		}))),
+		one("replicas-etags-of-one-process", "replicas/versions-agree", "the ETag holds when the process started", Peer, ownETags),
+		one("replicas-sessions-in-memory", "replicas/mcp-session", "sessions are in the memory of the process that opened them", Peer, ownSessions),
+		one("replica-lends-sessions", "replicas/mcp-session-owner", "the caller of a session is read from the store, not from the request", Peer, lendStoredSessions()),
+		{Name: "replica-lists-once", Breaks: Clauses("replicas/changes", "replicas/permission-revoked"), MayFail: Clauses("replicas/cursor", "replicas/lists-agree", "replicas/restart"), Origin: Peer, Why: "the list is cached until the process ends; an invalidation reaches the others", MCP: true, Profile: testbed.Replicas, Replica: lastReplica(keepFirstPages())},
+		one("replica-never-notifies", "replicas/list-changed", "the replica that finds the change notifies its own clients only", Peer, lastReplica(silentStreams)),
+		one("replicas-take-calls-over", "replicas/runs-once", "calls are in a queue, and those of a consumer that dies go to another", Peer, takeCallsOver()),
+		{Name: "replica-starts-too-early", Breaks: Clauses("replicas/restart"), Origin: Peer, Why: "it listens before it has read the methods", MCP: true, Profile: testbed.Replicas, Server: refuseAfterRestart()},
+		{Name: "replicas-end-sessions-alone", Breaks: Clauses("replicas/shared-session-end"), Origin: Peer, Why: "DELETE forgets the session in one process, and the others go on with it from the store", MCP: true, Profile: testbed.Shared, Replica: endAlone},
+		{Name: "replicas-count-alone", Breaks: Clauses("replicas/shared-rate-limit"), Origin: Peer, Why: "each process has a bucket of its own", MCP: true, Profile: testbed.Shared,
+			Options: func(o *bridge.Options) { o.RatePerSec = 0 }, Replica: countAlone},
+	}
+}
+
+// lastReplica is the middleware of the third replica alone.
+func lastReplica(m middleware) func(int) middleware {
+	return func(n int) middleware {
+		if n == 2 {
+			return m
+		}
+		return nil
+	}
+}
+
+// ownCursors marks cursors with the replica that gave them, and refuses those of others.
+func ownCursors(n int) middleware {
+	mark := fmt.Sprintf(".%d", n)
+	return func(next http.Handler) http.Handler {
+		marked := onList(func(p *page) {
+			if cursor, ok := p.Object["nextCursor"].(string); ok {
+				p.Object["nextCursor"] = cursor + mark
+			}
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			q := r.URL.Query()
+			if cursor := q.Get("cursor"); toList(r) && len(cursor) > 2 && cursor[len(cursor)-2] == '.' {
+				if own := strings.TrimSuffix(cursor, mark); own != cursor {
+					cursor = own
+				} else {
+					cursor = "of another replica"
+				}
+				q.Set("cursor", cursor)
+				r.URL.RawQuery = q.Encode()
+			}
+			marked.ServeHTTP(w, r)
+		})
+	}
+}
+
+// ownETags gives each replica versions of its own.
+func ownETags(n int) middleware {
+	own := func(tag string) string { return strings.TrimSuffix(tag, `"`) + fmt.Sprintf(`-%d"`, n) }
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tag := r.Header.Get("If-None-Match"); toList(r) && tag != "" {
+				r.Header.Set("If-None-Match", strings.Replace(tag, fmt.Sprintf(`-%d"`, n), `"`, 1))
+			}
+			onResponse(toList, func(x *exchange) {
+				if tag := x.Header.Get("ETag"); tag != "" {
+					x.Header.Set("ETag", own(tag))
+				}
+			})(next).ServeHTTP(w, r)
+		})
+	}
+}
+
+// ownSessions knows the sessions that it opened.
+func ownSessions(int) middleware {
+	opened := newMemory[bool]()
+	return func(next http.Handler) http.Handler {
+		noting := onResponse(toMCP, func(x *exchange) { opened.put(x.Header.Get("Mcp-Session-Id"), true) })(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if id := r.Header.Get("Mcp-Session-Id"); toMCP(r) && id != "" {
+				if own, _ := opened.get(id); !own {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				next.ServeHTTP(w, r)
+				return
+			}
+			noting.ServeHTTP(w, r)
+		})
+	}
+}
+
+// lendStoredSessions uses the credentials of the caller who opened a session at another replica.
+func lendStoredSessions() func(int) middleware {
+	owners := newMemory[string]() // Authorization by session id
+	return func(n int) middleware {
+		if n == 0 {
+			return onResponse(toMCP, func(x *exchange) {
+				if id := x.Header.Get("Mcp-Session-Id"); id != "" {
+					owners.put(id, x.Request.Header.Get("Authorization"))
+				}
+			})
+		}
+		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if owner, known := owners.get(r.Header.Get("Mcp-Session-Id")); known && toMCP(r) {
+				r.Header.Set("Authorization", owner)
+			}
+			return false
+		})
+	}
+}
+
+// keepFirstPages shows a caller each page as it was first.
+func keepFirstPages() middleware {
+	first := newMemory[map[string]any]()
+	return onList(func(p *page) {
+		p.Object = first.keep(p.Request.Header.Get("Authorization")+"\x00"+p.Cursor, p.Object)
+		p.Tools, _ = p.Object["tools"].([]any)
+	})
+}
+
+// silentStreams opens streams on which nothing comes.
+func silentStreams(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !toMCP(r) || !isStream(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, ":\n\n")
+		http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
+		<-r.Context().Done()
+	})
+}
+
+// takeCallsOver lets the first replica make the calls that another had when it died.
+func takeCallsOver() func(int) middleware {
+	var first http.Handler
+	return func(n int) middleware {
+		return func(next http.Handler) http.Handler {
+			if n == 0 {
+				first = next
+				return next
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !toInvoke(r) || !isSmall(r) {
+					next.ServeHTTP(w, r)
+					return
+				}
+				body := readBody(r)
+				x := record(next, r, body)
+				if r.Context().Err() != nil {
+					record(first, r.WithContext(context.Background()), body)
+				}
+				x.writeTo(w)
+			})
+		}
+	}
+}
+
+// refuseAfterRestart gives a server that is started after the three replicas some responses without tools.
+func refuseAfterRestart() func(*http.Server) {
+	started := 0
+	return func(s *http.Server) {
+		if started++; started <= 3 {
+			return
+		}
+		var served atomic.Int64
+		next := s.Handler
+		s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if served.Add(1) <= 2 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// endAlone keeps the end of a session from the other replicas.
+func endAlone(int) middleware {
+	ended := newMemory[bool]()
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		id := r.Header.Get("Mcp-Session-Id")
+		if !toMCP(r) || id == "" || r.Header.Get("Origin") != "" {
+			return false
+		}
+		if r.Method == http.MethodDelete {
+			ended.put(id, true)
+			w.WriteHeader(http.StatusNoContent)
+			return true
+		}
+		gone, _ := ended.get(id)
+		if gone {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return gone
+	})
+}
+
+// countAlone limits the calls of a caller at one replica.
+func countAlone(int) middleware {
+	buckets := newMemory[*rate.Limiter]()
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || buckets.keep(r.Header.Get("Authorization"), rate.NewLimiter(testbed.RatePerSec, testbed.RateBurst)).Allow() {
+			return false
+		}
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"error":{"code":"rate_limited","message":"Too many calls."}}`)
+		return true
+	})
 }

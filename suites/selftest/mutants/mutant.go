@@ -39,6 +39,7 @@ type Mutant struct {
 	Middleware     func(bridge http.Handler) http.Handler         // between the caller and the bridge
 	SiteMiddleware func(site *siteClient) middleware              // a Middleware that sends requests of its own to the site
 	AuthMiddleware func(b testbed.Backends) middleware            // a Middleware that makes tokens of its own
+	Replica        func(replica int) middleware                   // a Middleware of one replica of several, from 0; nil where it gives nil
 	Transport      func(site http.RoundTripper) http.RoundTripper // between the bridge and the site
 	Options        func(*bridge.Options)                          // changes the settings of the bridge
 	Server         func(*http.Server)                             // changes the settings of the bridge's HTTP server
@@ -67,6 +68,11 @@ func (m Mutant) Testbed() testbed.Options {
 			}
 			if m.AuthMiddleware != nil {
 				handler = m.AuthMiddleware(b)(handler)
+			}
+			if m.Replica != nil {
+				if own := m.Replica(b.Replica); own != nil {
+					handler = own(handler)
+				}
 			}
 			return handler
 		},
@@ -97,6 +103,7 @@ func Areas() []Area {
 		{"fresh", "fresh.go", freshMutants(), freshVariants()},
 		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
 		{"load", "load.go", loadMutants(), loadVariants()},
+		{"replicas", "load.go", replicaMutants(), nil},
 		{"profile", "undeclared.go", profileMutants(), nil},
 		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
 		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},

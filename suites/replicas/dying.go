@@ -1,0 +1,110 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// The last replica is the one that dies.
+func dying(t *harness.T) int {
+	all := others(t)
+	last := all[len(all)-1]
+	if t.Replicas[last].Kill == nil {
+		harness.NotTestable("the run cannot end a replica: give --exec with --replicas")
+	}
+	return last
+}
+
+// revive starts a replica again; a bridge that does not start fails the check.
+func revive(ctx context.Context, t *harness.T, replica int) {
+	if err := t.Replicas[replica].Start(ctx); err != nil {
+		t.Fail(harness.Mismatch(fmt.Sprintf("the start of replica %d", replica+1), "a bridge that serves", err.Error()))
+	}
+}
+
+// How the check of a call whose replica dies waits.
+const (
+	running = 400 * time.Millisecond // how long the method takes
+	settled = 600 * time.Millisecond // after it: for a replica that takes the call over
+)
+
+// runsOnce ends a replica while the site runs a method for it.
+func runsOnce(ctx context.Context, t *harness.T) {
+	replica := dying(t)
+	tool := scenario.MustFind(t, harness.Agent, fixtures.Count)[0]
+	t.Drupal.Mark()
+	agent(t, replica).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.HaveRun(tool.ID, 1), "invoke/runs-once", "invoke/answers-result")
+	t.Drupal.Mark()
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: tool.ID, Delay: running, Run: true, Count: 1})
+	var lost *harness.Response
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		defer harness.Recover()
+		lost = agent(t, replica).Invoke(ctx, tool.Name, tool.Arguments)
+	}()
+	time.Sleep(running / 2)
+	if err := t.Replicas[replica].Kill(); err != nil {
+		harness.NotTestable(fmt.Sprintf("replica %d cannot be ended: %v", replica+1, err))
+	}
+	<-called
+	time.Sleep(running/2 + settled)
+	disarm()
+	ran := len(t.Drupal.Runs(tool.ID))
+	revive(ctx, t, replica)
+	if lost.Succeeded() {
+		harness.NotTestable("the replica had responded before it was ended")
+	}
+	for other := range t.Replicas {
+		if other == replica {
+			continue
+		}
+		t.Row(harness.Agent, "", fmt.Sprintf("after one died, replica %d", other+1), func() {
+			t.Expect(agent(t, other).List(ctx)).To(match.BeSuccess())
+		})
+	}
+	ran = max(ran, len(t.Drupal.Runs(tool.ID)))
+	t.Expect(ran).To(BeNumerically("<=", 1), harness.Mismatch(fmt.Sprintf("a call of %s whose replica died", tool.Name), "one run at most", fmt.Sprintf("%d runs", ran)))
+}
+
+// restart ends a replica and starts it again: its first responses must be those of the others.
+func restart(ctx context.Context, t *harness.T) {
+	replica := dying(t)
+	settle(ctx, t)
+	call := harness.AsAgent(scenario.KnownTool(ctx, t))
+	expected := agent(t, 0).MustListAll(ctx).Names()
+	agent(t, replica).Invoke(ctx, call.Tool, harness.Args{}).MustSucceed("invoke/answers-result")
+	var s *harness.Session
+	if t.Claims("mcp") {
+		s = open(ctx, t, replica)
+	}
+	if err := t.Replicas[replica].Kill(); err != nil {
+		harness.NotTestable(fmt.Sprintf("replica %d cannot be ended: %v", replica+1, err))
+	}
+	revive(ctx, t, replica)
+	name := fmt.Sprintf("right after it started, replica %d", replica+1)
+	t.Row(harness.Agent, "", name, func() {
+		list := agent(t, replica).List(ctx)
+		t.Expect(list).To(match.HaveStatus(http.StatusOK))
+		difference := match.OtherNames(expected, agent(t, replica).ListAll(ctx).Names())
+		t.Expect(difference).To(BeEmpty(), harness.Mismatch(name, "the list of the first replica", difference))
+	})
+	t.Row(harness.Agent, call.Tool, name, func() {
+		t.Expect(agent(t, replica).Invoke(ctx, call.Tool, harness.Args{})).To(match.HaveResult())
+	})
+	if s != nil {
+		t.Row(harness.Agent, "", "its session, "+name, func() { t.Expect(on(s, replica).ListTools(ctx, "")).To(goOn()) })
+	}
+}

@@ -1,0 +1,193 @@
+package replicas
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// open opens a session on a replica. Where no revision has any, the clause does not apply.
+func open(ctx context.Context, t *harness.T, replica int) *harness.Session {
+	others(t)
+	if !t.Claims("mcp") {
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge does not claim the capability mcp"}})
+	}
+	var last *harness.Session
+	for _, revision := range []harness.Revision{harness.MCP2025November, harness.MCP2025June} {
+		last = agent(t, replica).MCP(ctx, revision)
+		if last.Opened.RPCResult() != nil && last.ID != "" {
+			if on(last, replica).ListTools(ctx, "").RPCResult() == nil { // the positive control
+				harness.BlockedBy(harness.Finding{Subject: "tools/list fails in a session on the replica that opened it"}, "mcp/initialize", "mcp/tools-list")
+			}
+			return last
+		}
+	}
+	if last.Opened.RPCResult() == nil {
+		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens: " + last.Opened.Outcome()}, "mcp/initialize")
+	}
+	harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge gives no Mcp-Session-Id"}})
+	return nil
+}
+
+// on is the session at another replica.
+func on(s *harness.Session, replica int) *harness.Session {
+	return &harness.Session{Client: s.Client.On(replica), Revision: s.Revision, ID: s.ID}
+}
+
+// goOn matches a response to tools/list with tools.
+func goOn() OmegaMatcher {
+	return match.Conform("tools", func(r *harness.Response) string {
+		if tools, _ := r.RPCResult()["tools"].([]any); len(tools) == 0 {
+			return r.RPCOutcome()
+		}
+		return ""
+	})
+}
+
+func mcpSession(ctx context.Context, t *harness.T) {
+	s := open(ctx, t, 0)
+	known := scenario.KnownTool(ctx, t)
+	each(t, "a session of the first on", func(replica int) {
+		t.Expect(on(s, replica).ListTools(ctx, "")).To(goOn())
+		called := on(s, replica).CallTool(ctx, known, harness.Args{})
+		t.Expect(called).To(match.Conform("a result", func(r *harness.Response) string {
+			if r.RPCResult() == nil {
+				return r.RPCOutcome()
+			}
+			return ""
+		}))
+	})
+	each(t, "on the first, a session of", func(replica int) {
+		t.Expect(on(open(ctx, t, replica), 0).ListTools(ctx, "")).To(goOn())
+	})
+}
+
+// mcpSessionOwner sends the session of one caller with the credentials of another, to another replica.
+func mcpSessionOwner(ctx context.Context, t *harness.T) {
+	s := open(ctx, t, 0)
+	each(t, "the session of another caller on", func(replica int) {
+		on(s, replica).ListTools(ctx, "").MustMeet(goOn(), "replicas/mcp-session")
+		for _, who := range t.Callers(harness.Discoverer, harness.Anonymous) {
+			stranger := &harness.Session{Client: t.As(who).On(replica), Revision: s.Revision, ID: s.ID}
+			got := stranger.ListTools(ctx, "")
+			own := []string{}
+			if mine := t.As(who).On(replica).MCP(ctx, s.Revision); mine.Opened.RPCResult() != nil {
+				own = mine.ListAllTools(ctx).Names()
+			}
+			t.Expect(got).To(match.Conform("a refusal, or the sender's own tools", func(r *harness.Response) string {
+				tools, _ := r.RPCResult()["tools"].([]any)
+				for _, tool := range tools {
+					name, _ := tool.(map[string]any)["name"].(string)
+					if !slices.Contains(own, name) {
+						return fmt.Sprintf("the tool %q, which %s does not have", name, who)
+					}
+				}
+				return ""
+			}))
+		}
+	})
+}
+
+// sessionEnd ends sessions on one replica that the others have served.
+func sessionEnd(ctx context.Context, t *harness.T) {
+	each(t, "a session that the first ended, on", func(replica int) {
+		s := open(ctx, t, 0)
+		on(s, replica).ListTools(ctx, "").MustMeet(goOn(), "replicas/mcp-session")
+		ended := s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: s.Headers("", nil)})
+		if ended.Status == http.StatusMethodNotAllowed {
+			harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "clients cannot end a session (405)"}})
+		}
+		ended.MustMeet(match.BeSuccess(), "mcp/session")
+		var after *harness.Response
+		harness.Within(ctx, endTime, func() bool {
+			after = on(s, replica).ListTools(ctx, "")
+			return after.Status == http.StatusNotFound
+		})
+		t.Expect(after).To(match.BeRefusedWith(404), "%v after the session was ended", endTime)
+	})
+}
+
+// endTime is how long the end of a session may take to reach other replicas.
+const endTime = time.Second
+
+// listChanged listens on every replica, each in a session of its own.
+func listChanged(ctx context.Context, t *harness.T) {
+	others(t)
+	if !t.Claims("mcp-list-changed") {
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge does not claim the capability mcp-list-changed"}})
+	}
+	if t.DiscoveryTTL == 0 {
+		harness.NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
+	}
+	listeners := make([]*listener, len(t.Replicas))
+	for replica := range t.Replicas {
+		listeners[replica] = listen(ctx, open(ctx, t, replica))
+	}
+	harness.Cleanup(func(context.Context) { t.ExpireCaches() }) // of all replicas, when the site is as before
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	t.Await(ctx, func() bool { return !slices.ContainsFunc(listeners, func(l *listener) bool { return !l.notified() }) })
+	for replica, l := range listeners {
+		t.Row(harness.Agent, "", fmt.Sprintf("a stream of replica %d", replica+1), func() {
+			t.Expect(l.notified()).To(BeTrue(), harness.Mismatch("the tools changed", fmt.Sprintf("%s within %v on a stream of replica %d", notification, t.ChangeLimit(), replica+1), "none"))
+		})
+	}
+}
+
+const notification = "notifications/tools/list_changed"
+
+// listener is a stream of notifications.
+type listener struct {
+	mu  sync.Mutex
+	all []byte
+}
+
+func (l *listener) notified() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.all, []byte(notification))
+}
+
+// listen opens the stream of a session and waits until it is open. It ends with the check.
+func listen(ctx context.Context, s *harness.Session) *listener {
+	t := s.Client.T
+	streaming, cancel := context.WithCancel(ctx)
+	h := s.Headers("", nil)
+	h.Set("Accept", "text/event-stream")
+	asked := s.Client.ResponseTo(&harness.Request{Path: harness.MCPPath})
+	req, err := s.Client.Request(streaming, harness.Request{Method: http.MethodGet, Path: harness.MCPPath, Header: h}, asked)
+	var resp *http.Response
+	if err == nil {
+		timeout := time.AfterFunc(t.Timeout, cancel)
+		resp, err = t.Transport.RoundTrip(req)
+		timeout.Stop()
+	}
+	if err != nil || resp.StatusCode != http.StatusOK {
+		cancel()
+		harness.BlockedBy(harness.Finding{Subject: "the stream of notifications of a session does not open"}, "fresh/notify")
+	}
+	harness.Cleanup(func(context.Context) { cancel(); resp.Body.Close() })
+	l := &listener{}
+	go func() {
+		chunk := make([]byte, 4096)
+		for {
+			n, err := resp.Body.Read(chunk)
+			l.mu.Lock()
+			l.all = append(l.all, chunk[:n]...)
+			l.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return l
+}
