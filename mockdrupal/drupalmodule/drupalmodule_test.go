@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -364,6 +365,29 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 }
 
 // A module must not mix with what is there, and has a class for each method.
+// Drupal refuses an annotation with a property that its class does not have; then no method of any module runs.
+func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
+	property := regexp.MustCompile(`(?m)^ \*   (\w+) = `)
+	site, dir := exported(t, "default", 2)
+	found := 0
+	err := filepath.WalkDir(filepath.Join(dir, "src/Plugin"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range property.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if !slices.Contains([]string{"id", "usage", "access", "params", "responseHeaders", "call"}, m[1]) {
+				t.Errorf("%s has the property %s", filepath.Base(path), m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 3*len(site.Methods) {
+		t.Errorf("%d properties were read: %v", found, err)
+	}
+}
+
 func TestWrite(t *testing.T) {
 	site, dir := exported(t, "default", 3)
 	if err := Write(dir, site, Options{JSONRPC: 3}); err == nil || !strings.Contains(err.Error(), "is not empty") {

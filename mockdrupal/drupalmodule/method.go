@@ -93,13 +93,6 @@ func (n notation) common(m *fixtures.Method, indent string) ([]argument, error) 
 		}
 		arguments = append(arguments, argument{"responseHeaders", text})
 	}
-	if m.Output != nil {
-		text, err := n.schema(m.Output, indent)
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, argument{"output", text})
-	}
 	return arguments, nil
 }
 
@@ -112,6 +105,13 @@ func attributeCode(m *fixtures.Method) (string, error) {
 	params, err := code.params(m, parameterCode)
 	if err != nil {
 		return "", err
+	}
+	if m.Output != nil { // the annotation has no such property: there outputSchema() says it
+		text, err := code.schema(m.Output, "  ")
+		if err != nil {
+			return "", err
+		}
+		common = append(common, argument{"output", text})
 	}
 	return attributeText("JsonRpcMethod", slices.Concat(arguments, common, params)), nil
 }

@@ -35,8 +35,15 @@ func (r Request) String() string {
 	return text
 }
 
-// key is what makes differences the same one.
-func (r Request) key() string { return r.Verb + " " + r.Path + "\n" + r.Body }
+var methodName = regexp.MustCompile(`"method": ?("[^"]+")`)
+
+// about is what makes differences the same one: the methods that are called, or the whole request where it names none.
+func (r Request) about() string {
+	if called := methodName.FindAllString(r.Body, -1); called != nil {
+		return strings.Join(called, " ")
+	}
+	return r.Verb + " " + r.Path + "\n" + r.Body
+}
 
 // nobody is an account that no site has.
 const nobody = "nobody"

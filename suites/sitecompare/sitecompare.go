@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -99,6 +100,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	g := newGenerator(o.Site, newDice(o.Seed))
 	c := &comparison{sides: sides, compared: comparedHeaders(o.Site), report: &Report{Seed: o.Seed, Left: g.left, Differences: []Difference{}}, seen: map[string]bool{}}
+	if err := c.recognise(ctx, g.callers); err != nil {
+		return nil, err
+	}
 	for c.report.Requests < o.Requests {
 		if err := c.try(ctx, g.request()); err != nil {
 			return nil, err
@@ -114,8 +118,26 @@ type comparison struct {
 	sides    [2]side
 	compared []string
 	report   *Report
-	seen     map[string]bool // the smallest requests that were found
+	seen     map[string]bool // what the smallest requests that were found are about, and where
 }
+
+// recognise refuses a site that shows no account its methods though the mock does: then every request would differ.
+func (c *comparison) recognise(ctx context.Context, accounts []string) error {
+	var refusal error
+	for _, name := range accounts {
+		found, _, err := c.differ(ctx, Request{As: name, Verb: http.MethodGet, Path: methodsPath})
+		if err != nil {
+			return err
+		}
+		if found == nil || found.Where != "status" {
+			return nil
+		}
+		refusal = fmt.Errorf("the site responds to GET %s as %s with %s, the mock with %s: install there what the site file describes, and switch it on", methodsPath, name, found.Site, found.Mock)
+	}
+	return refusal
+}
+
+const methodsPath = "/jsonrpc/methods"
 
 // try sends one request to both sides, and shrinks it where the responses differ.
 func (c *comparison) try(ctx context.Context, r Request) error {
@@ -140,7 +162,7 @@ func (c *comparison) try(ctx context.Context, r Request) error {
 		return err
 	}
 	found.First = r
-	if key := found.Request.key() + found.Where; !c.seen[key] {
+	if key := found.Request.about() + found.Where; !c.seen[key] {
 		c.seen[key] = true
 		c.report.Differences = append(c.report.Differences, *found)
 	}

@@ -189,6 +189,29 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 }
 
+// A site that is not what the site file describes is named at once: comparing it would take long and say nothing.
+func TestAnotherSiteIsRefused(t *testing.T) {
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	t.Cleanup(broken.Close)
+	_, err := Run(t.Context(), Options{Site: builtin(t, "default"), URL: broken.URL, Requests: 100})
+	if err == nil || !strings.Contains(err.Error(), "GET /jsonrpc/methods") || !strings.Contains(err.Error(), "500") {
+		t.Errorf("expected an error that names the request and its status, got %v", err)
+	}
+}
+
+// Differences of one method in one place are one.
+func TestAMethodIsReportedOnce(t *testing.T) {
+	site := builtin(t, "default")
+	report := compareWith(t, site, serve(t, changed(site, func(m *fixtures.Method) {
+		if m.ID == "access.open" {
+			m.Behaviour.Value = fixtures.Raw(`"closed"`)
+		}
+	})), 1500)
+	if n := len(report.Differences); n != 1 {
+		t.Errorf("expected one difference, got %d: %+v", n, report.Differences)
+	}
+}
+
 func TestNoSite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

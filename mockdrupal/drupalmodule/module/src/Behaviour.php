@@ -108,7 +108,17 @@ final class Behaviour {
     if (!is_a($class, \Exception::class, TRUE) && !is_a($class, \Error::class, TRUE)) {
       $class = \RuntimeException::class;
     }
-    return new $class($does['text'] ?? '');
+    $text = $does['text'] ?? '';
+    $base = is_a($class, \Error::class, TRUE) ? \Error::class : \Exception::class;
+    $reflection = new \ReflectionClass($class);
+    if ($reflection->getConstructor()->class === $base) {
+      return new $class($text);
+    }
+    // A constructor of its own may want anything, and only the class and the
+    // message are seen outside.
+    $exception = $reflection->newInstanceWithoutConstructor();
+    (new \ReflectionProperty($base, 'message'))->setValue($exception, $text);
+    return $exception;
   }
 
   /**

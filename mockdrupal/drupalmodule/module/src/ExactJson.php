@@ -120,13 +120,21 @@ final class ExactJson {
    * The members of each call of a request, as texts.
    */
   private static function split(Request $request): array {
-    $text = $request->isMethod('POST') ? (string) $request->getContent() : (string) $request->query->get('query');
+    $text = $request->isMethod('POST') ? (string) $request->getContent() : self::query($request);
     $message = json_decode($text, TRUE);
     if (!is_array($message)) {
       return [];
     }
     $calls = isset($message['jsonrpc']) ? [$text] : (JsonText::parts($text) ?? []);
     return array_values(array_map(fn (string $call): array => JsonText::parts($call) ?? [], $calls));
+  }
+
+  /**
+   * The argument query of a GET; '' where it is missing or no text.
+   */
+  private static function query(Request $request): string {
+    $query = $request->query->all()['query'] ?? '';
+    return is_string($query) ? $query : '';
   }
 
   /**

@@ -10,6 +10,20 @@
 
 declare(strict_types=1);
 
+namespace GuzzleHttp\Exception {
+
+  /**
+   * An exception whose constructor wants more than a message.
+   */
+  class ConnectException extends \RuntimeException {
+
+    public function __construct(string $message, public readonly object $request) {
+      parent::__construct($message);
+    }
+
+  }
+}
+
 namespace Drupal\Component\Serialization {
 
   final class Json {
@@ -366,7 +380,11 @@ namespace Symfony\Component\HttpFoundation {
     public function __construct(private readonly array $values) {}
 
     public function get(string $key): mixed {
-      return $this->values[$key] ?? NULL;
+      $value = $this->values[$key] ?? NULL;
+      if (is_array($value)) {
+        throw new \UnexpectedValueException("Input value \"$key\" contains a non-scalar value.");
+      }
+      return $value;
     }
 
     public function has(string $key): bool {

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\Control;
 
+use Drupal\Core\Site\Settings;
 use Symfony\Component\HttpFoundation\JsonResponse;
 use Symfony\Component\HttpFoundation\Request;
 use Symfony\Component\HttpFoundation\Response;
@@ -31,7 +32,7 @@ final class ControlMiddleware implements HttpKernelInterface {
   public function handle(Request $request, int $type = self::MAIN_REQUEST, bool $catch = TRUE): Response {
     $token = (string) getenv('BRIDGECHECK_CONTROL_TOKEN');
     $path = $request->getPathInfo();
-    if ($token === '' || $type !== self::MAIN_REQUEST || !str_starts_with($path, self::PREFIX)) {
+    if ($token === '' || !Settings::get('bridgecheck_fixtures', FALSE) || $type !== self::MAIN_REQUEST || !str_starts_with($path, self::PREFIX)) {
       return $this->httpKernel->handle($request, $type, $catch);
     }
     $sent = (string) preg_replace('/^Bearer /', '', (string) $request->headers->get('Authorization'));
