@@ -62,6 +62,7 @@ final class Installer {
    *   The accounts of the one before.
    */
   public function replace(array $before): void {
+    $this->configFactory->getEditable('system.site')->set('name', $this->site->title())->save();
     $roles = $this->site->roles();
     $users = array_column($this->site->users(), NULL, 'uid');
     $store = $this->keyValue->get(self::COLLECTION);

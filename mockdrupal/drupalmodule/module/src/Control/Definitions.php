@@ -64,6 +64,11 @@ final class Definitions {
     foreach ($method['definitions'] ?? [] as $name => $p) {
       $description = $p['description'] === NULL ? NULL : new TranslatableMarkup($p['description']);
       $params[$name] = new JsonRpcParameterDefinition((string) $name, $p['schema'], $p['factory'], $description, $p['required']);
+      // The manager does this to those that it discovers: a position stays a
+      // number.
+      if (method_exists($params[$name], 'setId')) {
+        $params[$name]->setId($name);
+      }
     }
     $attribute = new JsonRpcMethod(
       id: $method['id'],
