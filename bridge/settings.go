@@ -209,7 +209,7 @@ func Settings() []Setting {
 		duration("session_life", "", "24h",
 			"how long an MCP session lasts with session_keys, used or not", func(o *Options) *time.Duration { return &o.SessionLife }),
 		secrets("session_keys", "BRIDGE_SESSION_KEYS",
-			"secrets of at least 32 characters, the same for all replicas: MCP sessions are encrypted into their ids, so that each replica goes on with those of the others; the first encrypts, all decrypt",
+			"secrets of 32+ characters that encrypt MCP sessions",
 			func(o *Options) *[]upstream.Secret { return &o.SessionKeys }),
 		textSetting("shared", "BRIDGE_SHARED", "",
 			"store that replicas share, such as redis://127.0.0.1:6379 (Valkey or Redis; rediss:// for TLS): rate_limit and the auth_ limits count over all of them, ended sessions and invalidations reach all; needs session_keys; without the store each replica goes on alone",

@@ -90,6 +90,7 @@ final class ControlPlane {
     $this->site->reset();
     $this->clearCaches();
     $this->installer->replace($before);
+    $this->clearFlood();
     return NULL;
   }
 
