@@ -4,8 +4,14 @@
 package release
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,6 +154,8 @@ func TestActionScript(t *testing.T) {
 			[]string{"run", "--report-dir", "bridgecheck-report", "--url", "http://127.0.0.1:8081", "--mock-listen", "127.0.0.1:8080", "--strict"}},
 		{"a command", map[string]string{"exec": "node bridge.js --port 1", "capabilities": "-discovery-permission", "report-dir": "out put"},
 			[]string{"run", "--report-dir", "out put", "--exec", "node bridge.js --port 1", "--capabilities=-discovery-permission"}},
+		{"a part of the clauses", map[string]string{"exec": "node bridge.js", "mcp-stdio": "node stdio.js", "only": "list/* mcp/*", "skip": "load", "contract": "1.0"},
+			[]string{"run", "--report-dir", "bridgecheck-report", "--exec", "node bridge.js", "--mcp-stdio", "node stdio.js", "--only", "list/*", "--only", "mcp/*", "--skip", "load", "--contract", "1.0"}},
 		{"hostile text", map[string]string{"url": hostile, "implementation": hostile},
 			[]string{"run", "--report-dir", "bridgecheck-report", "--url", hostile, "--implementation", hostile}},
 	} {
@@ -183,6 +191,92 @@ func TestActionScript(t *testing.T) {
 				t.Error("an input was run")
 			}
 		})
+	}
+}
+
+// TestActionTakesAReleaseByItsChecksum runs the action's first script against a stand-in for the pages of releases.
+func TestActionTakesAReleaseByItsChecksum(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "bridgecheck_1.2.3_linux_amd64"
+	var archive bytes.Buffer
+	packed := gzip.NewWriter(&archive)
+	files := tar.NewWriter(packed)
+	if err := files.WriteHeader(&tar.Header{Name: name + "/bridgecheck", Mode: 0o755, Size: 7}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{func() error { _, err := files.Write([]byte("program")); return err }, files.Close, packed.Close} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(archive.Bytes()))
+	for title, c := range map[string]struct {
+		version, sums string
+		found, fails  bool
+	}{
+		"a release":                {"v1.2.3", sum + "  " + name + ".tar.gz\n", true, false},
+		"another checksum":         {"v1.2.3", strings.Repeat("0", 64) + "  " + name + ".tar.gz\n", false, true},
+		"no checksum":              {"v1.2.3", sum + "  other.tar.gz\n", false, true},
+		"a tag without a release":  {"v9.9.9", "", false, false},
+		"a branch, to be compiled": {"main", "", false, false},
+	} {
+		t.Run(title, func(t *testing.T) {
+			pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/owner/bridgecheck/releases/download/v1.2.3/checksums.txt":
+					io.WriteString(w, c.sums) //nolint:errcheck // the script complains
+				case "/owner/bridgecheck/releases/download/v1.2.3/" + name + ".tar.gz":
+					w.Write(archive.Bytes()) //nolint:errcheck // the script complains
+				default:
+					http.NotFound(w, r)
+				}
+			}))
+			defer pages.Close()
+			dir := t.TempDir()
+			cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", actionFile(t).Runs.Steps[0].Run)
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "RUNNER_OS=Linux", "RUNNER_ARCH=X64",
+				"SERVER=" + pages.URL, "REPOSITORY=owner/bridgecheck", "VERSION=" + c.version}
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails {
+				t.Errorf("the step ends with %v:\n%s", err, out)
+			}
+			output, _ := os.ReadFile(filepath.Join(dir, "output"))
+			program, _ := os.ReadFile(filepath.Join(dir, "bridgecheck"))
+			if found := string(output) == "found=true\n" && string(program) == "program"; found != c.found {
+				t.Errorf("output %q and program %q, expected it to be found: %t\n%s", output, program, c.found, out)
+			}
+		})
+	}
+}
+
+// The shards of GitLab's example are those that its last job joins.
+func TestExampleForGitLab(t *testing.T) {
+	var jobs struct {
+		Stages []string
+		Shard  struct {
+			Stage     string
+			Parallel  int
+			Script    []string
+			Artifacts struct{ Paths []string }
+		}
+		Verdict struct {
+			Stage  string
+			Script []string
+		}
+	}
+	if err := yaml.Unmarshal(read(t, "examples/ci/.gitlab-ci.yml"), &jobs); err != nil {
+		t.Fatal(err)
+	}
+	want := "bridgecheck report merge"
+	for i := range jobs.Shard.Parallel {
+		want += fmt.Sprintf(" shard-%d", i+1)
+	}
+	if !slices.Equal(jobs.Stages, []string{jobs.Shard.Stage, jobs.Verdict.Stage}) || jobs.Shard.Parallel < 2 || len(jobs.Verdict.Script) != 1 || !strings.HasPrefix(jobs.Verdict.Script[0], want+" ") {
+		t.Errorf("%d shards are joined by %q, expected %q", jobs.Shard.Parallel, jobs.Verdict.Script, want)
 	}
 }
 
