@@ -148,7 +148,7 @@ clients:
 
 # What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script.
 packaging:
-	cd test/release && go vet ./... && go test ./...
+	cd test/release && go vet ./... && go test -count=1 ./...
 
 # The release's configuration, by goreleaser's own check, and that it builds what make dist does.
 release-check: goreleaser
