@@ -96,8 +96,9 @@ func upstreamMutants() []Mutant {
 			})},
 		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
 		{Name: "breaker-never-closes", Breaks: Clauses("upstream/down-and-up"), Origin: Peer,
-			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept", "translate/entity-reference"), // whatever calls the site after the first fault
-			Why:     "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
+			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept", "invoke/result-exact", "invoke/null-result",
+				"invoke/undeclared-argument", "invoke/unknown-404", "invoke/output-matches-schema", "translate/entity-reference", "translate/unknown-type"), // whatever calls the site after the first fault
+			Why: "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
 		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
 			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				return next.RoundTrip(outlasting(r))
