@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,10 +11,55 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
 )
 
 // clientWait is the limit for one request of the bridge as a client of the authorization server, with the metadata.
 const clientWait = 5 * time.Second
+
+// maxRemembered is how many tokens a memory holds.
+const maxRemembered = 10_000
+
+// memory keeps what the authorization server said of tokens, each by a digest of the token and until a time. Requests with
+// one token wait for one question.
+type memory[V any] struct {
+	now     func() time.Time
+	kept    *otter.Cache[[sha256.Size]byte, remembered[V]]
+	flights singleflight.Group
+}
+
+type remembered[V any] struct {
+	value V
+	until time.Time
+}
+
+func newMemory[V any](now func() time.Time) (*memory[V], error) {
+	kept, err := otter.New(&otter.Options[[sha256.Size]byte, remembered[V]]{MaximumSize: maxRemembered})
+	if err != nil {
+		return nil, fmt.Errorf("the memory of tokens: %w", err)
+	}
+	return &memory[V]{now: now, kept: kept}, nil
+}
+
+// of gives what is known of a token, or asks; until is how long the response is kept. An error is not kept.
+func (m *memory[V]) of(ctx context.Context, token string, ask func(context.Context) (value V, until time.Time, err error)) (V, error) {
+	id := sha256.Sum256([]byte(token))
+	if have, ok := m.kept.GetIfPresent(id); ok && m.now().Before(have.until) {
+		return have.value, nil
+	}
+	got, err, _ := m.flights.Do(string(id[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientWait) // others wait for it, too
+		defer cancel()
+		value, until, err := ask(ctx)
+		if err == nil {
+			m.kept.Set(id, remembered[V]{value, until})
+		}
+		return value, err
+	})
+	return got.(V), err
+}
 
 // endpoint is one of the issuer's that takes forms from the bridge as a client. The metadata that name it are kept as long
 // as keys are.

@@ -2,16 +2,11 @@ package oauth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/upstream"
@@ -23,30 +18,21 @@ const (
 	accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 )
 
-// How exchanged tokens are kept.
-const (
-	maxExchanged  = 10_000
-	exchangeSpare = 30 * time.Second // before its end a token is exchanged again
-)
+// exchangeSpare is how long before its end a token is exchanged again.
+const exchangeSpare = 30 * time.Second
 
 // exchange gets tokens for the site in place of those of callers, at the issuer's token endpoint, and keeps them while
-// both are valid. It keeps them by a digest of the caller's token.
+// both are valid.
 type exchange struct {
 	o        Options
 	endpoint *endpoint
-	kept     *otter.Cache[[sha256.Size]byte, exchanged]
-	flights  singleflight.Group
-}
-
-type exchanged struct {
-	token   string
-	expires time.Time
+	kept     *memory[string]
 }
 
 func newExchange(o Options, k *keys) (*exchange, error) {
-	kept, err := otter.New(&otter.Options[[sha256.Size]byte, exchanged]{MaximumSize: maxExchanged})
+	kept, err := newMemory[string](o.Now)
 	if err != nil {
-		return nil, fmt.Errorf("the cache of exchanged tokens: %w", err)
+		return nil, err
 	}
 	return &exchange{
 		o: o, kept: kept,
@@ -61,14 +47,12 @@ func (g *Guard) For(ctx context.Context, token string, grant upstream.Grant) (st
 	if x == nil {
 		return token, nil
 	}
-	id := sha256.Sum256([]byte(token))
-	if have, ok := x.kept.GetIfPresent(id); ok && x.o.Now().Before(have.expires) {
-		return have.token, nil
-	}
-	made, err, _ := x.flights.Do(string(id[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientWait) // others wait for it, too
-		defer cancel()
-		return x.request(ctx, token)
+	made, err := x.kept.of(ctx, token, func(ctx context.Context) (string, time.Time, error) {
+		made, until, err := x.request(ctx, token)
+		if end := grant.Expires; !end.IsZero() && end.Before(until) {
+			until = end
+		}
+		return made, until, err
 	})
 	var refused *refusedError
 	switch {
@@ -79,12 +63,7 @@ func (g *Guard) For(ctx context.Context, token string, grant upstream.Grant) (st
 		f.RetryAfter = keysRetry
 		return "", f
 	}
-	have := made.(exchanged)
-	if end := grant.Expires; !end.IsZero() && end.Before(have.expires) {
-		have.expires = end
-	}
-	x.kept.Set(id, have)
-	return have.token, nil
+	return made, nil
 }
 
 // refusedError is an error response of the token endpoint.
@@ -95,8 +74,8 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return "the token endpoint refuses the exchange: " + e.code }
 
-// request asks the token endpoint for a token.
-func (x *exchange) request(ctx context.Context, token string) (exchanged, error) {
+// request asks the token endpoint for a token; until is how long it can be used.
+func (x *exchange) request(ctx context.Context, token string) (made string, until time.Time, err error) {
 	form := url.Values{"grant_type": {grantExchange}, "subject_token": {token}, "subject_token_type": {accessTokenType}, "requested_token_type": {accessTokenType}}
 	if strings.Contains(x.o.Exchange, "://") {
 		form.Set("resource", x.o.Exchange)
@@ -113,11 +92,11 @@ func (x *exchange) request(ctx context.Context, token string) (exchanged, error)
 	status, err := x.endpoint.post(ctx, form, &said)
 	switch {
 	case err != nil:
-		return exchanged{}, err
+		return "", until, err
 	case status != http.StatusOK:
-		return exchanged{}, &refusedError{code: said.Code, client: said.Code == "invalid_client" || said.Code == "unauthorized_client" || said.Code == "unsupported_grant_type"}
+		return "", until, &refusedError{code: said.Code, client: said.Code == "invalid_client" || said.Code == "unauthorized_client" || said.Code == "unsupported_grant_type"}
 	case said.Token == "" || said.Token == token || !strings.EqualFold(said.Type, "Bearer"):
-		return exchanged{}, errors.New("the token endpoint gave no other bearer token")
+		return "", until, errors.New("the token endpoint gave no other bearer token")
 	}
-	return exchanged{said.Token, asked.Add(time.Duration(said.Expires)*time.Second - exchangeSpare)}, nil
+	return said.Token, asked.Add(time.Duration(said.Expires)*time.Second - exchangeSpare), nil
 }

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,36 +11,26 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 )
 
-// How the authorization server's word on tokens is kept. A token that is revoked may be used for introspectionKept more.
-const (
-	maxIntrospected   = 10_000
-	introspectionKept = 30 * time.Second
-)
+// introspectionKept is how long the authorization server's word on a token is kept, and how long one that is revoked may
+// still be used.
+const introspectionKept = 30 * time.Second
 
 // introspection asks the issuer about each token (RFC 7662), for tokens that only the issuer can read. What it said of a
-// token that is active is kept for a short time, by a digest of the token.
+// token that is active is kept for a short time.
 type introspection struct {
 	endpoint  *endpoint
 	validator *jwt.Validator
-	kept      *otter.Cache[[sha256.Size]byte, introspected]
-	flights   singleflight.Group
-}
-
-type introspected struct {
-	claims claims
-	until  time.Time
+	kept      *memory[claims]
 }
 
 func newIntrospection(o Options, k *keys) (*introspection, error) {
-	kept, err := otter.New(&otter.Options[[sha256.Size]byte, introspected]{MaximumSize: maxIntrospected})
+	kept, err := newMemory[claims](o.Now)
 	if err != nil {
-		return nil, fmt.Errorf("the cache of introspected tokens: %w", err)
+		return nil, err
 	}
 	return &introspection{
 		endpoint: &endpoint{o: o, keys: k, name: "introspection_endpoint", of: func(m issuerMetadata) string { return m.IntrospectionEndpoint }},
@@ -57,30 +46,22 @@ var errInactive = errors.New("the authorization server says that the token is no
 // claimsOf are those of a token. What is active is checked as a signed token is: the issuer knows tokens of other
 // resources, too.
 func (x *introspection) claimsOf(ctx context.Context, token string) (claims, error) {
-	o := x.endpoint.o
-	id := sha256.Sum256([]byte(token))
-	if have, ok := x.kept.GetIfPresent(id); ok && o.Now().Before(have.until) {
-		return have.claims, x.validator.Validate(have.claims)
-	}
-	made, err, _ := x.flights.Do(string(id[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientWait) // others wait for it, too
-		defer cancel()
-		return x.request(ctx, token)
+	c, err := x.kept.of(ctx, token, func(ctx context.Context) (claims, time.Time, error) {
+		c, err := x.request(ctx, token)
+		if err != nil && !errors.Is(err, errInactive) {
+			f := fault.New(fault.UpstreamUnavailable, "The authorization server cannot be asked about the access token; try again later.").Because(err)
+			f.RetryAfter = keysRetry
+			err = f
+		}
+		if err == nil {
+			err = x.validator.Validate(c)
+		}
+		return c, x.endpoint.o.Now().Add(introspectionKept), err
 	})
-	if errors.Is(err, errInactive) {
-		return claims{}, err
-	}
 	if err != nil {
-		f := fault.New(fault.UpstreamUnavailable, "The authorization server cannot be asked about the access token; try again later.").Because(err)
-		f.RetryAfter = keysRetry
-		return claims{}, f
-	}
-	c := made.(claims)
-	if err := x.validator.Validate(c); err != nil {
 		return claims{}, err
 	}
-	x.kept.Set(id, introspected{c, o.Now().Add(introspectionKept)})
-	return c, nil
+	return c, x.validator.Validate(c) // it may have ended since it was kept
 }
 
 func (x *introspection) request(ctx context.Context, token string) (claims, error) {
