@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -245,9 +246,8 @@ func (p *plan) final(err error, dir string) error {
 		return nil
 	}
 	text := failed.Text
-	for i := range 100 { // where the logs are now
-		text = strings.ReplaceAll(text, filepath.Join(dir, fmt.Sprint(i+1)), p.reportDir)
-	}
+	// Where the logs are now.
+	text = regexp.MustCompile(regexp.QuoteMeta(dir+string(filepath.Separator))+`\d+`).ReplaceAllLiteralString(text, p.reportDir)
 	switch failed.Kind {
 	case "usage":
 		return &suites.UsageError{Reason: text}

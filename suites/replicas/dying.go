@@ -64,8 +64,11 @@ func runsOnce(ctx context.Context, t *harness.T) {
 	disarm()
 	ran := len(t.Drupal.Runs(tool.ID))
 	revive(ctx, t, replica)
-	if lost.Succeeded() {
+	switch {
+	case lost.Succeeded():
 		harness.NotTestable("the replica had responded before it was ended")
+	case ran == 0:
+		harness.NotTestable("the call had not reached the site before the replica was ended")
 	}
 	for other := range t.Replicas {
 		if other == replica {
@@ -86,9 +89,9 @@ func restart(ctx context.Context, t *harness.T) {
 	call := harness.AsAgent(scenario.KnownTool(ctx, t))
 	expected := agent(t, 0).MustListAll(ctx).Names()
 	agent(t, replica).Invoke(ctx, call.Tool, harness.Args{}).MustSucceed("invoke/answers-result")
-	var s *harness.Session
+	var s *harness.Session // nil: the bridge has none
 	if t.Claims("mcp") {
-		s = open(ctx, t, replica)
+		s = opened(ctx, t, replica)
 	}
 	if err := t.Replicas[replica].Kill(); err != nil {
 		harness.NotTestable(fmt.Sprintf("replica %d cannot be ended: %v", replica+1, err))

@@ -16,12 +16,21 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
-// open opens a session on a replica. Where no revision has any, the clause does not apply.
+// open is opened for a clause that does not apply without sessions.
 func open(ctx context.Context, t *harness.T, replica int) *harness.Session {
 	others(t)
 	if !t.Claims("mcp") {
 		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge does not claim the capability mcp"}})
 	}
+	s := opened(ctx, t, replica)
+	if s == nil {
+		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge gives no Mcp-Session-Id"}})
+	}
+	return s
+}
+
+// opened opens a session on a replica; nil where no revision has any.
+func opened(ctx context.Context, t *harness.T, replica int) *harness.Session {
 	var last *harness.Session
 	for _, revision := range []harness.Revision{harness.MCP2025November, harness.MCP2025June} {
 		last = agent(t, replica).MCP(ctx, revision)
@@ -35,7 +44,6 @@ func open(ctx context.Context, t *harness.T, replica int) *harness.Session {
 	if last.Opened.RPCResult() == nil {
 		harness.BlockedBy(harness.Finding{Subject: "no MCP session opens: " + last.Opened.Outcome()}, "mcp/initialize")
 	}
-	harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "the bridge gives no Mcp-Session-Id"}})
 	return nil
 }
 
