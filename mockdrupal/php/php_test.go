@@ -154,7 +154,7 @@ func TestFloatsReadBackAsTheyWere(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,2.5e3,"\u00e9\ud83d\ude80",null]}`, `[}`, `{"a"`, `"\`, `-`, `[[[[`, "\xff"} {
+	for _, seed := range []string{`{"a":[1,2.5e3,"\u00e9\ud83d\ude80",null]}`, `[}`, `{"a"`, `"\`, `-`, `[[[[`, "\xff", `-0.0`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -172,7 +172,9 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %s", out)
 		}
-		if twice, err := php.Encode(again); err != nil || string(twice) != string(out) {
+		// PHP writes the float -0.0 as -0 and reads that as the integer 0.
+		zeros := strings.NewReplacer("-0", "0")
+		if twice, err := php.Encode(again); err != nil || zeros.Replace(string(twice)) != zeros.Replace(string(out)) {
 			t.Fatalf("%s became %s (%v)", out, twice, err)
 		}
 	})
