@@ -22,6 +22,7 @@ var Checks = []harness.Check{
 	{ID: "profile/no-root-combinator", Sees: harness.Front, ByMCP: true, Run: noRootCombinator},
 	{ID: "profile/enum-fits-type", Sees: harness.Front, ByMCP: true, Run: enumFitsType},
 	{ID: "profile/name-with-prefix", Sees: harness.Front, ByMCP: true, Run: nameWithPrefix},
+	{ID: "profile/depth", Sees: harness.Front, ByMCP: true, Run: depth},
 }
 
 func arrayItems(ctx context.Context, t *harness.T) {
@@ -105,6 +106,18 @@ func nameWithPrefix(ctx context.Context, t *harness.T) {
 	eachTool(ctx, t, fmt.Sprintf("a name of at most %d characters behind %s", longest, prefix), func(tool harness.Tool) string {
 		if n := len([]rune(prefix + tool.Name())); n > longest {
 			return fmt.Sprintf("%d characters", n)
+		}
+		return ""
+	})
+}
+
+// deepest is how many levels deep a schema may go.
+const deepest = 10
+
+func depth(ctx context.Context, t *harness.T) {
+	eachTool(ctx, t, fmt.Sprintf("an inputSchema of at most %d levels", deepest), func(tool harness.Tool) string {
+		if levels := jsonschema.Depth(map[string]any(tool.Input())); levels > deepest {
+			return fmt.Sprintf("%d levels", levels)
 		}
 		return ""
 	})

@@ -91,11 +91,26 @@ func profileMutants() []Mutant {
 				}
 				return name
 			})},
+		{Name: "schemas-eleven-levels-deep", Breaks: Clauses("profile/depth"), Origin: Peer, Why: "a filter may have filters, written out instead of referred to",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"filter": nested(10)}
+			})},
 	}
+}
+
+// nested is a schema of so many levels.
+func nested(levels int) map[string]any {
+	s := map[string]any{"type": "object"}
+	for range levels - 1 {
+		s = map[string]any{"type": "object", "properties": map[string]any{"filter": s}}
+	}
+	return s
 }
 
 func undeclaredVariants() []Mutant {
 	return []Mutant{
+		{Name: "schemas-ten-levels-deep", Why: "ten levels are what the strictest provider takes",
+			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": nested(9)} })},
 		{Name: "closed-schemas-enforced", Why: "a bridge may refuse every argument that is not declared",
 			Middleware: chain(onTool(closeInput), onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
 				if len(declaredTop(t, arguments)) < len(arguments) {
