@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/selftest"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
@@ -40,9 +41,9 @@ func newSelftest() *cobra.Command {
   bridgecheck selftest --mutant describe-any-case --update`,
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
 clauses that they break, and against correct variants, which differ from the reference bridge and
-must fail nothing. It prints what needs attention. Of mutants that fail the same clauses the first
-is tested by every clause, the others by the areas that they break; --full tests all of them by
-every clause.
+must fail nothing. It prints what needs attention. Of mutants that
+differ from the reference in the same way the first is tested by every clause, the others by those
+that they fail; --full tests all of them by every clause.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
@@ -83,15 +84,15 @@ func work(cmd *cobra.Command, full bool) error {
 	if err != nil {
 		return err
 	}
-	makers := &generate.Makers{}
+	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) (selftest.Row, error) {
 		o := suites.Options{Tool: thisTool(), Makers: makers}
 		if !full {
-			if o.Only, err = selftest.Narrow(m, golden); err != nil {
+			if err := selftest.Narrow(&o, m, golden); err != nil {
 				return selftest.Row{}, err
 			}
 		}
-		return selftest.Evaluate(cmd.Context(), m, o), nil
+		return selftest.Evaluate(cmd.Context(), m, o, keys), nil
 	})
 }
 
@@ -172,7 +173,7 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 	if !ok {
 		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, mutantNames()))
 	}
-	row := selftest.Evaluate(cmd.Context(), m, suites.Options{Tool: thisTool()})
+	row := selftest.Evaluate(cmd.Context(), m, suites.Options{Tool: thisTool()}, nil)
 	if err := printRow(cmd, f, row); err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func forges(made table) func(context.Context, *harness.T) {
 	return func(ctx context.Context, t *harness.T) {
 		d, as := open(ctx, t), t.Authority
 		if as == nil {
-			as = rogue()
+			as = d.stranger()
 		}
 		d.refuseAll(ctx, made(d, as))
 	}
@@ -181,9 +181,9 @@ func (d *door) authority() *authserver.Server {
 	return d.Authority
 }
 
-// rogue is another authorization server, which the bridge knows nothing of. It ends with the check.
-func rogue() *authserver.Server {
-	other, err := authserver.Listen("127.0.0.1:0", authserver.Options{})
+// stranger is another authorization server, which the bridge knows nothing of. It ends with the check.
+func (d *door) stranger() *authserver.Server {
+	other, err := d.Authority.Stranger()
 	if err != nil {
 		harness.NotTestable("a second authorization server cannot be started: " + err.Error())
 	}

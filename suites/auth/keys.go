@@ -76,7 +76,7 @@ func removedKey(ctx context.Context, t *harness.T) {
 
 // unknown is a token by a key that is not published, as after a rotation that the bridge has not seen.
 func (d *door) unknown() string {
-	return d.Authority.Sign(authserver.Token{Claims: d.good(), Key: rogue().Key()})
+	return d.Authority.Sign(authserver.Token{Claims: d.good(), Key: d.stranger().Key()})
 }
 
 func serverDown(ctx context.Context, t *harness.T) {
@@ -159,7 +159,7 @@ func serverHangs(ctx context.Context, t *harness.T) {
 // metadataIssuer gives the authorization server the metadata of another issuer, whose keys they name.
 func metadataIssuer(ctx context.Context, t *harness.T) {
 	d := open(ctx, t)
-	as, other := d.authority(), rogue()
+	as, other := d.authority(), d.stranger()
 	harness.Cleanup(func(context.Context) { as.Misbehave(authserver.None) })
 	as.NameOtherIssuer(other)
 	token := as.Sign(authserver.Token{Claims: d.good(), Key: other.Key()})

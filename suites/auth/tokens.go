@@ -103,7 +103,7 @@ func wrongSignature(d *door, as *authserver.Server) []row {
 		{"one character of the signature altered", header + "." + claims + "." + altered},
 		{"half of the signature", header + "." + claims + "." + signature[:middle]},
 		{"an empty signature", header + "." + claims + "."},
-		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: rogue().Key(), Header: map[string]any{"kid": d.keyID()}})},
+		{"another key with the same kid", as.Sign(authserver.Token{Claims: d.good(), Key: d.stranger().Key(), Header: map[string]any{"kid": d.keyID()}})},
 	}
 }
 
@@ -160,7 +160,7 @@ func notYetValid(d *door, as *authserver.Server) []row {
 }
 
 func wrongIssuer(d *door, as *authserver.Server) []row {
-	other := rogue()
+	other := d.stranger()
 	return append(d.issued(map[string]map[string]any{
 		"another issuer":                   {"iss": "https://other.example"},
 		"an issuer that begins like right": {"iss": as.URL + ".other.example"},
@@ -183,7 +183,7 @@ func wrongAudience(d *door, as *authserver.Server) []row {
 }
 
 func unknownKey(d *door, as *authserver.Server) []row {
-	other := rogue().Key()
+	other := d.stranger().Key()
 	sign := func(kid any) string {
 		return as.Sign(authserver.Token{Claims: d.good(), Key: other, Header: map[string]any{"kid": kid}})
 	}
@@ -200,7 +200,7 @@ func unknownKey(d *door, as *authserver.Server) []row {
 // ownKey tests tokens that bring the key to check them by, or name where it is. The bridge must not fetch it.
 func ownKey(ctx context.Context, t *harness.T) {
 	d := open(ctx, t)
-	as, other := d.authority(), rogue()
+	as, other := d.authority(), d.stranger()
 	for name, header := range harness.InOrder(map[string]map[string]any{
 		"a key in the header":           {"jwk": other.Key().JWK()},
 		"a key in the header, kid kept": {"jwk": other.Key().JWK(), "kid": as.Key().ID},
@@ -235,7 +235,7 @@ func tokenSecret(ctx context.Context, t *harness.T) {
 		{"an expired one", as.Issue(account, d.Resource(), map[string]any{"exp": as.Ago(wayOff)})},
 		{"one for another resource", as.Issue(account, "https://other.example/mcp")},
 		{"one of another issuer", as.Issue(account, d.Resource(), map[string]any{"iss": "https://other.example"})},
-		{"one with an unknown key", as.Sign(authserver.Token{Claims: d.good(), Key: rogue().Key()})},
+		{"one with an unknown key", as.Sign(authserver.Token{Claims: d.good(), Key: d.stranger().Key()})},
 		{"no JSON Web Token", "bridgecheck-" + rand.Text()},
 	}
 	for _, r := range tokens {

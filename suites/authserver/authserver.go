@@ -60,6 +60,7 @@ const (
 type Options struct {
 	Now   func() time.Time                  // nil: the wall clock
 	Login func(account, secret string) bool // who gets a token from the token endpoint; nil: nobody
+	Keys  *Keys                             // where its keys come from
 }
 
 // Server is an authorization server that listens. It is safe for use by many goroutines.
@@ -71,6 +72,7 @@ type Server struct {
 	closed  chan struct{}
 
 	mu        sync.Mutex
+	made      []*Key // all of its own
 	keys      []*Key // published; the last one signs
 	retired   []*Key
 	fails     Misbehaviour
@@ -89,7 +91,8 @@ func Listen(addr string, o Options) (*Server, error) {
 		return nil, fmt.Errorf("start the authorization server: %w", err)
 	}
 	s := &Server{URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}), changed: make(chan struct{}), requests: map[string]int{}}
-	s.keys = []*Key{newKey()}
+	s.made = []*Key{o.Keys.take()}
+	s.keys = slices.Clone(s.made)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second}
 	go s.server.Serve(listener) //nolint:errcheck // it ends with Close
 	return s, nil
@@ -99,6 +102,19 @@ func Listen(addr string, o Options) (*Server, error) {
 func (s *Server) Close() {
 	close(s.closed)
 	s.server.Close() //nolint:errcheck // nothing depends on it any more
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options.Keys.giveBack(s.made)
+	s.made = nil
+}
+
+// Stranger starts another server, which shares with s, where there is one, only where keys come from.
+func (s *Server) Stranger() (*Server, error) {
+	var o Options
+	if s != nil {
+		o.Keys = s.options.Keys
+	}
+	return Listen("127.0.0.1:0", o)
 }
 
 // Key is the key that the server signs with now.
@@ -110,9 +126,10 @@ func (s *Server) Key() *Key {
 
 // Rotate publishes a new key beside the old ones and signs with it from now on.
 func (s *Server) Rotate() *Key {
-	key := newKey()
+	key := s.options.Keys.take()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.made = append(s.made, key)
 	s.keys = append(s.keys, key)
 	return key
 }

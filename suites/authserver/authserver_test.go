@@ -89,6 +89,40 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
+// Servers that are open at the same time have keys of their own; a closed one leaves its keys to the next.
+func TestKeysAreUsedAgainAfterClose(t *testing.T) {
+	o := authserver.Options{Keys: &authserver.Keys{}}
+	listen := func() *authserver.Server {
+		s, err := authserver.Listen("127.0.0.1:0", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := listen()
+	defer first.Close()
+	other, err := first.Stranger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated := first.Rotate()
+	used := other.Key()
+	for _, key := range []*authserver.Key{first.Key(), rotated} {
+		if key.Public().Equal(used.Public()) {
+			t.Error("two open servers have one key")
+		}
+	}
+	other.Close()
+	next := listen()
+	defer next.Close()
+	if !next.Key().Public().Equal(used.Public()) {
+		t.Error("the key of a closed server is not used again")
+	}
+	if next.Key().ID == used.ID {
+		t.Error("it has the same id again")
+	}
+}
+
 func TestMetadataAndMisbehaviour(t *testing.T) {
 	s, other := listen(t, authserver.Options{}), listen(t, authserver.Options{})
 	for _, path := range []string{authserver.MetadataPath, authserver.OpenIDPath} {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -27,12 +28,49 @@ type Key struct {
 
 const keyBits = 2048
 
-func newKey() *Key {
-	private, err := rsa.GenerateKey(rand.Reader, keyBits)
-	if err != nil {
-		panic("authserver: generating a key: " + err.Error()) // the machine has no randomness
+// Keys are keys for servers one after the other, as making one takes long: the keys of a server that was closed are given,
+// under other ids, to the next. A nil *Keys gives new ones only. It is safe for use by many goroutines.
+type Keys struct {
+	mu    sync.Mutex
+	spare []*rsa.PrivateKey
+}
+
+func (k *Keys) take() *Key {
+	private := k.takeSpare()
+	if private == nil {
+		var err error
+		if private, err = rsa.GenerateKey(rand.Reader, keyBits); err != nil {
+			panic("authserver: generating a key: " + err.Error()) // the machine has no randomness
+		}
 	}
 	return &Key{ID: "key-" + rand.Text()[:8], private: private}
+}
+
+// takeSpare returns a key that was given back; nil where there is none.
+func (k *Keys) takeSpare() *rsa.PrivateKey {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.spare) == 0 {
+		return nil
+	}
+	last := len(k.spare) - 1
+	private := k.spare[last]
+	k.spare = k.spare[:last]
+	return private
+}
+
+func (k *Keys) giveBack(keys []*Key) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range keys {
+		k.spare = append(k.spare, key.private)
+	}
 }
 
 // Public is the public key.

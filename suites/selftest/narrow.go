@@ -2,51 +2,36 @@ package selftest
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
-// Narrow returns the clauses that a selftest which is not full tests a mutant by; none: all of them. A mutant whose golden
-// set another mutant before it has too is tested by the areas of that set alone: that its fault breaks nothing elsewhere
-// was seen of the other one.
-func Narrow(m mutants.Mutant, golden Sets) ([]string, error) {
-	set := golden[m.Name]
-	if len(m.Breaks) == 0 || len(set) == 0 || !repeats(m, set, golden) {
-		return nil, nil
-	}
-	costly, err := skipped(m)
-	if err != nil {
-		return nil, err
-	}
-	areas := map[string]bool{}
-	for _, id := range slices.Concat(set, m.Breaks, m.MayFail) {
-		area, _, _ := strings.Cut(id, "/")
-		areas[area] = true
-	}
-	all, err := suites.Checked()
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, c := range all {
-		if areas[c.Area] && !slices.Contains(costly, c.ID) {
-			ids = append(ids, c.ID)
+// Narrow narrows the options to what a selftest that is not full tests an entry by. The first mutant and the first correct
+// variant of a mechanism are tested by everything: what such a change can touch shows there. Of the others a mutant is
+// tested by the clauses that fail of it, as the golden sets say, and a variant by a few generated cases and not by the
+// checks that send most.
+func Narrow(o *suites.Options, m mutants.Mutant, golden Sets) error {
+	switch correct := len(m.Breaks) == 0; {
+	case correct && !isFirst(m, mutants.Variants()):
+		all, err := suites.Checked()
+		for _, c := range all {
+			if check, _ := suites.Declared(c.ID); check.Costly {
+				o.Skip = append(o.Skip, c.ID)
+			}
 		}
+		o.Cases = fewCases
+		return err
+	case !correct && !isFirst(m, mutants.Mutants()):
+		o.Only = slices.Concat(m.Breaks, golden[m.Name])
+		slices.Sort(o.Only)
+		o.Only = slices.Compact(o.Only)
 	}
-	return ids, nil
+	return nil
 }
 
-// repeats reports whether a mutant before m has the same golden set.
-func repeats(m mutants.Mutant, set []string, golden Sets) bool {
-	for _, other := range mutants.Mutants() {
-		if other.Name == m.Name {
-			return false
-		}
-		if slices.Equal(golden[other.Name], set) {
-			return true
-		}
-	}
-	return false
+// isFirst reports whether m is the first of its mechanism.
+func isFirst(m mutants.Mutant, all []mutants.Mutant) bool {
+	return slices.IndexFunc(all, func(o mutants.Mutant) bool { return o.Mechanism() == m.Mechanism() }) ==
+		slices.IndexFunc(all, func(o mutants.Mutant) bool { return o.Name == m.Name })
 }

@@ -1,40 +1,62 @@
 package selftest
 
 import (
-	"strings"
+	"slices"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
-func TestNarrowKeepsTheFirstOfEachGoldenSetWhole(t *testing.T) {
-	all := mutants.Mutants()
-	first, second, alone := all[0], all[1], all[2]
-	golden := Sets{
-		first.Name:  {"list/answers-json", "mcp/tools-list"},
-		second.Name: {"list/answers-json", "mcp/tools-list"},
-		alone.Name:  {"list/names-unique"},
-	}
-	for _, whole := range []mutants.Mutant{first, alone, all[3], mutants.Variants()[0]} {
-		if ids, err := Narrow(whole, golden); err != nil || len(ids) > 0 {
-			t.Errorf("%s is tested only by %v: %v", whole.Name, ids, err)
+// The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
+func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
+	golden := loadGolden(t)
+	whole := map[mutants.Mechanism]int{}
+	for _, m := range mutants.Mutants() {
+		var o suites.Options
+		if err := Narrow(&o, m, golden); err != nil {
+			t.Fatal(err)
+		}
+		ids := o.Only
+		if len(ids) == 0 {
+			whole[m.Mechanism()]++
+			continue
+		}
+		if whole[m.Mechanism()] == 0 {
+			t.Errorf("%s is tested by %v before any of its mechanism is tested by all clauses", m.Name, ids)
+		}
+		for _, id := range slices.Concat(m.Breaks, golden[m.Name]) {
+			if !slices.Contains(ids, id) {
+				t.Errorf("%s is not tested by %s, which fails of it", m.Name, id)
+			}
 		}
 	}
-	ids, err := Narrow(second, golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	areas := map[string]int{}
-	for _, id := range ids {
-		area, _, _ := strings.Cut(id, "/")
-		areas[area]++
-	}
-	if areas["list"] < 10 || areas["mcp"] < 10 || areas["http"] > 0 || areas["fresh"] > 0 {
-		t.Errorf("%s is tested by the areas %v, not by those of its set", second.Name, areas)
-	}
-	for _, id := range second.Breaks {
-		if !strings.Contains(strings.Join(ids, " "), id) {
-			t.Errorf("%s breaks %s, which is left out", second.Name, id)
+	areas := map[string]bool{}
+	for mechanism, n := range whole {
+		areas[mechanism.Area] = true
+		if n != 1 {
+			t.Errorf("%d mutants of %+v are tested by all clauses", n, mechanism)
 		}
+	}
+	for _, a := range mutants.Areas() {
+		if !areas[a.Name] {
+			t.Errorf("no mutant of %s is tested by all clauses", a.Name)
+		}
+	}
+	generous := 0
+	for _, v := range mutants.Variants() {
+		var o suites.Options
+		if err := Narrow(&o, v, golden); err != nil {
+			t.Fatal(err)
+		}
+		if len(o.Only) > 0 {
+			t.Errorf("the correct variant %s is tested only by %v", v.Name, o.Only)
+		}
+		if o.Cases == 0 {
+			generous++
+		}
+	}
+	if generous < 5 {
+		t.Errorf("%d correct variants are tested by all generated cases", generous)
 	}
 }

@@ -21,14 +21,17 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // Run runs the suites against a mutant. Options may narrow the run; target, mock and clock are the testbed's.
-func Run(ctx context.Context, m mutants.Mutant, o suites.Options) (*reports.Report, error) {
-	bed, err := testbed.Start(m.Testbed())
+func Run(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) (*reports.Report, error) {
+	options := m.Testbed()
+	options.Keys = keys
+	bed, err := testbed.Start(options)
 	if err != nil {
 		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
@@ -47,7 +50,7 @@ func Run(ctx context.Context, m mutants.Mutant, o suites.Options) (*reports.Repo
 
 // Evaluate runs the suites against a mutant and returns its row. Clauses that cost much and have nothing to do with the
 // mutant are skipped, unless the options name clauses.
-func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options) Row {
+func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) Row {
 	row := newRow(m)
 	if len(o.Only) == 0 {
 		costly, err := skipped(m)
@@ -61,7 +64,7 @@ func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options) Row {
 		o.Cases = fewCases
 	}
 	o.Contract = contract.Draft // a clause is proven before its version is released
-	report, err := Run(ctx, m, o)
+	report, err := Run(ctx, m, o, keys)
 	var unreachable *suites.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):

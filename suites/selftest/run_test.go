@@ -13,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if only == "" {
 		os.Exit(m.Run())
 	}
-	makers := &generate.Makers{}
+	makers, keys := &generate.Makers{}, &authserver.Keys{}
 	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant) (Row, error) {
 		o := suites.Options{Makers: makers}
 		switch only {
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		default:
 			o.Only = strings.Fields(only)
 		}
-		return Evaluate(context.Background(), m, o), nil
+		return Evaluate(context.Background(), m, o, keys), nil
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -165,7 +166,7 @@ func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks})
+	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,7 @@ func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
 	if !ok {
 		t.Fatal("the mutant is gone")
 	}
-	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks})
+	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,9 @@ const (
 
 // Options configure a testbed. The zero value is the reference bridge in the first profile.
 type Options struct {
-	Profile string // name of the profile; "" is the first one
-	Fixture string // name of the built-in site; "" is default
+	Profile string           // name of the profile; "" is the first one
+	Keys    *authserver.Keys // of the authorization server; nil: new ones
+	Fixture string           // name of the built-in site; "" is default
 
 	Bridge     func(*bridge.Options)                              // changes the settings of the profile
 	Middleware func(b Backends, bridge http.Handler) http.Handler // between the caller and the bridge
@@ -95,6 +96,9 @@ func Start(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Keys == nil {
+		o.Keys = &authserver.Keys{}
+	}
 	t := &Testbed{Profile: p, options: o, stdout: o.Stdout}
 	if err := t.start(o); err != nil {
 		t.Close()
@@ -124,7 +128,7 @@ func (t *Testbed) start(o Options) (err error) {
 	}()
 	mock := mockdrupal.Options{Now: t.Now}
 	if slices.Contains(t.Profile.Capabilities, harness.OAuth) {
-		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now}); err != nil {
+		if t.Authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Now: t.Now, Keys: o.Keys}); err != nil {
 			return err
 		}
 		mock.Trusted = t.Authority.Account

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
@@ -49,6 +50,27 @@ type Mutant struct {
 	Claims  string // changes to the claimed capabilities, in the form of --capabilities
 	Fixture string // name of the built-in site; "" is default
 	Profile string // of the testbed; "" is the first one
+}
+
+// Mechanism is how an entry differs from the reference: of which area the first clause is that it breaks, if any, where its
+// change is made, and on which site and profile.
+type Mechanism struct {
+	Area, Fixture, Profile                              string
+	Middleware, SiteMiddleware, AuthMiddleware, Replica bool
+	Transport, Options, Server, Stdout, MCP             bool
+}
+
+// Mechanism returns the mechanism of an entry.
+func (m Mutant) Mechanism() Mechanism {
+	area := ""
+	if len(m.Breaks) > 0 {
+		area, _, _ = strings.Cut(m.Breaks[0], "/")
+	}
+	return Mechanism{
+		Area: area, Fixture: m.Fixture, Profile: m.Profile,
+		Middleware: m.Middleware != nil, SiteMiddleware: m.SiteMiddleware != nil, AuthMiddleware: m.AuthMiddleware != nil, Replica: m.Replica != nil,
+		Transport: m.Transport != nil, Options: m.Options != nil, Server: m.Server != nil, Stdout: m.Stdout != nil, MCP: m.MCP,
+	}
 }
 
 // Clauses lists clause ids.
