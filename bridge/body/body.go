@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // ErrTooLate says that a body did not arrive in time.
@@ -64,8 +66,11 @@ func All(r io.Reader, announced int64, memory Memory) ([]byte, error) {
 			}
 			read = larger
 		}
-		n, err := r.Read(read[len(read):cap(read)])
+		n, err := r.Read(read[len(read):min(len(read)+chunk, cap(read))])
 		read = read[:len(read)+n]
+		if n == chunk {
+			turn.End() // more is there: others get the processor first
+		}
 		switch {
 		case err == nil:
 		case !errors.Is(err, io.EOF):
@@ -126,7 +131,7 @@ func (c *cutOff) undo() {
 }
 
 const (
-	// chunk is how much of a response a caller has to accept at a time.
+	// chunk is how much of a body is read in one turn, and how much of a response a caller has to accept at a time.
 	chunk = 64 << 10
 	// small is what a connection takes whole, whether the caller reads or not: by Linux's default the first 16 KiB.
 	small = 16 << 10

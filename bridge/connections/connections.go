@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // Limits are the bounds.
@@ -89,6 +90,7 @@ type listener struct {
 
 // Accept gives the next connection, within the bounds or marked as beyond them.
 func (l *listener) Accept() (net.Conn, error) {
+	turn.End() // a flood of connections is accepted no faster than they are served
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {

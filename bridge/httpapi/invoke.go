@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -13,6 +14,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/fault"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 )
 
 // invoke serves POST /mcp/tools/invoke {"name": N, "arguments": {…}}.
@@ -30,7 +32,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name, arguments, err := call(sent)
+	name, arguments, err := a.call(ctx, who, sent)
 	if err != nil {
 		return err
 	}
@@ -44,6 +46,16 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request) error {
 
 // What a response puts around the site's own bytes.
 var resultOpens, resultCloses = []byte(`{"result":`), []byte(`}`)
+
+// call takes a request's body apart when it is its turn.
+func (a *API) call(ctx context.Context, who upstream.Caller, body []byte) (name string, arguments []byte, err error) {
+	done, err := a.Invoker.Turn(ctx, who, len(body))
+	if err != nil {
+		return "", nil, err
+	}
+	defer done()
+	return call(body)
+}
 
 // call takes a request's body apart. PHP's [] is taken for empty arguments.
 func call(body []byte) (name string, arguments []byte, err error) {

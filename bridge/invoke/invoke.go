@@ -110,6 +110,15 @@ func (in *Invoker) check(ctx context.Context, who upstream.Caller, tool *catalog
 	return invalidArguments(tool.Name, violations)
 }
 
+// Turn waits until a document of so many bytes may be taken apart; done must be called when it is. Long documents take turns
+// among themselves, so that they leave processors to the others.
+func (in *Invoker) Turn(ctx context.Context, who upstream.Caller, bytes int) (done func(), err error) {
+	if done, err = in.Checks.Enter(ctx, who.Owner(), bytes); err != nil {
+		return nil, unchecked(err)
+	}
+	return done, nil
+}
+
 // tooMuch is what is wrong with a value that would take too long to check.
 var tooMuch = []schema.Violation{{
 	Expected: "a value that can be checked in bounded time", Received: "one that is too large or too deep for its schema",

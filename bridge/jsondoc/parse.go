@@ -11,6 +11,8 @@ import (
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // Kind is the type of a JSON value, named as JSON Schema names it.
@@ -100,6 +102,7 @@ func parse(doc []byte, build, most int) (Value, error) {
 type parser struct {
 	doc   []byte
 	at    int
+	began int  // where this turn on the processor began
 	loose bool // what is not built is not looked into
 	most  int  // members or items of one value that are built
 
@@ -123,6 +126,14 @@ func (p *parser) whole(build int) (Value, error) {
 		return Value{}, p.errorf("there is text after the end of the document")
 	}
 	return v, nil
+}
+
+// pause lets others have the processor when the turn is over.
+func (p *parser) pause() {
+	if p.at-p.began >= turn.Bytes {
+		p.began = p.at
+		turn.End()
+	}
 }
 
 // skip goes to the end of a value by its brackets and quotes alone.
@@ -191,6 +202,7 @@ func (p *parser) value(v *Value, depth, build int) (err error) {
 	if depth > MaxDepth {
 		return p.errorf("it is nested deeper than %d levels", MaxDepth)
 	}
+	p.pause()
 	start := p.at
 	switch c := p.peek(); {
 	case p.loose && build < 1:
@@ -318,7 +330,8 @@ func (p *parser) scan() (text []byte, escaped bool, err error) {
 	p.at++ // the opening quote
 	start := p.at
 	for {
-		p.at += leadingPlain(p.doc[p.at:])
+		p.pause()
+		p.at += leadingPlain(p.doc[p.at:min(p.at+turn.Bytes, len(p.doc))])
 		if p.at == len(p.doc) {
 			return nil, false, p.errorf("a string is not closed")
 		}

@@ -107,9 +107,9 @@ func (s *Server) post(x *exchange) int {
 	if wrong != nil {
 		return x.refuse(status, nil, wrong)
 	}
-	m, wrong := read(sent)
+	m, status, wrong := x.read(sent)
 	if wrong != nil {
-		return x.refuse(http.StatusBadRequest, m.id, wrong)
+		return x.refuse(status, m.id, wrong)
 	}
 	switch version := Revision(x.r.Header.Get(versionHeader)); {
 	case version == July2026 || m.version() != "":
@@ -365,6 +365,18 @@ func (x *exchange) body() ([]byte, int, *protocolError) {
 		return nil, e.Status(), protocol(e)
 	}
 	return nil, http.StatusBadRequest, refuse(codeInvalidRequest, "The body did not arrive whole, or not in time.")
+}
+
+// read takes a message apart when it is its turn. What is wrong with it comes with its status.
+func (x *exchange) read(sent []byte) (message, int, *protocolError) {
+	done, err := x.s.o.Invoker.Turn(x.r.Context(), x.who, len(sent))
+	if err != nil {
+		f := fault.From(err)
+		return message{}, f.Status(), protocol(f)
+	}
+	defer done()
+	m, wrong := read(sent)
+	return m, http.StatusBadRequest, wrong
 }
 
 // Grow takes memory for a long message, which is read only from callers that the site lets in.

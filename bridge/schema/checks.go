@@ -46,15 +46,38 @@ func (c *Checks) ValidateArguments(ctx context.Context, who fair.Key, s *Schema,
 	return c.validate(ctx, who, s, doc, required, true)
 }
 
+// Enter waits for a place to work on a document of so many bytes; leave gives it back. A document that is not long needs
+// none. Errors: fair.ErrFull, and what ended ctx.
+func (c *Checks) Enter(ctx context.Context, who fair.Key, bytes int) (leave func(), err error) {
+	if bytes <= gatedDocument {
+		return noPlace, nil
+	}
+	return c.enter(ctx, who)
+}
+
+func (c *Checks) enter(ctx context.Context, who fair.Key) (leave func(), err error) {
+	if c == nil {
+		return noPlace, nil
+	}
+	if err := c.gate.Enter(ctx, who); err != nil {
+		return nil, err
+	}
+	return func() { c.gate.Leave(who) }, nil
+}
+
+// noPlace gives back the place of work that needs none.
+func noPlace() {}
+
 func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
 	if len(doc) <= smallDocument && !s.heavy && !s.long {
 		return s.decoded(doc, required, nulls)
 	}
-	if c != nil && (len(doc) > gatedDocument || s.heavy) {
-		if err := c.gate.Enter(ctx, who); err != nil {
+	if s.heavy || len(doc) > gatedDocument {
+		leave, err := c.enter(ctx, who)
+		if err != nil {
 			return nil, err
 		}
-		defer c.gate.Leave(who)
+		defer leave()
 	}
 	ix, err := newIndex(doc)
 	if err != nil {

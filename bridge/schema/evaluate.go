@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // ErrTooMuch says that checking a value would take more steps than any check may.
@@ -19,7 +20,7 @@ const (
 	// maxSteps is how much work one check may be: a step is a schema applied to a value, a member looked at, or a few
 	// bytes compared. All of them take some 0.2 s.
 	maxSteps = 4_000_000
-	// stepsPerLook is how often the context is looked at.
+	// stepsPerLook is how often the context is looked at, and others get the processor.
 	stepsPerLook = 4096
 	// longestFormat is the longest text that can be in a format other than a URI's, in bytes.
 	longestFormat = 4096
@@ -61,6 +62,7 @@ func (e *evaluation) spend(n int) bool {
 	}
 	if e.steps += n; e.steps-e.look >= stepsPerLook {
 		e.look = e.steps
+		turn.End()
 		if err := e.ctx.Err(); err != nil {
 			e.err, e.stop = err, true
 		}
@@ -215,14 +217,7 @@ func (e *evaluation) kinds(p *plan, at uint32, n node) {
 			return
 		}
 	}
-	var names []string
-	for name, bit := range kindBits {
-		if p.kinds&bit != 0 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	e.fail(at, "type", strings.Join(names, "/"))
+	e.fail(at, "type", p.kindsAs)
 }
 
 func (e *evaluation) values(p *plan, at uint32) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
 )
 
 // index is a document taken apart without decoding it: 16 bytes for each value and each member's name, in the order in
@@ -71,7 +72,11 @@ func newIndex(doc []byte) (*index, error) {
 		}
 		return at
 	}
-	for i := 0; i < len(doc); {
+	for i, began := 0, 0; i < len(doc); {
+		if i-began >= turn.Bytes {
+			began = i
+			turn.End()
+		}
 		switch c := doc[i]; c {
 		case ' ', '\t', '\r', '\n', ':', ',':
 			i++

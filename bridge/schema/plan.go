@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,8 +16,9 @@ import (
 
 // plan is a schema as evaluate walks it: all dialects in one form, with what a value must be compared with prepared.
 type plan struct {
-	never bool   // the schema false
-	kinds kindOf // types that are allowed; 0: all
+	never   bool   // the schema false
+	kinds   kindOf // types that are allowed; 0: all
+	kindsAs string
 
 	values   map[uint64]bool // hashes of the values of enum; nil: any
 	valuesAs string
@@ -147,9 +149,11 @@ func (p *planner) plan(s *santhosh.Schema) (*plan, error) {
 // values prepares type, enum and const.
 func (p *planner) values(made *plan, s *santhosh.Schema) error {
 	if s.Types != nil {
-		for _, name := range s.Types.ToStrings() {
+		names := slices.Sorted(slices.Values(s.Types.ToStrings()))
+		for _, name := range names {
 			made.kinds |= kindBits[name]
 		}
+		made.kindsAs = strings.Join(names, "/")
 	}
 	if s.Enum != nil {
 		made.values = map[uint64]bool{}

@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -144,6 +146,7 @@ func (f *bridgeFlags) options(cmd *cobra.Command) (bridge.Options, error) {
 }
 
 func (f *bridgeFlags) serve(cmd *cobra.Command) error {
+	addProcessor()
 	o, err := f.options(cmd)
 	if err != nil {
 		return err
@@ -183,6 +186,15 @@ func (f *bridgeFlags) serve(cmd *cobra.Command) error {
 	}
 	return bridge.Serve(cmd.Context(), server, l)
 }
+
+// addProcessor lets one goroutine more run than there are processors, where the environment does not say how many: while
+// long documents are checked the system then divides the processors, which lets short requests go first, and they need not
+// wait for Go's scheduler to look for them.
+var addProcessor = sync.OnceFunc(func() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
+})
 
 // explain prints what an account would be shown, method by method. A site without a tool for it is exit code 1.
 func explain(cmd *cobra.Command, b *bridge.Bridge, site string) error {

@@ -1,0 +1,65 @@
+package turn_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/bridge/body"
+	"github.com/bridgecheck/bridgecheck/bridge/fair"
+	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
+	"github.com/bridgecheck/bridgecheck/bridge/schema"
+	"github.com/bridgecheck/bridgecheck/bridge/turn"
+)
+
+// On a single processor, others run for every 16 KiB of a long document that is read, taken apart or checked.
+func TestLongWorkLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	numbers := `[` + strings.Repeat(`0,`, 1<<19) + `0]`
+	text := `"` + strings.Repeat("x", 1<<20) + `"`
+	compiled, err := schema.Compile([]byte(`{"type":"array","items":{"type":"integer"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		work func() error
+		size int // of a turn, in bytes
+	}{
+		"numbers taken apart": {func() error { _, err := jsondoc.Split([]byte(`{"v":` + numbers + `}`)); return err }, turn.Bytes},
+		"a text taken apart":  {func() error { _, err := jsondoc.Split([]byte(text)); return err }, turn.Bytes},
+		"a text read":         {func() error { _, err := body.All(strings.NewReader(text), -1, nil); return err }, 64 << 10},
+		"numbers checked": {func() error {
+			violations, err := schema.NewChecks(1, 1, nil).Validate(context.Background(), fair.Key{}, compiled, []byte(numbers))
+			if len(violations) > 0 {
+				t.Errorf("violations: %v", violations)
+			}
+			return err
+		}, turn.Bytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var turns, done atomic.Int64
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for done.Load() == 0 {
+					turns.Add(1)
+					runtime.Gosched()
+				}
+			}()
+			runtime.Gosched()
+			before := turns.Load()
+			err := c.work()
+			got, least := turns.Load()-before, int64(len(text)/c.size/2)
+			done.Store(1)
+			<-ended
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got < least {
+				t.Errorf("another goroutine ran %d times, want %d at least", got, least)
+			}
+		})
+	}
+}
