@@ -1,0 +1,285 @@
+package attacks
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// besiege is the variable that makes this program the attackers of the bridge at the address that it holds.
+const besiege = "ATTACKERS_BESIEGE"
+
+// hostiles are a process of their own, for real ones run elsewhere: its priority is the lowest there is, so that what
+// honest callers lose is lost by the bridge and not by the processors that the attackers take from it.
+type hostiles struct {
+	cmd *exec.Cmd
+	end io.Closer
+	out io.Reader
+}
+
+// harm is what attackers did and saw.
+type harm struct {
+	Attacks map[string]int64 // by their kind
+	Limited int64            // requests that got 429 or 503
+	Secrets int64
+}
+
+func (h harm) String() string {
+	var made []string
+	for _, kind := range kinds {
+		made = append(made, fmt.Sprintf("%s %d", kind.name, h.Attacks[kind.name]))
+	}
+	return fmt.Sprintf("%s; %d requests met a limit", strings.Join(made, ", "), h.Limited)
+}
+
+// weak names the kinds that made fewer attacks than their least.
+func (h harm) weak(in time.Duration) string {
+	var weak []string
+	for _, kind := range kinds {
+		if rate := float64(h.Attacks[kind.name]) / in.Seconds(); rate < kind.least {
+			weak = append(weak, fmt.Sprintf("%s %.1f a second of %.1f", kind.name, rate, kind.least))
+		}
+	}
+	return strings.Join(weak, ", ")
+}
+
+// attack starts attackers. By nice(1), for on Linux a process that runs can lower the priority of one thread only.
+func attack(t *testing.T, p *process) *hostiles {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &hostiles{cmd: exec.Command("nice", "-n", "19", self)}
+	a.cmd.Env = append(os.Environ(), besiege+"="+p.address)
+	a.cmd.Stderr = os.Stderr
+	endWithTests(a.cmd)
+	if a.end, err = a.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if a.out, err = a.cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.cmd.Process.Kill() })
+	return a
+}
+
+// stop ends the attacks and says what they did.
+func (a *hostiles) stop(t *testing.T) (h harm) {
+	t.Helper()
+	a.end.Close()
+	if err := json.NewDecoder(a.out).Decode(&h); err != nil {
+		t.Fatalf("the attackers do not say what they did: %v", err)
+	}
+	if err := a.cmd.Wait(); err != nil {
+		t.Fatalf("the attackers failed: %v", err)
+	}
+	return h
+}
+
+// attackUntilEnd is the attackers' process: all kinds are at work until standard input ends.
+func attackUntilEnd(address string) {
+	g := &siege{process: &process{address: address}}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	var made [len(kinds)]atomic.Int64
+	var wg sync.WaitGroup
+	for i, kind := range kinds {
+		for n := range kind.at {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					kind.attack(g, ctx, fmt.Sprintf("127.0.1.%d", 1+i*10+n))
+					made[i].Add(1)
+					sleep(ctx, kind.pause)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	h := harm{Attacks: map[string]int64{}, Limited: g.limited.Load(), Secrets: g.secrets.Load()}
+	for i, kind := range kinds {
+		h.Attacks[kind.name] = made[i].Load()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(h); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// kind is a way to attack, of so many attackers at a time who rest for a while after each attack.
+type kind struct {
+	name   string
+	at     int
+	pause  time.Duration
+	least  float64 // a second: a quarter of what two processors make that do nothing else
+	attack func(g *siege, ctx context.Context, from string)
+}
+
+var kinds = [...]kind{
+	{"oversized values with closed sockets", 3, 50 * time.Millisecond, 5, oversize},
+	{"slow bodies", 2, 100 * time.Millisecond, 0.2, slowBodies},
+	{"slow readers", 2, 100 * time.Millisecond, 0.2, slowReaders},
+	{"connection floods", 1, 200 * time.Millisecond, 0.1, flood},
+	{"wrong passwords", 3, 5 * time.Millisecond, 40, wrongPassword},
+	{"garbage for cursors", 2, 5 * time.Millisecond, 25, garbageCursor},
+	{"spellings of one identity", 2, 5 * time.Millisecond, 25, spelling},
+	{"slow tools", 100, 0, 8, slowTool},
+	{"envelopes", 2, 50 * time.Millisecond, 5, envelope},
+}
+
+func (g *siege) hostile(ctx context.Context, from, user, method, path, body string, h http.Header) {
+	status, said := g.send(ctx, from, user, method, path, body, h)
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		g.limited.Add(1)
+	}
+	g.look(said)
+}
+
+// bodies are the oversized bodies, made once.
+var bodies = sync.OnceValue(func() (made []string) {
+	for tool, arguments := range oversized {
+		made = append(made, `{"name":"`+tool+`","arguments":`+arguments()+`}`)
+	}
+	return made
+})
+
+func oversize(g *siege, ctx context.Context, from string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+rand.IntN(1000))*time.Millisecond)
+	defer cancel()
+	g.hostile(ctx, from, "mallory", "POST", "/mcp/tools/invoke", bodies()[rand.IntN(len(oversized))], nil)
+}
+
+// connect opens a connection for an attack; nil where the bridge takes none.
+func (g *siege) connect(ctx context.Context, from string) net.Conn {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 2 * time.Second}
+	c, err := d.DialContext(ctx, "tcp", g.address)
+	if err != nil {
+		return nil
+	}
+	c.SetDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // the connection is new
+	return c
+}
+
+func slowBodies(g *siege, ctx context.Context, from string) {
+	var conns []net.Conn
+	for range 30 {
+		c := g.connect(ctx, from)
+		if c == nil {
+			break
+		}
+		conns = append(conns, c)
+		io.WriteString(c, head("/mcp/tools/invoke", "mallory", "mallory-pass", longest)+`{"name":"content.echo","arguments":{"v":"`+strings.Repeat("x", 100<<10))
+	}
+	for range 20 {
+		for _, c := range conns {
+			io.WriteString(c, strings.Repeat("x", 4<<10))
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func slowReaders(g *siege, ctx context.Context, from string) {
+	body := `{"name":"content.` + []string{"large", "echo"}[rand.IntN(2)] + `","arguments":{}}`
+	var conns []net.Conn
+	for range 10 {
+		c := g.connect(ctx, from)
+		if c == nil {
+			break
+		}
+		conns = append(conns, c)
+		io.WriteString(c, strings.Repeat(head("/mcp/tools/invoke", "mallory", "mallory-pass", len(body))+body, 20))
+	}
+	sleep(ctx, 2*time.Second)
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func flood(g *siege, ctx context.Context, from string) {
+	var conns []net.Conn
+	for range 1500 {
+		if c := g.connect(ctx, from); c != nil {
+			conns = append(conns, c)
+		}
+	}
+	for _, c := range conns[max(len(conns)-5, 0):] {
+		io.WriteString(c, "GET /mcp/tools/list HTTP/1.1\r\nHost: x\r\n\r\n")
+		c.SetReadDeadline(time.Now().Add(time.Second)) //nolint:errcheck // see connect
+		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+			said, _ := io.ReadAll(res.Body)
+			g.look(string(said))
+		}
+	}
+	sleep(ctx, time.Second)
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func wrongPassword(g *siege, ctx context.Context, from string) {
+	credentials := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "honest:%d", rand.Int()))
+	g.hostile(ctx, from, "", "POST", "/mcp/tools/invoke", `{"name":"content.echo","arguments":{}}`, http.Header{"Authorization": {"Basic " + credentials}})
+}
+
+func garbageCursor(g *siege, ctx context.Context, from string) {
+	garbage := make([]byte, rand.IntN(200))
+	for i := range garbage {
+		garbage[i] = "0123456789abcdefABCDEF%+/=-_"[rand.IntN(28)]
+	}
+	g.hostile(ctx, from, "mallory", "GET", "/mcp/tools/list?cursor="+strings.ReplaceAll(string(garbage), "%", "%25"), "", nil)
+}
+
+func spelling(g *siege, ctx context.Context, from string) {
+	scheme := []string{"Basic ", "basic ", "BASIC ", "Basic  ", "bAsIc "}[rand.IntN(5)]
+	pair := base64.StdEncoding.EncodeToString([]byte("mallory:mallory-pass"))
+	h := http.Header{
+		"Authorization": {scheme + pair + []string{"", " ", "=", "=="}[rand.IntN(4)]}, "Accept-Language": {fmt.Sprintf("x-%d", rand.Int())},
+		"Cookie": {fmt.Sprintf("SESS%x=%x; theme=%d", rand.Int(), rand.Int(), rand.Int())},
+	}
+	g.hostile(ctx, from, "", "GET", "/mcp/tools/list", "", h)
+}
+
+func slowTool(g *siege, ctx context.Context, from string) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	g.hostile(ctx, "127.0.2.1", "mallory", "POST", "/mcp/tools/invoke", `{"name":"content.slow","arguments":{}}`, nil)
+}
+
+func envelope(g *siege, ctx context.Context, from string) {
+	body := []string{
+		"[" + strings.Repeat("0,", 500_000) + "0]", strings.Repeat("[", 1_000_000), wideBody(),
+		`{"name":["` + strings.Repeat(`\n","`, 300_000) + `"]}`, "\x1f\x8b\x08\x00" + strings.Repeat("\x00", 500_000),
+	}[rand.IntN(5)]
+	g.hostile(ctx, from, "mallory", "POST", []string{"/mcp", "/mcp/tools/invoke"}[rand.IntN(2)], body, nil)
+}
+
+var wideBody = sync.OnceValue(wide)
