@@ -137,7 +137,7 @@ type kind struct {
 	name   string
 	at     int
 	pause  time.Duration
-	least  float64 // a second: a quarter of what two processors make that do nothing else
+	least  float64 // attacks a second without which it is no siege: at most a quarter of what two processors make
 	attack func(g *siege, ctx context.Context, from string)
 }
 

@@ -74,6 +74,9 @@ func TestSiege(t *testing.T) {
 	if crashes > 0 || p.peak() > siegeMiB || secrets > 0 || besieged.failed > 0 || calm.failed > 0 || besieged.clean > besieged.served {
 		t.Errorf("the siege was won: %q", []string{before.first, besieged.first, after.first})
 	}
+	if h.Limited == 0 {
+		t.Error("no attack met a limit of the bridge")
+	}
 	late, calls := besieged.slower(promised*calm.p99()), besieged.served+besieged.clean
 	t.Logf("%d of %d calls took longer than %d times the calm p99", late, calls, promised)
 	const skipped = "SKIPPED: how long honest callers wait is printed and not asserted: "
