@@ -17,7 +17,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run weights bench-run build test race selftest stability bench soak siege fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights bench-run build test race selftest stability bench soak siege replicas fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -84,6 +84,12 @@ soak:
 SIEGE_TIME := 10m
 siege:
 	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
+
+# Three replicas of the bridge with a store: killed, paused and cut from it for REPLICAS_TIME, and what they cost. All tests
+# make a short one. Needs redis-server.
+REPLICAS_TIME := 10m
+replicas:
+	REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run '^(TestSpeed|TestSoak)$$' -v ./test/replicas
 
 # Every fuzz target for so long, as many side by side as there are processors; prints the inputs of each and of all.
 FUZZTIME := 1m

@@ -1,0 +1,251 @@
+//go:build unix
+
+// Package replicas runs three replicas of the reference bridge with real parts: processes, redis-server, and connections
+// that are cut. The site is the mock, in this process, so that its journal says what ran.
+package replicas
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/redistest"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// binary is the program that the tests run: BRIDGECHECK, or one that is built for them.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if binary = os.Getenv("BRIDGECHECK"); binary == "" {
+		dir, err := os.MkdirTemp("", "replicas")
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "bridgecheck")
+		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/bridgecheck").CombinedOutput(); err != nil {
+			log.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return m.Run()
+}
+
+const (
+	replicas = 3
+	ttl      = time.Second // of lists
+)
+
+// The users have different tools: admin alone has soak.restricted.
+var users = []string{"agent", "agent2", "admin"}
+
+// stand is a site, a store, three replicas that share it, and a balancer before them.
+type stand struct {
+	t        testing.TB
+	drupal   *mockdrupal.Drupal
+	site     string // its address
+	store    *redistest.Server
+	replicas []*replica
+	balancer *balancer
+	front    *httptest.Server // of the balancer
+}
+
+func newStand(t testing.TB) *stand {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site = site.Clone()
+	site.Methods = []fixtures.Method{method(echo), method("soak.restricted"), method(extra)}
+	site.Methods[1].Access = []string{"administer site configuration"}
+	s := &stand{t: t, store: redistest.Start(t)}
+	if s.drupal, err = mockdrupal.New(site, mockdrupal.Options{JournalLimit: 200_000}); err != nil {
+		t.Fatal(err)
+	}
+	behind := httptest.NewServer(s.drupal)
+	t.Cleanup(behind.Close)
+	s.site = behind.URL
+	s.balancer = newBalancer()
+	for range replicas {
+		r := &replica{stand: s, link: newLink(t, strings.TrimPrefix(s.store.Address, "redis://"))}
+		t.Cleanup(r.kill)
+		s.replicas = append(s.replicas, r)
+		r.start("--shared", "redis://"+r.link.address(), "--rate-limit", "1000000", "--rate-burst", "1000000")
+	}
+	s.balance(s.replicas...)
+	s.front = httptest.NewServer(s.balancer)
+	t.Cleanup(s.front.Close)
+	for _, r := range s.replicas {
+		r.await("the store is reached", func() bool { return r.log.holds("the shared store is reached") })
+	}
+	return s
+}
+
+// The methods that calls use, and that comes and goes.
+const (
+	echo  = "soak.echo"
+	extra = "soak.extra"
+)
+
+// method gives its arguments back.
+func method(id string) fixtures.Method {
+	return fixtures.Method{
+		ID: id, Usage: "Gives its token back", MCP: &fixtures.Tool{},
+		Params:    []fixtures.Param{{Name: "token", Schema: fixtures.Raw(`{"type":"string"}`), Required: true}},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
+	}
+}
+
+// change takes the method extra from the site, or gives it back.
+func (s *stand) change() {
+	s.t.Helper()
+	err := s.drupal.Update(func(site *fixtures.Site) error {
+		if i := slices.IndexFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == extra }); i >= 0 {
+			site.Methods = slices.Delete(slices.Clone(site.Methods), i, i+1)
+		} else {
+			site.Methods = append(slices.Clone(site.Methods), method(extra))
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// balance lets the balancer send to these replicas.
+func (s *stand) balance(to ...*replica) {
+	s.balancer.to.Store(&to)
+}
+
+// replica is a process of the bridge, and those that took its place after it was killed.
+type replica struct {
+	stand *stand
+	link  *link // to the store
+	flags []string
+	log   output
+	now   atomic.Pointer[process]
+}
+
+// process is one process of a replica.
+type process struct {
+	cmd    *exec.Cmd
+	url    string
+	killed atomic.Bool // set before it is
+}
+
+var listens = regexp.MustCompile(`https?://[0-9.]+:[0-9]+`)
+
+// keys are the same for all replicas.
+const keys = "BRIDGE_SESSION_KEYS=the replicas of this test encrypt with it"
+
+func (r *replica) start(flags ...string) {
+	r.flags = flags
+	r.restart()
+}
+
+// restart starts a process in the place of the one that was killed. It returns when the bridge serves.
+func (r *replica) restart() {
+	t := r.stand.t
+	t.Helper()
+	ttls := []string{"--discovery-ttl", ttl.String(), "--permission-ttl", ttl.String()}
+	p := &process{cmd: exec.Command(binary, slices.Concat([]string{"bridge", "--drupal", r.stand.site, "--listen", "127.0.0.1:0"}, ttls, r.flags)...)}
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), keys}
+	p.cmd.Stderr = &r.log
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); p.url == "" && lines.Scan(); {
+		p.url = listens.FindString(lines.Text())
+	}
+	r.now.Store(p)
+	if p.url == "" {
+		t.Fatalf("the bridge does not say where it listens: %s", &r.log)
+	}
+}
+
+// kill ends the process at once, with all that it does.
+func (r *replica) kill() {
+	if p := r.now.Load(); p != nil && !p.killed.Swap(true) {
+		p.cmd.Process.Kill() //nolint:errcheck // it has ended
+		p.cmd.Wait()         //nolint:errcheck // it was killed
+	}
+}
+
+func (r *replica) signal(s syscall.Signal) {
+	if err := r.now.Load().cmd.Process.Signal(s); err != nil {
+		r.stand.t.Errorf("a replica has ended by itself: %v\n%s", err, &r.log)
+	}
+}
+
+func (r *replica) await(what string, is func() bool) {
+	r.stand.t.Helper()
+	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 15*time.Second {
+			r.stand.t.Fatalf("not within 15 s: %s\n%s", what, &r.log)
+		}
+	}
+}
+
+// output keeps what the processes of a replica log since it was forgotten.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) holds(text string) bool { return strings.Contains(o.String(), text) }
+
+func (o *output) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Reset()
+}
+
+// client has as many connections as it needs, and repeats nothing.
+func client(timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+}
+
+// request is a request of a user.
+func request(ctx context.Context, user, method, url, body string) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		panic(fmt.Sprintf("a request of the test: %v", err))
+	}
+	r.SetBasicAuth(user, user+"-pass")
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
