@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"github.com/valkey-io/valkey-go"
 
 	"github.com/bridgecheck/bridgecheck/bridge/throttle"
 )
@@ -14,7 +14,7 @@ import (
 
 // take is the generic cell rate algorithm, a token bucket in one number: when the next call would be on time. It gives the
 // microseconds to wait, 0 for a call that may be made now and was counted.
-var take = redis.NewScript(-1, `
+var take = valkey.NewLuaScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local due = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
@@ -27,8 +27,8 @@ return 0`)
 // wait before one is allowed; 0: now.
 func (s *Store) Take(bucket []byte, perSecond float64, burst int) (wait time.Duration, err error) {
 	interval := strconv.FormatFloat(1e6/perSecond, 'f', -1, 64)
-	err = s.do("take", func(ctx context.Context, c redis.Conn) error {
-		micros, err := redis.Int64(take.DoContext(ctx, c, 1, s.key("rate", s.keys.Load().Digest(bucket)), interval, burst))
+	err = s.do("take", func(ctx context.Context, c valkey.Client) error {
+		micros, err := take.Exec(ctx, c, []string{s.key("rate", s.keys.Load().Digest(bucket))}, []string{interval, strconv.Itoa(burst)}).AsInt64()
 		wait = time.Duration(micros) * time.Microsecond
 		return err
 	})
@@ -40,7 +40,7 @@ const pendingTime = time.Minute
 
 // reserve adds an attempt to all counters, sorted sets by time, unless one is full. It gives 0; or 1 and the microseconds
 // until a place is free; or 2 where attempts that have not ended take the places.
-var reserve = redis.NewScript(-1, `
+var reserve = valkey.NewLuaScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 local busy = false
 for i, key in ipairs(KEYS) do
@@ -62,7 +62,7 @@ end
 return {0, 0}`)
 
 // settle ends an attempt: ARGV[2] is 1 where it was refused.
-var settle = redis.NewScript(-1, `
+var settle = valkey.NewLuaScript(`
 local now = redis.call('TIME'); now = now[1] * 1000000 + now[2]
 for i, key in ipairs(KEYS) do
   redis.call('ZREM', key, 'p' .. ARGV[1])
@@ -76,12 +76,12 @@ return 0`)
 // Reserve takes a place in all counters for an attempt, or in none: then wait says when one is free, or busy that it depends
 // on attempts under way.
 func (s *Store) Reserve(attempt string, counters []throttle.Counter) (wait time.Duration, busy bool, err error) {
-	args := append(s.keysOf(counters), attempt, pendingTime.Microseconds())
+	args := []string{attempt, number(pendingTime.Microseconds())}
 	for _, c := range counters {
-		args = append(args, c.Window.Microseconds(), c.Limit)
+		args = append(args, number(c.Window.Microseconds()), number(int64(c.Limit)))
 	}
-	err = s.do("reserve", func(ctx context.Context, c redis.Conn) error {
-		outcome, err := redis.Int64s(reserve.DoContext(ctx, c, args...))
+	err = s.do("reserve", func(ctx context.Context, c valkey.Client) error {
+		outcome, err := reserve.Exec(ctx, c, s.keysOf(counters), args).AsIntSlice()
 		if err == nil {
 			wait, busy = time.Duration(outcome[1])*time.Microsecond, outcome[0] == 2
 		}
@@ -92,25 +92,26 @@ func (s *Store) Reserve(attempt string, counters []throttle.Counter) (wait time.
 
 // Settle ends an attempt that Reserve took places for, or counts one that was refused without.
 func (s *Store) Settle(attempt string, counters []throttle.Counter, refused bool) {
-	outcome := 0
+	outcome := "0"
 	if refused {
-		outcome = 1
+		outcome = "1"
 	}
-	args := append(s.keysOf(counters), attempt, outcome)
+	args := []string{attempt, outcome}
 	for _, c := range counters {
-		args = append(args, c.Window.Microseconds())
+		args = append(args, number(c.Window.Microseconds()))
 	}
-	s.do("settle", func(ctx context.Context, c redis.Conn) error { //nolint:errcheck // the place is free, or counted, when its time is over
-		_, err := settle.DoContext(ctx, c, args...)
-		return err
+	s.do("settle", func(ctx context.Context, c valkey.Client) error { //nolint:errcheck // the place is free, or counted, when its time is over
+		return settle.Exec(ctx, c, s.keysOf(counters), args).Error()
 	})
 }
 
-// keysOf begins the arguments of a script: how many keys it has, and which.
-func (s *Store) keysOf(counters []throttle.Counter) []any {
-	names := []any{len(counters)}
+// keysOf are the counters' names in the store.
+func (s *Store) keysOf(counters []throttle.Counter) []string {
+	var names []string
 	for _, c := range counters {
 		names = append(names, s.key("refused", s.keys.Load().Digest([]byte(c.Name))))
 	}
 	return names
 }
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

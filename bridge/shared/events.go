@@ -1,15 +1,17 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"github.com/valkey-io/valkey-go"
 )
 
 const (
 	kept      = "10000" // events that the stream holds
+	field     = "e"     // of an entry: the event
 	blockTime = time.Second
 	readTime  = 3 * time.Second // for a read of the stream, with blockTime
 )
@@ -48,54 +50,46 @@ func (s *Store) Publish(e Event) error {
 	}
 	stream := s.key("events", nil)
 	sealed := s.keys.Load().Seal(plain, []byte(stream))
-	return s.do("publish", func(ctx context.Context, c redis.Conn) error {
-		_, err := redis.DoContext(c, ctx, "XADD", stream, "MAXLEN", "~", kept, "*", "e", sealed)
-		return err
+	return s.do("publish", func(ctx context.Context, c valkey.Client) error {
+		return c.Do(ctx, c.B().Xadd().Key(stream).Maxlen().Almost().Threshold(kept).Id("*").FieldValue().FieldValue(field, valkey.BinaryString(sealed)).Build()).Error()
 	})
 }
 
 // latest is the last event that is there now.
-func (s *Store) latest(c redis.Conn) (string, error) {
-	found, err := entries(c.Do("XREVRANGE", s.key("events", nil), "+", "-", "COUNT", 1))
+func (s *Store) latest(c *connection) (string, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, dialTime)
+	defer cancel()
+	found, err := c.Do(ctx, c.B().Xrevrange().Key(s.key("events", nil)).End("+").Start("-").Count(1).Build()).AsXRange()
 	if err != nil || len(found) == 0 {
 		return "0-0", err
 	}
-	return found[0].id, nil
+	return found[0].ID, nil
 }
 
 // follow reads events until the store fails. It gives the last that it read.
-func (s *Store) follow(ctx context.Context, c redis.Conn, last string) (string, error) {
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-s.lost:
-			c.Close()
-		case <-ended:
-		}
-	}()
+func (s *Store) follow(c *connection, last string) (string, error) {
 	stream := s.key("events", nil)
-	for ctx.Err() == nil {
-		streams, err := redis.Values(c.Do("XREAD", "COUNT", 100, "BLOCK", blockTime.Milliseconds(), "STREAMS", stream, last))
-		if err == redis.ErrNil { // nothing new
-			continue
-		}
-		var found []entry
-		if err == nil {
-			var pair []any // of the stream's name and its entries
-			if pair, err = redis.Values(streams[0], nil); err == nil {
-				found, err = entries(pair[1], nil)
-			}
-		}
+	for {
+		found, err := s.read(c, stream, last)
 		if err != nil {
-			return last, err
+			return last, cmp.Or(context.Cause(c.ctx), err)
 		}
 		for _, e := range found {
-			last = e.id
-			s.hear(e.sealed, stream)
+			last = e.ID
+			s.hear([]byte(e.FieldValues[field]), stream)
 		}
 	}
-	return last, ctx.Err()
+}
+
+// read gives the events after the last; none if there are none for blockTime.
+func (s *Store) read(c *connection, stream, last string) ([]valkey.XRangeEntry, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, readTime)
+	defer cancel()
+	streams, err := c.Do(ctx, c.B().Xread().Count(100).Block(blockTime.Milliseconds()).Streams().Key(stream).Id(last).Build()).AsXRead()
+	if valkey.IsValkeyNil(err) {
+		return nil, nil
+	}
+	return streams[stream], err
 }
 
 // hear opens an event and passes it on, if it is of another replica.
@@ -109,33 +103,4 @@ func (s *Store) hear(sealed []byte, stream string) {
 	if e.From != s.from {
 		s.o.Handler.Heard(e)
 	}
-}
-
-// entry is an event as the stream has it.
-type entry struct {
-	id     string
-	sealed []byte
-}
-
-// entries reads a list of [id, [field, value, …]].
-func entries(reply any, err error) ([]entry, error) {
-	list, err := redis.Values(reply, err)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]entry, len(list))
-	for i, item := range list {
-		var fields [][]byte
-		parts, err := redis.Values(item, nil)
-		if err == nil {
-			_, err = redis.Scan(parts, &all[i].id, &fields)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(fields) > 1 {
-			all[i].sealed = fields[1]
-		}
-	}
-	return all, nil
 }

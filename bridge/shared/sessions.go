@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"github.com/valkey-io/valkey-go"
 )
 
 // End reports to all replicas that a session was ended, those that run now and those that start before until.
@@ -14,9 +14,8 @@ func (s *Store) End(id string, until time.Time) {
 	if left <= 0 {
 		return
 	}
-	err := s.do("end", func(ctx context.Context, c redis.Conn) error {
-		_, err := redis.DoContext(c, ctx, "SET", s.ending(id), "", "PX", left.Milliseconds()+1)
-		return err
+	err := s.do("end", func(ctx context.Context, c valkey.Client) error {
+		return c.Do(ctx, c.B().Set().Key(s.ending(id)).Value("").PxMilliseconds(left.Milliseconds()+1).Build()).Error()
 	})
 	if err == nil {
 		s.Publish(Event{Kind: Ended, Subject: []byte(id), Until: until}) //nolint:errcheck // who adopts the session asks
@@ -25,9 +24,9 @@ func (s *Store) End(id string, until time.Time) {
 
 // Ended reports whether a session was ended; false where the store cannot say.
 func (s *Store) Ended(id string) (ended bool) {
-	s.do("ended", func(ctx context.Context, c redis.Conn) error { //nolint:errcheck // the session then goes on
+	s.do("ended", func(ctx context.Context, c valkey.Client) error { //nolint:errcheck // the session then goes on
 		var err error
-		ended, err = redis.Bool(redis.DoContext(c, ctx, "EXISTS", s.ending(id)))
+		ended, err = c.Do(ctx, c.B().Exists().Key(s.ending(id)).Build()).AsBool()
 		return err
 	})
 	return ended

@@ -10,10 +10,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,17 +23,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"github.com/valkey-io/valkey-go"
 
 	"github.com/bridgecheck/bridgecheck/bridge/keys"
 )
 
 const (
-	timeout     = 100 * time.Millisecond // for one command
-	tolerated   = 3                      // commands in a row that may fail before the store is taken for down
-	dialTime    = time.Second
-	connections = 16                     // for commands
-	retryTime   = 500 * time.Millisecond // between attempts to reach the store
+	timeout   = 100 * time.Millisecond // for one command
+	tolerated = 3                      // commands in a row that may fail before the store is taken for down
+	dialTime  = time.Second
+	retryTime = 500 * time.Millisecond // between attempts to reach the store
 )
 
 // Options say which store, and for which site. All but Observe are needed.
@@ -49,13 +50,13 @@ type Observer func(operation, outcome string)
 // Store is a connection to the store. It is safe for concurrent use.
 type Store struct {
 	o       Options
+	client  valkey.ClientOption
 	from    string // this replica
 	keys    atomic.Pointer[keys.Ring]
 	observe atomic.Pointer[Observer]
 
-	pool     atomic.Pointer[redis.Pool] // nil: the store is down
+	now      atomic.Pointer[connection] // nil: the store is down
 	failures atomic.Int64               // commands in a row
-	lost     chan struct{}              // receives when the store is taken for down
 
 	stop     context.CancelFunc
 	finished sync.WaitGroup
@@ -75,7 +76,13 @@ func New(o Options) (*Store, error) {
 	if o.Keys.Empty() {
 		return nil, errors.New("needs session_keys: what replicas share is encrypted")
 	}
-	s := &Store{o: o, from: rand.Text(), lost: make(chan struct{}, 1)}
+	client, err := valkey.ParseURL(o.Address)
+	if err != nil || u.RawQuery != "" {
+		return nil, errors.New("must be an address without parameters, such as redis://127.0.0.1:6379/1")
+	}
+	client.ClientName, client.ForceSingleClient, client.DisableCache, client.DisableRetry = "bridgecheck", true, true, true
+	client.Dialer.Timeout, client.ConnWriteTimeout = dialTime, dialTime
+	s := &Store{o: o, client: client, from: rand.Text()}
 	s.SetKeys(o.Keys)
 	s.Observe(func(string, string) {})
 	return s, nil
@@ -103,13 +110,42 @@ func (s *Store) SetKeys(k *keys.Ring) { s.keys.Store(k) }
 func (s *Store) Observe(o Observer) { s.observe.Store(&o) }
 
 // Up reports whether the store is taken to be reachable.
-func (s *Store) Up() bool { return s.pool.Load() != nil }
+func (s *Store) Up() bool { return s.now.Load() != nil }
 
-// dial opens a connection. A command on it that is sent without a context may take so long.
-func (s *Store) dial(ctx context.Context, read time.Duration) (redis.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	return redis.DialURLContext(ctx, s.o.Address, redis.DialConnectTimeout(dialTime), redis.DialReadTimeout(read), redis.DialWriteTimeout(dialTime), redis.DialClientName("bridgecheck"))
+// connection is a client of the store, until it is lost.
+type connection struct {
+	valkey.Client
+	ctx  context.Context // ends when the store is taken for down
+	lose context.CancelCauseFunc
+}
+
+// dial opens a connection. When it is lost, so are the sockets: nothing waits for a store that hangs.
+func (s *Store) dial(ctx context.Context) (*connection, error) {
+	ctx, lose := context.WithCancelCause(ctx)
+	o := s.client
+	o.DialCtxFn = func(_ context.Context, address string, dialer *net.Dialer, config *tls.Config) (conn net.Conn, err error) {
+		if config == nil {
+			conn, err = dialer.DialContext(ctx, "tcp", address)
+		} else {
+			conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
+		}
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	client, err := valkey.NewClient(o)
+	if err != nil {
+		lose(err)
+		return nil, err
+	}
+	return &connection{client, ctx, lose}, nil
+}
+
+// close loses the connection.
+func (c *connection) close() {
+	c.lose(nil)
+	c.Close()
 }
 
 // connect reaches the store, follows its events until it fails, and begins again.
@@ -134,69 +170,47 @@ func (s *Store) connect(ctx context.Context) {
 
 // serve lets commands through from when the store is reached until it fails.
 func (s *Store) serve(ctx context.Context, last string, reached func()) (string, error) {
-	events, err := s.dial(ctx, readTime)
+	c, err := s.dial(ctx)
 	if err != nil {
 		return last, err
 	}
-	defer context.AfterFunc(ctx, func() { events.Close() })()
-	defer events.Close()
+	defer c.close()
 	if last == "" {
-		if last, err = s.latest(events); err != nil {
+		if last, err = s.latest(c); err != nil {
 			return "", err
 		}
 	}
-	pool := &redis.Pool{
-		MaxIdle: connections, MaxActive: connections, Wait: true,
-		DialContext: func(ctx context.Context) (redis.Conn, error) { return s.dial(ctx, timeout) },
-	}
-	defer pool.Close()
 	s.failures.Store(0)
-	select {
-	case <-s.lost:
-	default:
-	}
-	s.pool.Store(pool)
-	defer s.pool.Store(nil)
+	s.now.Store(c)
+	defer s.now.Store(nil)
 	s.o.Logger.Info("the shared store is reached", "replica", s.from[:8])
 	reached()
 	s.o.Handler.Reconnected()
-	return s.follow(ctx, events, last)
+	return s.follow(c, last)
 }
 
 var errDown = errors.New("the shared store is down")
 
 // do runs a command in bounded time. An error says that the store has not done it, as far as is known.
-func (s *Store) do(operation string, run func(context.Context, redis.Conn) error) error {
-	pool, observe := s.pool.Load(), *s.observe.Load()
-	if pool == nil {
+func (s *Store) do(operation string, run func(context.Context, valkey.Client) error) error {
+	c, observe := s.now.Load(), *s.observe.Load()
+	if c == nil {
 		observe(operation, "down")
 		return errDown
 	}
-	err := bounded(pool, run)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := run(ctx, c.Client)
 	if err == nil {
 		s.failures.Store(0)
 		observe(operation, "ok")
 		return nil
 	}
 	observe(operation, "error")
-	if s.failures.Add(1) >= tolerated && s.pool.CompareAndSwap(pool, nil) {
-		select {
-		case s.lost <- struct{}{}:
-		default:
-		}
+	if s.failures.Add(1) >= tolerated && s.now.CompareAndSwap(c, nil) {
+		c.lose(err)
 	}
 	return fmt.Errorf("shared store: %s: %w", operation, err)
-}
-
-func bounded(pool *redis.Pool, run func(context.Context, redis.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	conn, err := pool.GetContext(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return run(ctx, conn)
 }
 
 // key names something of this site in the store. All keys hash to one slot of a cluster.

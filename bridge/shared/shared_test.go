@@ -146,6 +146,27 @@ func TestAStoreThatHangs(t *testing.T) {
 	await(t, "reached again", s.Up)
 }
 
+// More callers than a client has connections use the store at the time when it is given up.
+func TestManyCallersLoseTheStore(t *testing.T) {
+	server := redistest.Start(t)
+	s, _ := replica(t, server.Address, first)
+	for range 3 {
+		await(t, "connected", s.Up)
+		server.Pause()
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() {
+				began := time.Now()
+				if _, err := s.Take([]byte("bucket"), 1, 1); err == nil || time.Since(began) > time.Second {
+					t.Errorf("a command to a store that hangs: %v after %s", err, time.Since(began))
+				}
+			})
+		}
+		wg.Wait()
+		server.Resume()
+	}
+}
+
 func TestSessionsThatEnded(t *testing.T) {
 	server := redistest.Start(t)
 	a, _ := replica(t, server.Address, first)
@@ -235,7 +256,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for address, want := range map[string]bool{
 		"redis://127.0.0.1:6379": true, "rediss://user:secret@store:6379/2": true, "redis://:secret@store": true,
-		"store:6379": false, "http://store": false, "redis://": false, "": false, "redis://:secret@store:port": false, "redis://store/secret": false,
+		"store:6379": false, "http://store": false, "redis://": false, "": false, "redis://:secret@store:port": false, "redis://store/secret": false, "redis://store/1?addr=other": false,
 	} {
 		_, err := shared.New(shared.Options{Address: address, Keys: ring})
 		if (err == nil) != want || err != nil && strings.Contains(err.Error(), "secret") {

@@ -90,6 +90,13 @@ func newStand(t testing.TB) *stand {
 		s.replicas = append(s.replicas, r)
 		r.start("--shared", "redis://"+r.link.address(), "--rate-limit", "1000000", "--rate-burst", "1000000")
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for i, r := range s.replicas {
+				t.Logf("the log of replica %d:\n%s", i+1, &r.log)
+			}
+		}
+	})
 	s.balance(s.replicas...)
 	s.front = httptest.NewServer(s.balancer)
 	t.Cleanup(s.front.Close)
