@@ -33,6 +33,8 @@ const (
 	tolerated = 3                      // commands in a row that may fail before the store is taken for down
 	dialTime  = time.Second
 	retryTime = 500 * time.Millisecond // between attempts to reach the store
+
+	bufferSize = 64 << 10 // bytes, of each connection and direction
 )
 
 // Options say which store, and for which site. All but Observe are needed.
@@ -82,6 +84,8 @@ func New(o Options) (*Store, error) {
 	}
 	client.ClientName, client.ForceSingleClient, client.DisableCache, client.DisableRetry = "bridgecheck", true, true, true
 	client.Dialer.Timeout, client.ConnWriteTimeout = dialTime, dialTime
+	client.PipelineMultiplex = -1 // one connection for all commands, which is there when the store is reached
+	client.ReadBufferEachConn, client.WriteBufferEachConn = bufferSize, bufferSize
 	s := &Store{o: o, client: client, from: rand.Text()}
 	s.SetKeys(o.Keys)
 	s.Observe(func(string, string) {})

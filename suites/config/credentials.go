@@ -40,7 +40,7 @@ func (f *File) credentials(ctx context.Context, o suites.Options) (map[suites.Id
 		if err != nil {
 			return nil, f.fault("identities."+name, "identities.%s: %w", name, err)
 		}
-		all[identityNamed(name)] = creds
+		all[IdentityNamed(name)] = creds
 	}
 	return all, nil
 }

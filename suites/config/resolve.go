@@ -258,7 +258,7 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 		o.Patterns = &patterns
 	}
 	if i := s.Invalidate; i != nil {
-		o.Invalidate = &suites.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: identityNamed(i.Identity)}
+		o.Invalidate = &suites.Invalidate{Method: cmp.Or(i.Method, http.MethodPost), Path: i.Path, Identity: IdentityNamed(i.Identity)}
 	}
 	if o.Invocations, err = f.invocations(); err != nil {
 		return o, err
@@ -276,7 +276,8 @@ func (f *File) Options(ctx context.Context, o suites.Options) (suites.Options, e
 	return o, err
 }
 
-func identityNamed(name string) suites.Identity {
+// IdentityNamed is the identity of a name in a configuration.
+func IdentityNamed(name string) suites.Identity {
 	if name == "anonymous" {
 		return suites.Anonymous
 	}
@@ -344,7 +345,7 @@ func (f *File) BaselinePath() string {
 func (f *File) invocations() ([]suites.Invocation, error) {
 	var calls []suites.Invocation
 	for i, c := range f.Invocations {
-		call := suites.Invocation{Tool: c.Tool, Identity: identityNamed(cmp.Or(c.Identity, string(suites.Agent))), Status: cmp.Or(c.Expect.Status, http.StatusOK)}
+		call := suites.Invocation{Tool: c.Tool, Identity: IdentityNamed(cmp.Or(c.Identity, string(suites.Agent))), Status: cmp.Or(c.Expect.Status, http.StatusOK)}
 		var err error
 		if call.Arguments, err = document(&c.Arguments); err != nil {
 			return nil, fmt.Errorf("%s:%w (invocations[%d].arguments)", f.path, err, i)
