@@ -138,7 +138,7 @@ func Callers(f *config.File) map[harness.Identity][]Header {
 }
 
 // headers authenticate a caller. A secret that has no environment variable gets one that is named after the caller; so does the
-// token or the cookie that a login gives, which whoever runs the script has to fetch.
+// token or the cookie that a login gives, which the user of the script has to fetch.
 func headers(name string, i config.Identity) []Header {
 	variable := func(s config.Secret, what string) string { return cmp.Or(s.Env, variableOf(name+"_"+what)) }
 	all := []Header{}
@@ -186,6 +186,9 @@ func (b bridge) tools(ctx context.Context) ([]map[string]any, error) {
 		status, text, err := b.send(ctx, "GET", path, "")
 		if err != nil {
 			return nil, err
+		}
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
+			return nil, &suites.UsageError{Reason: fmt.Sprintf("the bridge does not show %s its tools (%d): give the credentials in --config, as `identities`", b.who, status)}
 		}
 		parsed, err := exact.Parse(text)
 		list, _ := parsed.(map[string]any)
