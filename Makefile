@@ -91,10 +91,11 @@ REPLICAS_TIME := 10m
 replicas:
 	REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run '^(TestSpeed|TestSoak)$$' -v ./test/replicas
 
-# Every fuzz target for so long, as many side by side as there are processors; prints the inputs of each and of all.
+# Every fuzz target for so long, FUZZJOBS side by side, else as many as there are processors; prints the inputs of each and of all.
 FUZZTIME := 1m
+FUZZJOBS :=
 fuzz:
-	go run ./internal/tools/fuzz -time $(FUZZTIME)
+	go run ./internal/tools/fuzz -time $(FUZZTIME) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 lint:
 	@unformatted="$$(gofmt -l $(FORMATTED))"; test -z "$$unformatted" || { echo "not formatted by gofmt: $$unformatted"; exit 1; }

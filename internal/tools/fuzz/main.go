@@ -1,7 +1,7 @@
 // Command fuzz runs every fuzz target of the module: `go run ./internal/tools/fuzz -time 20s` in the root of the
-// repository. It finds the targets in the test files that this system builds, runs each with one worker and as many
-// targets side by side as -jobs says, and prints how many inputs each got and all of them together. It fails when a
-// target fails, and says then how to run the input again.
+// repository. It finds the targets in the test files that this system builds, builds the tests of each package once, runs
+// each target with one worker and as many targets side by side as -jobs says, and prints how many inputs each got and all
+// of them together. It fails when a target fails, and says then how to run the input again.
 package main
 
 import (
@@ -74,13 +74,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // target is a fuzz target.
-type target struct{ pkg, name string } // pkg is a path from the root: ./bridge/jsondoc
+type target struct {
+	pkg, name  string // pkg is a path from the root: ./bridge/jsondoc
+	dir        string // of the package
+	importPath string
+}
 
 func (t target) String() string { return t.pkg + " " + t.name }
 
 // targets finds the fuzz targets of the module in dir.
 func targets(dir string) ([]target, error) {
-	list := exec.Command("go", "list", "-json=Dir,TestGoFiles,XTestGoFiles", "./...")
+	list := exec.Command("go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
 	list.Dir, list.Stderr = dir, os.Stderr
 	listed, err := list.Output()
 	if err != nil {
@@ -93,7 +97,7 @@ func targets(dir string) ([]target, error) {
 	var all []target
 	for packages := json.NewDecoder(strings.NewReader(string(listed))); ; {
 		var p struct {
-			Dir                       string
+			Dir, ImportPath           string
 			TestGoFiles, XTestGoFiles []string
 		}
 		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
@@ -112,26 +116,48 @@ func targets(dir string) ([]target, error) {
 			}
 			for _, decl := range file.Decls {
 				if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Fuzz") {
-					all = append(all, target{"./" + filepath.ToSlash(pkg), f.Name.Name})
+					all = append(all, target{"./" + filepath.ToSlash(pkg), f.Name.Name, p.Dir, p.ImportPath})
 				}
 			}
 		}
 	}
 }
 
-// fuzz runs the targets and prints what each of them did.
+// fuzz runs the targets and prints what each of them did. Tests are built one package after the other, while targets run:
+// side by side the builds would compile the packages that they share each for itself.
 func fuzz(ctx context.Context, chosen []target, budget string, jobs int, out io.Writer) error {
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("find the cache: %w", err)
+	}
+	temp, err := os.MkdirTemp("", "fuzz")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var total int64
 	var failed []target
 	places := make(chan struct{}, jobs)
 	began := time.Now()
+	var built, program string // the package that was built last, and its tests
 	for _, t := range chosen {
+		if t.pkg != built {
+			built, program = t.pkg, filepath.Join(temp, strings.ReplaceAll(t.pkg[2:]+".test.exe", "/", "_"))
+			build := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz", ".", "-o", program, ".")
+			build.Dir = t.dir
+			if text, err := build.CombinedOutput(); err != nil {
+				wg.Wait()
+				return fmt.Errorf("build the tests of %s: %w\n%s", t.pkg, err, text)
+			}
+		}
+		inputsDir := filepath.Join(strings.TrimSpace(string(cache)), "fuzz", filepath.FromSlash(t.importPath)) // as go test -fuzz has it
+		run := program
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			text, err := t.fuzz(ctx, budget)
+			text, err := t.fuzz(ctx, run, inputsDir, budget)
 			n := inputs(text)
 			mu.Lock()
 			defer mu.Unlock()
@@ -155,11 +181,12 @@ func fuzz(ctx context.Context, chosen []target, budget string, jobs int, out io.
 	return errors.New(lines + "\nand commit the files in testdata/fuzz with the fix")
 }
 
-// fuzz runs one target and returns what go test printed. go test writes an input that fails below testdata/fuzz of the
-// package, where the ordinary tests run it, too.
-func (t target) fuzz(ctx context.Context, budget string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", budget,
-		"-fuzzminimizetime", "1x", "-parallel", "1", t.pkg)
+// fuzz runs one target of a test program and returns what it printed. An input that fails is written below testdata/fuzz of
+// the package, where the ordinary tests run it, too.
+func (t target) fuzz(ctx context.Context, program, inputsDir, budget string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, "-test.paniconexit0", "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", budget,
+		"-test.fuzzminimizetime", "1x", "-test.parallel", "1", "-test.fuzzcachedir", inputsDir)
+	cmd.Dir = t.dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	text, err := cmd.CombinedOutput()
@@ -172,7 +199,7 @@ func (t target) fuzz(ctx context.Context, budget string) (string, error) {
 	return string(text), err
 }
 
-// onlyEnded reports whether go test failed because its time was up while a worker still started (golang/go#48591), and
+// onlyEnded reports whether a target failed because its time was up while a worker still started (golang/go#48591), and
 // not because of an input, which it would have written to a file.
 func onlyEnded(text string) bool {
 	return strings.Contains(text, "\n    context deadline exceeded\n") && !strings.Contains(text, "Failing input written to") &&
@@ -181,7 +208,7 @@ func onlyEnded(text string) bool {
 
 var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: .* (?:execs: |coverage: )(\d+)`)
 
-// inputs is how many inputs a target got, as go test's last line of progress says: generated ones, or, where the time was
+// inputs is how many inputs a target got, as its last line of progress says: generated ones, or, where the time was
 // too short for any, the known ones that it starts with.
 func inputs(text string) int64 {
 	lines := progress.FindAllStringSubmatch(text, -1)
