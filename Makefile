@@ -4,7 +4,7 @@
 # make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
-# make platforms  build and vet for every system and processor of a release
+# make platforms  build for every system and processor of a release, and vet for every system
 # make wine       the Windows binary under wine
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
@@ -28,9 +28,9 @@ build:
 test:
 	go test -timeout 20m ./...
 
-# The tests whose speed the race detector does not ruin.
+# The tests whose speed the race detector does not ruin. It needs cgo.
 race:
-	go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/contract ./suites/exact
+	CGO_ENABLED=1 go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports/... ./suites/contract ./suites/exact
 
 # Every broken bridge must fail, every correct one must pass. FULL=1: every mutant by every clause.
 selftest: build
@@ -104,10 +104,17 @@ lint:
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
+# Built as `make dist` builds, so that the cache of builds serves both. Vet reads the files of a system; no file is for a
+# processor (test/repo), so one processor of each system is enough.
+SYSTEMS := $(sort $(foreach platform,$(PLATFORMS),$(firstword $(subst /, ,$(platform)))))
 platforms:
 	@for platform in $(PLATFORMS); do \
-		echo "$$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 sh -c 'go build ./... && go vet ./...' || exit 1; \
+		echo "build $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath ./... || exit 1; \
+	done
+	@for system in $(SYSTEMS); do \
+		echo "vet $$system"; \
+		GOOS=$$system GOARCH=amd64 CGO_ENABLED=0 go vet -trimpath ./... || exit 1; \
 	done
 
 wine:
