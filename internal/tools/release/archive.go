@@ -12,8 +12,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // file is a file of an archive.
@@ -68,38 +72,53 @@ func (r *release) archives() error {
 			return err
 		}
 	}
-	var sums bytes.Buffer
-	for _, p := range r.platforms {
-		binary, err := r.build(p)
-		if err != nil {
+	sums := make([]string, len(r.platforms))
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU()) // linking and packing take one processor
+	for i, p := range r.platforms {
+		group.Go(func() error {
+			var err error
+			sums[i], err = r.archiveOf(p, common)
 			return err
-		}
-		sbom := filepath.Join(r.out, r.name(p)+".spdx.json")
-		if err := r.writeSBOM(binary, sbom); err != nil {
-			return err
-		}
-		data, err := os.ReadFile(binary)
-		if err != nil {
-			return err
-		}
-		packed, err := pack(r.name(p), append(slices.Clone(common), file{p.binary(), data, 0o755}), p.os == "windows", r.time)
-		if err != nil {
-			return err
-		}
-		archive := filepath.Join(r.out, r.archive(p))
-		if err := os.WriteFile(archive, packed, 0o644); err != nil {
-			return err
-		}
-		for _, name := range []string{archive, sbom} {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), filepath.Base(name))
-		}
-		fmt.Printf("%s: %.1f MiB\n", archive, float64(len(packed))/(1<<20))
+		})
 	}
-	return os.WriteFile(filepath.Join(r.out, "checksums.txt"), sums.Bytes(), 0o644)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "checksums.txt"), []byte(strings.Join(sums, "")), 0o644)
+}
+
+// archiveOf writes the archive and the SBOM of a platform, and returns their checksums.
+func (r *release) archiveOf(p platform, common []file) (sums string, err error) {
+	binary, err := r.build(p)
+	if err != nil {
+		return "", err
+	}
+	sbom := filepath.Join(r.out, r.name(p)+".spdx.json")
+	if err := r.writeSBOM(binary, sbom); err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(binary)
+	if err != nil {
+		return "", err
+	}
+	packed, err := pack(r.name(p), append(slices.Clone(common), file{p.binary(), data, 0o755}), p.os == "windows", r.time)
+	if err != nil {
+		return "", err
+	}
+	archive := filepath.Join(r.out, r.archive(p))
+	if err := os.WriteFile(archive, packed, 0o644); err != nil {
+		return "", err
+	}
+	for _, name := range []string{archive, sbom} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		sums += fmt.Sprintf("%x  %s\n", sha256.Sum256(data), filepath.Base(name))
+	}
+	fmt.Printf("%s: %.1f MiB\n", archive, float64(len(packed))/(1<<20))
+	return sums, nil
 }
 
 // filesBelow reads the file or the files below the directory that name is, with names from root.
