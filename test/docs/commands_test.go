@@ -2,17 +2,26 @@ package docs
 
 import (
 	"context"
+	"flag"
 	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
+
+// Most of the time a page waits for what it serves.
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // -parallel has the last word
+	os.Exit(m.Run())
+}
 
 // TestCommands runs the commands of README.md and docs from top to bottom, as a reader does: a page has one working
 // directory, its variables last, and what it serves goes on serving. A command must end with the exit code that its comment
