@@ -55,7 +55,7 @@ func runBehindProxy(t *testing.T, transport http.RoundTripper, o suites.Options)
 }
 
 // wouldHelp matches a message that says what makes a clause testable.
-var wouldHelp = regexp.MustCompile("put the mock Drupal there|under `invocations`|there are no credentials for|: give |: set a ")
+var wouldHelp = regexp.MustCompile("put the mock Drupal there|under `invocations`|there are no credentials for|: give |: set a |run it again with free cores$")
 
 func TestARecordingProxyShowsBothSides(t *testing.T) {
 	results := runBehindProxy(t, nil, suites.Options{UpstreamTimeout: 500e6})
