@@ -26,6 +26,9 @@ func TestEveryClauseIsExplained(t *testing.T) {
 		if c.Fix.String() == "" && c.Level == MUST {
 			t.Errorf("%s is a MUST and does not say how to fix it", c.ID)
 		}
+		if c.Fix.Any == "" {
+			t.Errorf("%s says how to fix it in some languages alone: add `any`, for the others", c.ID)
+		}
 		for language, text := range map[string]string{"php": c.Fix.PHP, "node": c.Fix.Node, "go": c.Fix.Go} {
 			if text != "" {
 				languages[language]++
