@@ -2,6 +2,7 @@
 # make test   all tests
 # make fuzz     every fuzz target, FUZZTIME each
 # make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
+# make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
 # make platforms  build for every system and processor of a release, and vet for every system
@@ -17,7 +18,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
 
-.PHONY: run weights bench-run build test race selftest stability bench soak siege replicas fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -52,6 +53,17 @@ stability: build
 		then same=$$((same + 1)); else echo "run $$i differs from the first:"; cat "$$dir/diff"; fi; \
 	done; \
 	echo "$$same of $(RUNS)"; test $$same = $(RUNS)
+
+# Nothing is tested a second time: a false alarm that goes away is one, too. VARIANTS names some instead of all. Runs wait
+# more than they compute, so that several share a core.
+VARIANTS = $(shell sed -n '/^.. Correct variants/,$$ s/^- \([^:]*\):.*/\1/p' docs/kill-matrix.md)
+BESIDE  := 8
+variants: build
+	@hogs=; trap 'kill $$hogs 2>/dev/null' EXIT; trap 'exit 130' HUP INT TERM; \
+	if test $(LOAD) = 1; then \
+		for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do sh -c 'while kill -0 $$PPID; do :; done' 2>/dev/null & hogs="$$hogs $$!"; done; \
+	fi; \
+	printf '%s\n' $(VARIANTS) | xargs -P $(BESIDE) -I NAME sh -c 'said=$$(bin/bridgecheck selftest --mutant NAME 2>&1) && echo "NAME: blamed for nothing" || { echo "NAME: BLAMED"; echo "$$said"; exit 1; }'
 
 # Each line: one worker, then as many as help; how many times as fast, and the checks in a second.
 bench-run: build
