@@ -60,7 +60,8 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	began := time.Now()
 	shown := f.progress(cmd, p)
 	parts, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
-		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
+		// memory is cheaper than collecting it
+		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}, Env: append([]string{"GOGC=400", "GOMEMLIMIT=512MiB"}, os.Environ()...)}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1))}
 	}, queue, workers.Observer{
@@ -111,9 +112,16 @@ func (p *plan) queue() (q *workers.Queue, weight int, err error) {
 	return workers.NewQueue(passes...), weight, nil
 }
 
-// weights are the clauses of each pass with the milliseconds that they take.
+// weights are the clauses of each pass with the milliseconds that they take: what was measured of a clause is that of all
+// passes in which it applies.
 func (p *plan) weights() ([]map[string]int, error) {
 	var all []map[string]int
+	passes := map[string]int{}
+	for _, l := range p.legs {
+		for _, c := range l.checks {
+			passes[c.ID]++
+		}
+	}
 	for i, l := range p.legs {
 		ids, err := suites.Selected(l.options)
 		if err != nil {
@@ -126,7 +134,7 @@ func (p *plan) weights() ([]map[string]int, error) {
 		for _, c := range l.checks {
 			all[i][c.ID] = unmeasured
 			if w, ok := suites.Weights()[c.ID]; ok {
-				all[i][c.ID] = w.Of(p.exec == "")
+				all[i][c.ID] = w.Of(p.exec == "") / passes[c.ID]
 			}
 		}
 	}
@@ -189,16 +197,13 @@ func (f *runFlags) selectShard(p *plan) error {
 
 // jobs is how many workers test the plan. Where they would share the bridge or its site, it is one.
 func (p *plan) jobs(given, weight int) int {
-	cores := runtime.GOMAXPROCS(0)
 	switch {
 	case p.shared() != "":
 		return 1
 	case given > 0:
 		return given
-	case p.exec != "": // whose checks wait most of the time
-		cores *= 2
 	}
-	return max(1, min(mostJobs, cores, weight/worthAJob))
+	return max(1, min(mostJobs, 2*runtime.GOMAXPROCS(0), weight/worthAJob)) // many checks wait, so there are more than processors
 }
 
 // shared says what workers would share, so that one alone tests the plan; "": nothing.

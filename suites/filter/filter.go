@@ -128,7 +128,7 @@ func rateLimit(ctx context.Context, t *harness.T) {
 	}
 	known := scenario.KnownTool(ctx, t)
 	users := t.Drupal.NewUsers(2, t.Permissions(harness.Agent)...)
-	busy, calm := t.As(users[0]), t.As(users[1])
+	busy, calm := t.As(users[0]).AtOnce(), t.As(users[1]).AtOnce()
 	calm.Invoke(ctx, known, harness.Args{}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mark()
 	var limited *harness.Response

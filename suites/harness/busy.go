@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
 
@@ -35,16 +37,9 @@ func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 		if !busy || pause > longestWait || a.Status != http.StatusTooManyRequests && (!t.Responded || c.mayRun(r)) || !rewound(r) {
 			break
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		case <-t.Context.Done():
+		if !c.again(ctx, r, a, pause) {
 			return
 		}
-		a.At = time.Now()
-		c.exchange(ctx, r, a, t.Policy.Timeout)
-		a.Took = time.Since(a.At)
 	}
 	switch {
 	case failed == "":
@@ -62,6 +57,43 @@ func (c Client) waitOut(ctx context.Context, r Request, a *Response) {
 	if _, busy := a.Busy(); busy || Failing(a.Status) || a.Status == 0 && t.Context.Err() == nil && ctx.Err() == nil {
 		c.askAfter(ctx, a)
 	}
+}
+
+// again sends a request once more after a pause, and reports whether the run goes on so long.
+func (c Client) again(ctx context.Context, r Request, a *Response, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return false
+	case <-c.T.Context.Done():
+		return false
+	}
+	a.At = time.Now()
+	c.exchange(ctx, r, a, c.T.Policy.Timeout)
+	a.Took = time.Since(a.At)
+	return true
+}
+
+// waitForPlace waits while a bridge in front of a mock limits how often its caller calls, as any bridge may, and sends the
+// request again. The mock knows that it was the bridge. After three requests that are refused however long they wait, the
+// run waits no more.
+func (c Client) waitForPlace(ctx context.Context, r Request, a *Response, since int64) {
+	t := c.T
+	for n := 0; c.waits && a.Throttled() && t.limited.Load() < mostVain && t.siteRefusedNone(since); n++ {
+		pause, _ := a.Busy()
+		if n == mostWaits || pause > longestWait || !rewound(r) {
+			t.limited.Add(1)
+			return
+		}
+		if !c.again(ctx, r, a, pause) {
+			return
+		}
+	}
+}
+
+// siteRefusedNone reports whether the mock has refused no request for its number since then.
+func (t *T) siteRefusedNone(since int64) bool {
+	return t.Drupal != nil && !slices.ContainsFunc(t.Upstream.Recorder.Journal().Entries(since), func(e journal.Entry) bool { return e.Status == http.StatusTooManyRequests })
 }
 
 // longestPause bounds what a Retry-After is read as, in seconds, so that no number of a bridge's overflows.

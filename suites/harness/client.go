@@ -45,6 +45,14 @@ type Client struct {
 	Who     Identity
 	Creds   Credentials
 	Replica int // that requests are sent to
+
+	waits bool // its requests are sent again where the bridge limits how often they come
+}
+
+// AtOnce gives the client that takes the bridge's 429 for the response.
+func (c Client) AtOnce() Client {
+	c.waits = false
+	return c
 }
 
 // On gives the client that sends to another replica.

@@ -38,6 +38,7 @@ func (p *Policy) send(ctx context.Context, c Client, r Request) *Response {
 		if p.WaitOut {
 			c.waitOut(ctx, r, a)
 		}
+		c.waitForPlace(ctx, r, a, since)
 		c.T.Record(a, since)
 	})
 	if c.T.Context.Err() != nil && (a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) {

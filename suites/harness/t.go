@@ -72,10 +72,11 @@ func (t *T) As(who Identity) Client {
 	if !ok {
 		NotTestable(fmt.Sprintf("there are no credentials for %s", who))
 	}
-	return Client{T: t, Who: who, Creds: creds}
+	return Client{T: t, Who: who, Creds: creds, waits: true}
 }
 
-// With gives a client that authenticates with credentials of the check's own making; name stands in the evidence.
+// With gives a client that authenticates with credentials of the check's own making; name stands in the evidence. Where the
+// bridge limits how often such credentials come, that is the response.
 func (t *T) With(name Identity, creds Credentials) Client {
 	for _, secret := range creds.Secrets() {
 		if !t.isName(secret) { // a wrong password may be another's name, which messages need

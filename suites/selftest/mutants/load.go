@@ -45,6 +45,7 @@ func loadMutants() []Mutant {
 // loadVariants refuse a part of the calls under load, as the contract allows.
 func loadVariants() []Mutant {
 	return []Mutant{
+		{Name: "limits-calls", Why: "a bridge may limit how often one caller calls", Middleware: limitCalls(400, 200)},
 		{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Middleware: refuseUnderLoad(40, 5)},
 	}
 }
@@ -344,10 +345,13 @@ func endAlone(int) middleware {
 }
 
 // countAlone limits the calls of a caller at one replica.
-func countAlone(int) middleware {
+func countAlone(int) middleware { return limitCalls(testbed.RatePerSec, testbed.RateBurst) }
+
+// limitCalls limits the calls of each caller.
+func limitCalls(perSec rate.Limit, burst int) middleware {
 	buckets := newMemory[*rate.Limiter]()
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !toInvoke(r) || buckets.keep(r.Header.Get("Authorization"), rate.NewLimiter(testbed.RatePerSec, testbed.RateBurst)).Allow() {
+		if !toInvoke(r) || buckets.keep(r.Header.Get("Authorization"), rate.NewLimiter(perSec, burst)).Allow() {
 			return false
 		}
 		w.Header().Set("Retry-After", "1")

@@ -79,7 +79,6 @@ var NotMechanical = map[string]string{
 	"mcp/order-stable":                       cached,
 	"mcp/session":                            cached,
 	"mcp/stdio":                              "a wrapper of HTTP does not see stdout",
-	"schema/bounded":                         "the fix leaves the depth open, and one that keeps this clause can break profile/depth",
 	"profile/depth":                          "the fix changes the parameters of the method on the site",
 	"profile/name-with-prefix":               "under naming-underscore, which its mutant claims, the fix is a shorter id on the site",
 	"auth/right-token":                       refused,

@@ -3,6 +3,7 @@ package mutants
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -114,6 +115,7 @@ func toolRemedies() []Remedy {
 				s["required"] = names
 			}
 		}))},
+		{Clause: "schema/bounded", Mutant: "schema-forty-deep", Front: front(onInput(func(s map[string]any) { cutBelow(s, 10) }))},
 		{Clause: "profile/array-items", Mutant: "arrays-without-items", Front: front(onInput(func(s map[string]any) {
 			walkObjects(s, withItems)
 		}))},
@@ -262,6 +264,23 @@ func copyParameters(t tool, site map[string]any, _ []string) {
 			property["description"] = d
 		}
 	})
+}
+
+// cutBelow keeps of the schemas below a level only the type.
+func cutBelow(s map[string]any, levels int) {
+	if levels == 1 {
+		maps.DeleteFunc(s, func(keyword string, _ any) bool { return keyword != "type" })
+		s["$comment"] = "what is below this level is left out"
+		return
+	}
+	for _, keyword := range []string{"properties", "definitions"} {
+		schemas, _ := s[keyword].(map[string]any)
+		for _, schema := range schemas {
+			if schema, ok := schema.(map[string]any); ok {
+				cutBelow(schema, levels-1)
+			}
+		}
+	}
 }
 
 // fieldType is an entry of the table of field types: it writes the schema of the parameters of a type, and keeps their
