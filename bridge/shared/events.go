@@ -70,7 +70,7 @@ func (s *Store) latest(c *connection) (string, error) {
 func (s *Store) follow(c *connection, last string) (string, error) {
 	stream := s.key("events", nil)
 	for {
-		found, err := s.read(c, stream, last)
+		found, err := s.after(c, stream, last)
 		if err != nil {
 			return last, cmp.Or(context.Cause(c.ctx), err)
 		}
@@ -81,8 +81,8 @@ func (s *Store) follow(c *connection, last string) (string, error) {
 	}
 }
 
-// read gives the events after the last; none if there are none for blockTime.
-func (s *Store) read(c *connection, stream, last string) ([]valkey.XRangeEntry, error) {
+// after gives the events after the last; none if there are none for blockTime.
+func (s *Store) after(c *connection, stream, last string) ([]valkey.XRangeEntry, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, readTime)
 	defer cancel()
 	streams, err := c.Do(ctx, c.B().Xread().Count(100).Block(blockTime.Milliseconds()).Streams().Key(stream).Id(last).Build()).AsXRead()
