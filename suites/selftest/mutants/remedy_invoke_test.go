@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -249,7 +250,7 @@ func violationsOf(s any, document []byte) []schema.Violation {
 		return nil
 	}
 	var unlimited *schema.Checks
-	violations, err := unlimited.Validate(nil, fair.Key{}, compiled, document) //nolint:staticcheck // no limits, nothing to wait for
+	violations, err := unlimited.Validate(context.Background(), fair.Key{}, compiled, document) // no limits, nothing to wait for
 	if err != nil {
 		return nil
 	}
