@@ -73,9 +73,8 @@ func newLoad() *cobra.Command {
 configuration, and with generated arguments each tool that changes nothing (readOnlyHint), as each
 identity of the configuration; without one, as the anonymous caller. It sends each generated call
 once, and leaves out what the bridge does not serve. The script has thresholds, and no secret: it
-names the environment variables that hold them.`,
-		Example: `  bridgecheck load export --k6 --config bridgecheck.yaml load.js
-  RATE=200 DURATION=5m k6 run load.js`,
+names the environment variables that hold them. "RATE=200 DURATION=5m k6 run FILE" runs it.`,
+		Example: `  bridgecheck load export --k6 --config bridgecheck.yaml load.js`,
 		Args: someArguments(0, 1, "a file to write, or none for stdout"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !forK6 {

@@ -40,7 +40,7 @@ func TestCheckPath(t *testing.T) {
 	}
 }
 
-// A copy of the repository is moved and built, and another module runs the program of the README's "From Go" with it.
+// A copy of the repository is moved, and another module runs the program of the README's "From Go" with it.
 func TestAMovedCopyServesAnotherModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: the module is not moved and used from another module")
@@ -77,8 +77,8 @@ func TestAMovedCopyServesAnotherModule(t *testing.T) {
 			t.Errorf("%s still holds %s", name, old)
 		}
 	}
-	// A move changes imports alone: that each is found, in tests as well, says of the other packages what a build would.
-	command(t, copied, "go", "build", "-trimpath", "-o", os.DevNull, "./cmd/bridgecheck")
+	// A move changes imports alone: that each is found, in tests as well, says of all packages what a build would, in a
+	// hundredth of the time. The other module builds more than half of them.
 	command(t, copied, "go", "list", "-test", "-deps", "./...")
 
 	consumer := filepath.Join(t.TempDir(), "consumer")
