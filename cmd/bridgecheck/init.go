@@ -75,7 +75,7 @@ identity of the configuration; without one, as the anonymous caller. It sends ea
 once, and leaves out what the bridge does not serve. The script has thresholds, and no secret: it
 names the environment variables that hold them. "RATE=200 DURATION=5m k6 run FILE" runs it.`,
 		Example: `  bridgecheck load export --k6 --config bridgecheck.yaml load.js`,
-		Args: someArguments(0, 1, "a file to write, or none for stdout"),
+		Args:    someArguments(0, 1, "a file to write, or none for stdout"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !forK6 {
 				return usagef("for which engine? give --k6")

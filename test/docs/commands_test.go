@@ -3,7 +3,9 @@ package docs
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -166,16 +168,19 @@ func (r *reader) write(t *testing.T, name, text string) {
 	}
 }
 
-// free returns the free address that stands for a port of the page.
+// free returns the free address that stands for a port of the page. It is below those that a system gives to connections and
+// to servers without a port of their own, so that it stays free until the command has it.
 func (r *reader) free(t *testing.T, port string) string {
 	t.Helper()
-	if r.ports[port] == "" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; r.ports[port] == ""; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		switch {
+		case err == nil:
+			r.ports[port] = l.Addr().String()
+			l.Close()
+		case tries == 100:
 			t.Fatal(err)
 		}
-		defer l.Close()
-		r.ports[port] = l.Addr().String()
 	}
 	return r.ports[port]
 }
