@@ -46,6 +46,8 @@ type Mutant struct {
 	Server         func(*http.Server)                             // changes the settings of the bridge's HTTP server
 	Stdout         func(io.Writer) io.Writer                      // between the bridge's stdout and the caller, where it speaks MCP on stdio
 
+	Remedy func(bridge http.Handler) http.Handler // of a mutant: does what the fix of the first clause of Breaks says; only tests apply it
+
 	MCP     bool   // tested by the clauses of MCP, too; the others are tested by the three endpoints, which MCP mirrors
 	Claims  string // changes to the claimed capabilities, in the form of --capabilities
 	Fixture string // name of the built-in site; "" is default

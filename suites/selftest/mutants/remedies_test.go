@@ -105,7 +105,7 @@ func TestEveryFixIsAppliedOrNot(t *testing.T) {
 		case applied[c.ID] && reason != "":
 			t.Errorf("%s: a remedy is applied to it: remove it from NotMechanical", c.ID)
 		case !applied[c.ID] && reason == "":
-			t.Errorf("%s: apply its fix to a mutant: add {Clause: %q, Mutant: …, Front: …} to a list in suites/selftest/mutants/remedy_*_test.go, "+
+			t.Errorf("%s: apply its fix to a mutant: give the first mutant that breaks it a Remedy, or add {Clause: %q, Mutant: …} to a list in remedy_*_test.go, "+
 				"or, if nothing outside of a bridge can do what it says, %q: \"why\" to NotMechanical", c.ID, c.ID, c.ID)
 		}
 	}

@@ -23,9 +23,15 @@ type Remedy struct {
 	After transport                           // between the mutant's Transport and the site
 }
 
-// Remedies lists what can be applied from outside of a bridge.
+// Remedies lists what can be applied from outside of a bridge: the tables, and the remedies that mutants have of their own.
 func Remedies() []Remedy {
-	return slices.Concat(listRemedies(), toolRemedies(), invokeRemedies(), errorRemedies(), siteRemedies(), mcpRemedies(), authRemedies())
+	all := slices.Concat(listRemedies(), toolRemedies(), invokeRemedies(), errorRemedies(), siteRemedies(), mcpRemedies(), authRemedies())
+	for _, m := range Mutants() {
+		if m.Remedy != nil {
+			all = append(all, Remedy{Clause: m.Breaks[0], Mutant: m.Name, Front: front(m.Remedy)})
+		}
+	}
+	return all
 }
 
 // Apply returns the mutant with the remedy.
