@@ -73,10 +73,10 @@ func TestReportsAreTheSameForEveryNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// sameForJobs compares a run in one worker with the same in four.
+// sameForJobs compares a run in one worker with the same in eight.
 func sameForJobs(t *testing.T, args ...string) {
 	t.Helper()
-	same(t, runJobs(t, "1", args), runJobs(t, "4", args))
+	same(t, runJobs(t, "1", args), runJobs(t, "8", args))
 }
 
 // same compares what one worker found with what several did.

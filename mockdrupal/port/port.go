@@ -9,10 +9,8 @@ package port
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -31,8 +29,8 @@ type Port struct {
 	reopens  *time.Timer
 	reopened func() // to be called when the port opens again
 	closed   bool
-	back     chan struct{}         // closed when the listener is there again
-	unused   map[net.Conn]struct{} // connections without a request under way
+	back     chan struct{}     // closed when the listener is there again
+	unused   map[net.Conn]bool // the connections, and whether no request is under way there
 }
 
 // Listen opens a port on an address ("127.0.0.1:0" picks one). It fails when the address is taken.
@@ -41,7 +39,7 @@ func Listen(address string) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Port{address: l.Addr(), listener: l, KeepAlives: func(bool) {}, unused: map[net.Conn]struct{}{}}, nil
+	return &Port{address: l.Addr(), listener: l, KeepAlives: func(bool) {}, unused: map[net.Conn]bool{}}, nil
 }
 
 // Watch is for http.Server.ConnState: the port learns on which connections no request is under way.
@@ -49,10 +47,10 @@ func (p *Port) Watch(conn net.Conn, state http.ConnState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state {
-	case http.StateNew, http.StateIdle:
-		p.unused[conn] = struct{}{}
-	default:
+	case http.StateClosed, http.StateHijacked:
 		delete(p.unused, conn)
+	default:
+		p.unused[conn] = state != http.StateActive
 	}
 }
 
@@ -144,16 +142,44 @@ func (p *Port) leaveQueue() {
 	p.waiting = nil
 }
 
-// endUnused ends the connections that no request is under way on, so that clients have to connect again. It is not
-// called under the lock: a server that closes connections holds its own and asks for the port's.
+// noticeTime is how long clients may take to see that a connection ends. One that has not seen it sends its next request into
+// the end, and takes that for a site that fails.
+const noticeTime = 300 * time.Millisecond
+
+// endUnused ends the connections that no request is under way on, so that clients have to connect again, and waits until
+// the clients have ended them too. It is not called under the lock: a server that closes connections holds its own and asks
+// for the port's.
 func (p *Port) endUnused() {
+	for until := time.Now().Add(noticeTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		unused, used := p.connections()
+		if len(unused)+used == 0 {
+			break
+		}
+		for _, conn := range unused {
+			if c, ok := conn.(interface{ CloseWrite() error }); ok {
+				_ = c.CloseWrite() // what fails is gone
+			}
+		}
+	}
 	p.KeepAlives(false)
-	p.mu.Lock()
-	unused := slices.Collect(maps.Keys(p.unused))
-	p.mu.Unlock()
+	unused, _ := p.connections()
 	for _, conn := range unused {
 		conn.Close() // an error changes nothing: the connection is to be gone
 	}
+}
+
+// connections are those without a request under way, and how many have one, or had one a moment ago.
+func (p *Port) connections() (unused []net.Conn, used int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn, is := range p.unused {
+		if is {
+			unused = append(unused, conn)
+		} else {
+			used++
+		}
+	}
+	return unused, used
 }
 
 func (p *Port) openIn(d time.Duration) {
