@@ -20,6 +20,7 @@ const (
 	shortestWait = 250 * time.Millisecond // the first; each is twice as long as the one before
 	mostVain     = 3                      // requests of a run that are sent again for a site that fails, and go on failing
 	longestWait  = 30 * time.Second       // each; a site that asks for more is not waited for
+	manyWrong    = 20                     // credentials that were refused; a bridge that then refuses callers for longer protects its site
 )
 
 // waitOut waits while the response is that the site is busy (429, or 503 with Retry-After) or fails (502, 503 or 504 in the
@@ -76,9 +77,16 @@ func (c Client) again(ctx context.Context, r Request, a *Response, pause time.Du
 
 // waitForPlace waits while a bridge in front of a mock limits how often its caller calls, as any bridge may, and sends the
 // request again. The mock knows that it was the bridge. After three requests that are refused however long they wait, the
-// run waits no more.
+// run waits no more. A bridge that refuses for longer, after the many wrong credentials of a run, is not to blame.
 func (c Client) waitForPlace(ctx context.Context, r Request, a *Response, since int64) {
 	t := c.T
+	if a.Status == http.StatusUnauthorized && !c.Creds.Empty() {
+		t.unauthorized.Add(1)
+	}
+	if pause, _ := a.Busy(); c.waits && a.Throttled() && pause > longestWait && t.unauthorized.Load() >= manyWrong && t.siteRefusedNone(since) {
+		t.Excuse(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES tell it to a bridge of --exec)",
+			c.Who, Rounded(pause), t.unauthorized.Load()))
+	}
 	for n := 0; c.waits && a.Throttled() && t.limited.Load() < mostVain && t.siteRefusedNone(since); n++ {
 		pause, _ := a.Busy()
 		if n == mostWaits || pause > longestWait || !rewound(r) {

@@ -58,6 +58,7 @@ type Environment struct {
 	flaps           atomic.Bool          // the site has failed and come back
 	vain            atomic.Int32         // requests that were sent again for a site that then failed still
 	limited         atomic.Int32         // requests that the bridge refused for their number however long they waited
+	unauthorized    atomic.Int32         // credentials that the bridge refused with 401
 	endless         Finding              // a list that has no end; zero: none was met
 	bodies          documents
 	unseen          []string // changes of the site that the bridge did not show in time

@@ -173,7 +173,14 @@ func accessMutants() []Mutant {
 		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
 			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
 		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
-		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal()},
+		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal(func(x *exchange) {
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
+			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+		})},
+		{Name: "wrong-password-throttles-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the first refused password counts as an attack", Middleware: lockAfterRefusal(func(x *exchange) {
+			x.Refuse(http.StatusTooManyRequests, "rate_limited", "Too many failed authentications.")
+			x.Header.Set("Retry-After", "3600")
+		})},
 		{Name: "caller-of-the-last-request", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is kept in a variable of the bridge while a call waits for discovery", Middleware: keepCallerDuringDiscovery()},
 		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
 		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
@@ -266,6 +273,9 @@ func accessMutants() []Mutant {
 // accessVariants refuse in the ways that the contract lets a bridge choose from.
 func accessVariants() []Mutant {
 	return []Mutant{
+		{Name: "limits-wrong-passwords", Why: "a bridge may refuse new callers for an hour after 50 wrong passwords, so that the site does not lock its accounts", Options: func(o *bridge.Options) {
+			o.AddressFailures, o.TotalFailures = 50, 50
+		}},
 		{Name: "denied-invoke-403", Why: "403 or 404 for a tool that the caller may not run", Middleware: onDeniedName(toInvoke, func(x *exchange, _ tool) {
 			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
 		})},
@@ -380,13 +390,12 @@ func shareCookies() transport {
 }
 
 // lockAfterRefusal refuses every request of an account of a check after a list was refused to it.
-func lockAfterRefusal() middleware {
+func lockAfterRefusal(refuse func(x *exchange)) middleware {
 	locked := newSet()
 	return onResponse(allRequests, func(x *exchange) {
 		who := caller(x.Request)
 		if _, ok := locked.get(who); ok {
-			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
-			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+			refuse(x)
 		} else if (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) && toList(x.Request) && strings.HasPrefix(who, "check") {
 			locked.add(who)
 		}
