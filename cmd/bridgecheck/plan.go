@@ -428,6 +428,12 @@ func (r recording) fits(p *plan) error {
 	case p.target.URL == "" && p.exec == "":
 		return usagef("--drupal needs a bridge in front of the site: name it by --url or --exec")
 	}
+	if r.control == "" {
+		return nil
+	}
+	if err := p.file.CheckAccounts(); err != nil {
+		return usageError(err)
+	}
 	return nil
 }
 

@@ -123,6 +123,23 @@ func (f *File) check() error {
 	return nil
 }
 
+// CheckAccounts refuses identities of other accounts than those of their names, which the checks of a controlled site change.
+func (f *File) CheckAccounts() error {
+	for _, name := range slices.Sorted(maps.Keys(f.Identities)) {
+		account := name
+		switch i := f.Identities[name]; {
+		case i.Basic != nil:
+			account = i.Basic.User
+		case i.Login != nil:
+			account = i.Login.User
+		}
+		if account != name {
+			return f.fault("identities."+name, "identities.%s signs in as %s, but with --control the checks change the site's account %s: leave identities out", name, account, name)
+		}
+	}
+	return nil
+}
+
 // checkAddresses refuses an address that is none, and one with a password in it.
 func (f *File) checkAddresses() error {
 	type address struct{ key, value, instead string }
