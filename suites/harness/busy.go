@@ -84,7 +84,7 @@ func (c Client) waitForPlace(ctx context.Context, r Request, a *Response, since 
 		t.unauthorized.Add(1)
 	}
 	if pause, _ := a.Busy(); c.waits && a.Throttled() && pause > longestWait && t.unauthorized.Load() >= manyWrong && t.siteRefusedNone(since) {
-		t.Excuse(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES tell it to a bridge of --exec)",
+		t.Excuse(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (a bridge of --exec reads BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES)",
 			c.Who, Rounded(pause), t.unauthorized.Load()))
 	}
 	for n := 0; c.waits && a.Throttled() && t.limited.Load() < mostVain && t.siteRefusedNone(since); n++ {
