@@ -335,6 +335,28 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 	}
 }
 
+// A notification has no response: what its result would be replaces no other.
+func TestANotificationChangesNoOtherResponse(t *testing.T) {
+	requirePHP(t)
+	site := builtinSite(t, "default").Clone()
+	failing, _ := site.Method("fail.internal")
+	failing.Behaviour.Error.Data = fixtures.Raw(`{"load":1.0}`)
+	dir := filepath.Join(t.TempDir(), Name)
+	if err := Write(dir, site, Options{JSONRPC: 3}); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`[{"jsonrpc":"2.0","method":"echo","params":{"any":1.0}},{"jsonrpc":"2.0","method":"fail.internal"},
+		{"jsonrpc":"2.0","method":"echo","params":{"any":1},"id":1}]`)
+	agent, _ := site.User("agent")
+	_, want := post(openToAll(t, site), *agent, body)
+	if !strings.Contains(want, `{"any":1}`) || !strings.Contains(want, `{"load":1.0}`) {
+		t.Fatalf("the mock responds %s", want)
+	}
+	if got := startPHP(t, dir).send(call(*agent, body)); got != want {
+		t.Errorf("PHP:  %s\nmock: %s", got, want)
+	}
+}
+
 // collection is what the mock shows to who may run everything.
 func collection(t *testing.T, site *fixtures.Site) string {
 	t.Helper()
