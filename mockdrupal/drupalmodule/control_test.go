@@ -312,3 +312,24 @@ func TestControlPutsASite(t *testing.T) {
 	}
 	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
 }
+
+// Nothing is left of a module that was uninstalled, and what it changed is as it was.
+func TestUninstallLeavesNoTrace(t *testing.T) {
+	ctx := context.Background()
+	site, module, client := controlled(t, "default")
+	must(t, client.Patch(ctx, patch.Patch{
+		Roles: map[string]patch.Role{"authenticated": {Grant: []string{fixtures.AccessContent}}},
+		Users: map[string]patch.User{"admin": {Roles: &[]string{"agent"}}, "outsider": {Roles: &[]string{"agent"}}},
+	}))
+	changed := site.Clone()
+	changed.Users = changed.Users[:3]
+	must(t, client.SetSite(ctx, changed))
+	var stored struct{ Before, During, After json.RawMessage }
+	must(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
+	if !strings.Contains(string(stored.During), `"agent"`) { // positive control
+		t.Errorf("the installed module stored nothing: %s", stored.During)
+	}
+	if string(stored.After) != string(stored.Before) {
+		t.Errorf("after:  %s\nbefore: %s", stored.After, stored.Before)
+	}
+}
