@@ -386,7 +386,6 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 	}
 }
 
-// A module must not mix with what is there, and has a class for each method.
 // Drupal refuses an annotation with a property that its class does not have; then no method of any module runs.
 func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 	property := regexp.MustCompile(`(?m)^ \*   (\w+) = `)
@@ -410,6 +409,29 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 	}
 }
 
+// A web server that keeps Drupal's rules (core/assets/scaffold/files/htaccess) serves no file that has a password.
+func TestPasswordsAreNotServed(t *testing.T) {
+	site := builtinSite(t, "default")
+	files, err := Files(site, Options{JSONRPC: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, data := range files {
+		if agent, _ := site.User("agent"); !bytes.Contains(data, []byte(agent.Password)) {
+			continue
+		}
+		found++
+		if ext := filepath.Ext(name); ext != ".yml" && ext != ".install" && ext != ".php" {
+			t.Errorf("%s has passwords and would be served", name)
+		}
+	}
+	if found == 0 {
+		t.Error("no file has the password of agent")
+	}
+}
+
+// A module must not mix with what is there, and has a class for each method.
 func TestWrite(t *testing.T) {
 	site, dir := exported(t, "default", 3)
 	if err := Write(dir, site, Options{JSONRPC: 3}); err == nil || !strings.Contains(err.Error(), "is not empty") {

@@ -15,7 +15,6 @@ declare(strict_types=1);
 use Drupal\Component\Serialization\Json;
 use Drupal\Core\Database\Connection;
 use Drupal\Core\Entity\EntityInterface;
-use Drupal\Core\Extension\ModuleExtensionList;
 use Drupal\Component\Datetime\Time;
 use Drupal\Core\Cache\Tags;
 use Drupal\Core\Config\ConfigFactory;
@@ -84,7 +83,7 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
   public function __construct(string $module) {
     $this->memory = new MemoryFactory();
     $state = new State($this->memory);
-    $this->site = new Site(new ModuleExtensionList($module), $state);
+    $this->site = new Site($state);
     $this->requests = new RequestStack();
     $json = new ExactJson($this->requests);
     $calls = new Calls();

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
+use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\Core\Config\ConfigFactoryInterface;
 use Drupal\Core\Entity\ContentEntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\Core\KeyValueStore\KeyValueFactoryInterface;
-use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\user\RoleInterface;
 
 /**

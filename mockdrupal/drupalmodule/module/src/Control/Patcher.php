@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\Control;
 
-use Drupal\Component\Serialization\Json;
-use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\bridgecheck_fixtures\JsonText;
 use Drupal\bridgecheck_fixtures\Site;
+use Drupal\Component\Serialization\Json;
+use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\user\PermissionHandlerInterface;
 use Drupal\user\RoleInterface;
 use Drupal\user\UserInterface;

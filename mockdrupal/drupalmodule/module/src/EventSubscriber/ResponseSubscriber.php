@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\EventSubscriber;
 
-use Drupal\Core\Cache\CacheableResponseInterface;
-use Drupal\Core\Session\AccountInterface;
 use Drupal\bridgecheck_fixtures\Control\Calls;
 use Drupal\bridgecheck_fixtures\Control\Journal;
 use Drupal\bridgecheck_fixtures\ExactJson;
 use Drupal\bridgecheck_fixtures\Extensions;
+use Drupal\Core\Cache\CacheableResponseInterface;
+use Drupal\Core\Session\AccountInterface;
 use Symfony\Component\EventDispatcher\EventSubscriberInterface;
 use Symfony\Component\HttpFoundation\Request;
 use Symfony\Component\HttpFoundation\Response;
