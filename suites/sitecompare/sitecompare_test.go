@@ -199,6 +199,29 @@ func TestAnotherSiteIsRefused(t *testing.T) {
 	}
 }
 
+// Fifty failed logins in an hour lock an address out of a Drupal; then all that follows would differ.
+func TestFewLoginsFail(t *testing.T) {
+	site := builtin(t, "default").Clone()
+	for i := range site.Users {
+		if site.Users[i].Blocked {
+			site.Users[i].Name = "barred"
+		}
+	}
+	mock := serve(t, site)
+	failed := 0
+	report := compareWith(t, site, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, _, _ := r.BasicAuth(); name == "barred" || name == nobody {
+			failed++
+			w.WriteHeader(http.StatusTeapot) // a difference, each time
+			return
+		}
+		mock.ServeHTTP(w, r)
+	}), 1000)
+	if report.Agrees() || failed < maxRefused || failed >= 50 {
+		t.Errorf("%d logins failed: %+v", failed, report.Differences)
+	}
+}
+
 // Differences of one method in one place are one.
 func TestAMethodIsReportedOnce(t *testing.T) {
 	site := builtin(t, "default")
