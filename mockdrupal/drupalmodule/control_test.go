@@ -181,8 +181,20 @@ func TestControlPatchesMethods(t *testing.T) {
 	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); !strings.Contains(body, "mcpTool") {
 		t.Error("a patch that was refused changed something")
 	}
+	for body, why := range map[string]string{
+		`{"disable":{"method":["echo"]}}`:       `disable: unknown field \"method\"`,
+		`{"methods":{"echo":{"hidden":true}}}`:  `methods.echo: unknown field \"hidden\"`,
+		`{"roles":{"agent":{"granted":["x"]}}}`: `roles.agent: unknown field \"granted\"`,
+		`{"users":{"agent":{"block":true}}}`:    `users.agent: unknown field \"block\"`,
+		`{"disabled":{"methods":["echo"]}}`:     `the body: unknown field \"disabled\"`,
+	} {
+		status, said := module.serve(phpRequest{Verb: "PATCH", Path: "/-/mock/site", Body: []byte(body), Authorization: "Bearer " + token})
+		if status != 400 || !strings.Contains(said, why) {
+			t.Errorf("%s: %d %s", body, status, said)
+		}
+	}
 	must(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
-	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcp") && strings.Contains(body, "mcpTool") {
+	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcpTool") {
 		t.Error("extensions are shown that were switched off")
 	}
 }

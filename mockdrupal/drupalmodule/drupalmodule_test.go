@@ -60,7 +60,7 @@ func TestEveryFileIsPHP(t *testing.T) {
 	requirePHP(t)
 	for _, name := range sites {
 		for _, line := range []int{3, 2} {
-			t.Run(name+"/"+string(rune('0'+line)), func(t *testing.T) {
+			t.Run(name+"/"+strconv.Itoa(line), func(t *testing.T) {
 				_, dir := exported(t, name, line)
 				lint(t, dir)
 			})
@@ -371,7 +371,7 @@ func collection(t *testing.T, site *fixtures.Site) string {
 // The attributes declare what the mock shows of the methods.
 func TestDeclaresWhatTheMockShows(t *testing.T) {
 	requirePHP(t)
-	for _, name := range []string{"default", "transcripts", "types"} {
+	for _, name := range sites {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
 			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, site); got != want {

@@ -162,11 +162,7 @@ final class ControlPlane {
     if (!is_array($value)) {
       throw ControlException::bad('the body is no JSON object');
     }
-    foreach (array_keys($value) as $name) {
-      if (!in_array($name, $members, TRUE)) {
-        throw ControlException::bad('the body: unknown field "' . $name . '"');
-      }
-    }
+    Patcher::checkMembers($value, $members, 'the body');
     return $value;
   }
 
