@@ -259,6 +259,14 @@ func TestControlJournal(t *testing.T) {
 	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
 		t.Errorf("a cleared journal: %+v", page)
 	}
+	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
+	withToken.Authorization = "Bearer a-token-of-the-agent"
+	module.send(withToken)
+	page, err = client.Journal(ctx, journal.Filter{})
+	must(t, err)
+	if len(page.Entries) != 1 || page.Entries[0].Scheme != "bearer" || first.Scheme != "cookie" {
+		t.Errorf("authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
+	}
 }
 
 // What a real site cannot do is refused with the reason; the rest of the control plane responds.

@@ -95,7 +95,12 @@ final class ResponseSubscriber implements EventSubscriberInterface {
       'start' => self::time((float) $request->server->get('REQUEST_TIME_FLOAT')),
       'end' => self::time(microtime(TRUE)),
       'user' => $name,
-      'scheme' => $name === '' ? '' : ($request->headers->has('PHP_AUTH_USER') ? 'basic' : 'bearer'),
+      'scheme' => match (TRUE) {
+        $name === '' => '',
+        $request->headers->has('PHP_AUTH_USER') => 'basic',
+        $request->headers->has('Authorization') => 'bearer',
+        default => 'cookie',
+      },
       'conn' => 0,
       'http_method' => $request->getMethod(),
       'path' => $request->getPathInfo(),
