@@ -120,13 +120,17 @@ func (s side) send(ctx context.Context, r Request) (received, error) {
 		req.SetBasicAuth(r.As, who.Password)
 	}
 	res, err := s.http.Do(req)
-	if err != nil {
-		if transcript.ClosedWithoutResponse(err) {
-			return received{}, nil
-		}
+	if err == nil {
+		defer res.Body.Close()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return received{}, fmt.Errorf("the request %s: %w", r, context.Cause(ctx))
+	case transcript.ClosedWithoutResponse(err):
+		return received{}, nil
+	case err != nil:
 		return received{}, &UnreachableError{s.base.Redacted(), err}
 	}
-	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
 		return received{}, nil // cut short

@@ -235,6 +235,21 @@ func TestAMethodIsReportedOnce(t *testing.T) {
 	}
 }
 
+// A site that is being waited for when a user interrupts is not out of reach, and sent no response.
+func TestAnInterrupt(t *testing.T) {
+	site := builtin(t, "default")
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		interrupt()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	_, err := Run(ctx, Options{Site: site, URL: server.URL, Requests: 1})
+	if unreachable := (*UnreachableError)(nil); !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
+		t.Errorf("expected an error of the interrupt, got %v", err)
+	}
+}
+
 func TestNoSite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
