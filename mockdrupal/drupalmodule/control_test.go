@@ -181,8 +181,20 @@ func TestControlPatchesMethods(t *testing.T) {
 	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); !strings.Contains(body, "mcpTool") {
 		t.Error("a patch that was refused changed something")
 	}
+	for body, why := range map[string]string{
+		`{"disable":{"method":["echo"]}}`:       `disable: unknown field \"method\"`,
+		`{"methods":{"echo":{"hidden":true}}}`:  `methods.echo: unknown field \"hidden\"`,
+		`{"roles":{"agent":{"granted":["x"]}}}`: `roles.agent: unknown field \"granted\"`,
+		`{"users":{"agent":{"block":true}}}`:    `users.agent: unknown field \"block\"`,
+		`{"disabled":{"methods":["echo"]}}`:     `the body: unknown field \"disabled\"`,
+	} {
+		status, said := module.serve(phpRequest{Verb: "PATCH", Path: "/-/mock/site", Body: []byte(body), Authorization: "Bearer " + token})
+		if status != 400 || !strings.Contains(said, why) {
+			t.Errorf("%s: %d %s", body, status, said)
+		}
+	}
 	must(t, client.Patch(ctx, patch.Patch{Extensions: &hide}))
-	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcp") && strings.Contains(body, "mcpTool") {
+	if body := module.send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}); strings.Contains(body, "mcpTool") {
 		t.Error("extensions are shown that were switched off")
 	}
 }
@@ -246,6 +258,14 @@ func TestControlJournal(t *testing.T) {
 	must(t, err)
 	if len(page.Entries) != 0 || page.Last != 2 || page.Lost != 0 {
 		t.Errorf("a cleared journal: %+v", page)
+	}
+	withToken := call(*agent, []byte(`{"jsonrpc":"2.0","method":"access.open","id":1}`))
+	withToken.Authorization = "Bearer a-token-of-the-agent"
+	module.send(withToken)
+	page, err = client.Journal(ctx, journal.Filter{})
+	must(t, err)
+	if len(page.Entries) != 1 || page.Entries[0].Scheme != "bearer" || first.Scheme != "cookie" {
+		t.Errorf("authenticated by %q without the header Authorization, and then: %+v", first.Scheme, page.Entries)
 	}
 }
 
@@ -311,4 +331,25 @@ func TestControlPutsASite(t *testing.T) {
 		t.Error("an account or a role stayed")
 	}
 	refused(t, client.SetSite(ctx, builtinSite(t, "poisoned")), 501, "no place for a schema")
+}
+
+// Nothing is left of a module that was uninstalled, and what it changed is as it was.
+func TestUninstallLeavesNoTrace(t *testing.T) {
+	ctx := context.Background()
+	site, module, client := controlled(t, "default")
+	must(t, client.Patch(ctx, patch.Patch{
+		Roles: map[string]patch.Role{"authenticated": {Grant: []string{fixtures.AccessContent}}},
+		Users: map[string]patch.User{"admin": {Roles: &[]string{"agent"}}, "outsider": {Roles: &[]string{"agent"}}},
+	}))
+	changed := site.Clone()
+	changed.Users = changed.Users[:3]
+	must(t, client.SetSite(ctx, changed))
+	var stored struct{ Before, During, After json.RawMessage }
+	must(t, json.Unmarshal([]byte(module.send(phpRequest{Verb: "UNINSTALL"})), &stored))
+	if !strings.Contains(string(stored.During), `"agent"`) { // positive control
+		t.Errorf("the installed module stored nothing: %s", stored.During)
+	}
+	if string(stored.After) != string(stored.Before) {
+		t.Errorf("after:  %s\nbefore: %s", stored.After, stored.Before)
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/php"
 )
 
-// siteData is site.json: what the module's PHP reads of the site.
-type siteData struct {
+// phpSiteData is what the module's PHP reads of the site.
+type phpSiteData struct {
 	Title       string                    `json:"title"`
 	Extensions  bool                      `json:"extensions"`
 	Permissions []string                  `json:"permissions"`
@@ -60,7 +60,7 @@ type errorData struct {
 }
 
 func siteJSON(site *fixtures.Site) ([]byte, error) {
-	d := siteData{Title: site.Title, Extensions: site.Extensions, Permissions: permissions(site), Users: []userData{},
+	d := phpSiteData{Title: site.Title, Extensions: site.Extensions, Permissions: permissions(site), Users: []userData{},
 		Content: map[string][]fixtures.Raw(site.Content), Methods: []methodData{}}
 	for _, r := range site.Roles {
 		d.Roles = append(d.Roles, member[[]string]{r.ID, orEmpty(r.Permissions)})

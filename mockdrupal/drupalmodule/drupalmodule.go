@@ -2,9 +2,9 @@
 // methods with the site's behaviours, accounts and permissions, so that the real site can be tested as the mock is. It runs
 // no Drupal and no PHP.
 //
-// Its invariant: everything that depends on the site file is data, in site.json, site-file.json and in the attributes (or annotations) of
-// one class for each method; the code that does something lies below module/, is the same for every site, and is tested
-// against the mock response by response.
+// Its invariant: everything that depends on the site file is data, in two files of JSON and in the attributes (or
+// annotations) of one class for each method; the code that does something lies below module/, is the same for every site,
+// and is tested against the mock response by response.
 package drupalmodule
 
 import (
@@ -23,6 +23,13 @@ import (
 
 // Name is the machine name of the module.
 const Name = "bridgecheck_fixtures"
+
+// The data of a site holds passwords and lies below the web root. It is JSON, which is YAML: by Drupal's rules a web server
+// serves no file of that name.
+const (
+	siteData     = Name + ".data.yml"
+	siteFileData = Name + ".site-file.yml"
+)
 
 // Options say which Drupal modules the module is for.
 type Options struct {
@@ -52,14 +59,14 @@ func Files(site *fixtures.Site, o Options) (map[string][]byte, error) {
 	if files["composer.json"], err = writeJSON(composer(o)); err != nil {
 		return nil, err
 	}
-	if files["site.json"], err = siteJSON(site); err != nil {
+	if files[siteData], err = siteJSON(site); err != nil {
 		return nil, err
 	}
 	file, err := site.JSON()
 	if err != nil {
 		return nil, err
 	}
-	files["site-file.json"] = append(file, '\n')
+	files[siteFileData] = append(file, '\n')
 	for i := range site.Methods {
 		class := className(i, site.Methods[i].ID)
 		source, err := methodClass(class, &site.Methods[i], o)

@@ -60,7 +60,7 @@ func TestEveryFileIsPHP(t *testing.T) {
 	requirePHP(t)
 	for _, name := range sites {
 		for _, line := range []int{3, 2} {
-			t.Run(name+"/"+string(rune('0'+line)), func(t *testing.T) {
+			t.Run(name+"/"+strconv.Itoa(line), func(t *testing.T) {
 				_, dir := exported(t, name, line)
 				lint(t, dir)
 			})
@@ -335,6 +335,28 @@ func batches(t *testing.T, mock *mockdrupal.Drupal, module *phpSite, user fixtur
 	}
 }
 
+// A notification has no response: what its result would be replaces no other.
+func TestANotificationChangesNoOtherResponse(t *testing.T) {
+	requirePHP(t)
+	site := builtinSite(t, "default").Clone()
+	failing, _ := site.Method("fail.internal")
+	failing.Behaviour.Error.Data = fixtures.Raw(`{"load":1.0}`)
+	dir := filepath.Join(t.TempDir(), Name)
+	if err := Write(dir, site, Options{JSONRPC: 3}); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`[{"jsonrpc":"2.0","method":"echo","params":{"any":1.0}},{"jsonrpc":"2.0","method":"fail.internal"},
+		{"jsonrpc":"2.0","method":"echo","params":{"any":1},"id":1}]`)
+	agent, _ := site.User("agent")
+	_, want := post(openToAll(t, site), *agent, body)
+	if !strings.Contains(want, `{"any":1}`) || !strings.Contains(want, `{"load":1.0}`) {
+		t.Fatalf("the mock responds %s", want)
+	}
+	if got := startPHP(t, dir).send(call(*agent, body)); got != want {
+		t.Errorf("PHP:  %s\nmock: %s", got, want)
+	}
+}
+
 // collection is what the mock shows to who may run everything.
 func collection(t *testing.T, site *fixtures.Site) string {
 	t.Helper()
@@ -349,7 +371,7 @@ func collection(t *testing.T, site *fixtures.Site) string {
 // The attributes declare what the mock shows of the methods.
 func TestDeclaresWhatTheMockShows(t *testing.T) {
 	requirePHP(t)
-	for _, name := range []string{"default", "transcripts", "types"} {
+	for _, name := range sites {
 		t.Run(name, func(t *testing.T) {
 			site, dir := exported(t, name, 3)
 			if got, want := startPHP(t, dir).send(phpRequest{Verb: "GET", Path: "/jsonrpc/methods"}), collection(t, site); got != want {
@@ -364,7 +386,6 @@ func TestDeclaresWhatTheMockShows(t *testing.T) {
 	}
 }
 
-// A module must not mix with what is there, and has a class for each method.
 // Drupal refuses an annotation with a property that its class does not have; then no method of any module runs.
 func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 	property := regexp.MustCompile(`(?m)^ \*   (\w+) = `)
@@ -388,6 +409,29 @@ func TestAnnotationsHaveTheirOwnPropertiesAlone(t *testing.T) {
 	}
 }
 
+// A web server that keeps Drupal's rules (core/assets/scaffold/files/htaccess) serves no file that has a password.
+func TestPasswordsAreNotServed(t *testing.T) {
+	site := builtinSite(t, "default")
+	files, err := Files(site, Options{JSONRPC: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, data := range files {
+		if agent, _ := site.User("agent"); !bytes.Contains(data, []byte(agent.Password)) {
+			continue
+		}
+		found++
+		if ext := filepath.Ext(name); ext != ".yml" && ext != ".install" && ext != ".php" {
+			t.Errorf("%s has passwords and would be served", name)
+		}
+	}
+	if found == 0 {
+		t.Error("no file has the password of agent")
+	}
+}
+
+// A module must not mix with what is there, and has a class for each method.
 func TestWrite(t *testing.T) {
 	site, dir := exported(t, "default", 3)
 	if err := Write(dir, site, Options{JSONRPC: 3}); err == nil || !strings.Contains(err.Error(), "is not empty") {

@@ -46,7 +46,7 @@ func methodClass(class string, m *fixtures.Method, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(uses)
+	slices.SortFunc(uses, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }) // Drupal's order
 	var b strings.Builder
 	b.WriteString("<?php\n\ndeclare(strict_types=1);\n\nnamespace " + methodNamespace + ";\n\n")
 	for _, use := range uses {

@@ -79,6 +79,9 @@ type Options struct {
 // out because the bridge did not serve it.
 func Collect(ctx context.Context, o Options, callers map[harness.Identity][]Header) (s *Script, left []string, err error) {
 	s = &Script{URL: strings.TrimSuffix(o.URL, "/"), Identities: callers}
+	client := *o.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // credentials are for the bridge alone
+	o.Client = &client
 	for _, i := range o.Run.Invocations {
 		if _, known := callers[i.Identity]; known && (i.Status == 0 || i.Status == http.StatusOK) {
 			arguments, err := exact.Parse([]byte(cmp.Or(string(i.Arguments), "{}")))
@@ -220,6 +223,8 @@ func (b bridge) send(ctx context.Context, method, path, body string) (status int
 		return 0, nil, &suites.UnreachableError{URL: b.url, Reason: err}
 	}
 	defer res.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(res.Body, maxBody))
-	return res.StatusCode, text, err
+	if text, err = io.ReadAll(io.LimitReader(res.Body, maxBody)); err != nil {
+		return 0, nil, fmt.Errorf("read the response to %s %s: %w", method, path, err)
+	}
+	return res.StatusCode, text, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/k6"
 )
 
@@ -106,6 +107,22 @@ func TestOnlySafeCallsAreTried(t *testing.T) {
 		if !strings.Contains(text, `"env": "`+name+`"`) {
 			t.Errorf("the script does not read %s:\n%s", name, text)
 		}
+	}
+}
+
+// The secrets in a caller's own headers go to the bridge alone: net/http would send them on to where it redirects.
+func TestNoSecretFollowsARedirect(t *testing.T) {
+	asked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = true }))
+	t.Cleanup(elsewhere.Close)
+	front := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(front.Close)
+	_, _, err := k6.Collect(t.Context(), k6.Options{URL: front.URL, Client: http.DefaultClient}, map[harness.Identity][]k6.Header{harness.Anonymous: {}})
+	if err == nil || !strings.Contains(err.Error(), "307") {
+		t.Errorf("expected an error that names the status 307, got %v", err)
+	}
+	if asked {
+		t.Error("the request went on to another server")
 	}
 }
 

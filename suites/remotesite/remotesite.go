@@ -2,7 +2,8 @@
 // real Drupal with the fixture module, or a mock. It sends no JSON-RPC, and it keeps no journal: that is the recording
 // proxy's before the site.
 //
-// Its invariant: what Site returns is what the control plane accepted last.
+// Its invariant: what Site returns is what the control plane accepted last, and Restore puts the site back also where it is
+// not known whether a change was made.
 package remotesite
 
 import (
@@ -23,6 +24,7 @@ type Site struct {
 	first  *fixtures.Site // as it was found
 	mu     sync.Mutex
 	now    *fixtures.Site
+	dirty  bool // the site may not be as it was found
 }
 
 // Open reads the site. It fails when the control plane cannot be reached or refuses the token.
@@ -66,10 +68,11 @@ func (s *Site) set(ctx context.Context, site *fixtures.Site) error {
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
+	s.dirty = true // also where the response is lost
 	if err := s.client.SetSite(ctx, site); err != nil {
 		return err
 	}
-	s.now = site
+	s.now, s.dirty = site, site != s.first
 	return nil
 }
 
@@ -92,7 +95,10 @@ func (*Site) EndSessions(string) {}
 
 // Restore puts the site back as it was found.
 func (s *Site) Restore(ctx context.Context) error {
-	if s.Site() == s.first {
+	s.mu.Lock()
+	dirty := s.dirty
+	s.mu.Unlock()
+	if !dirty {
 		return nil
 	}
 	return s.set(ctx, s.first)

@@ -2,6 +2,7 @@ package remotesite
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -12,6 +13,11 @@ import (
 
 func open(t *testing.T) (*mockdrupal.Drupal, *Site) {
 	t.Helper()
+	return openBehind(t, func(site http.Handler) http.Handler { return site })
+}
+
+func openBehind(t *testing.T, proxy func(site http.Handler) http.Handler) (*mockdrupal.Drupal, *Site) {
+	t.Helper()
 	site, err := fixtures.Builtin("default")
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +26,7 @@ func open(t *testing.T) (*mockdrupal.Drupal, *Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(mock)
+	server := httptest.NewServer(proxy(mock))
 	t.Cleanup(server.Close)
 	client, err := control.New(server.URL, "a-token")
 	if err != nil {
@@ -75,5 +81,34 @@ func TestARefusedChange(t *testing.T) {
 	}
 	if got := reason(err); got == "" || got == err.Error() {
 		t.Error(got)
+	}
+}
+
+// A change whose response is lost was made all the same: it is undone.
+func TestALostResponse(t *testing.T) {
+	lose := false
+	mock, remote := openBehind(t, func(site http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !lose {
+				site.ServeHTTP(w, r)
+				return
+			}
+			site.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		})
+	})
+	first := len(mock.Site().Methods)
+	other := remote.Site().Clone()
+	other.Methods = other.Methods[:3]
+	lose = true
+	if err := remote.set(context.Background(), other); err == nil || len(mock.Site().Methods) != 3 {
+		t.Fatalf("the change failed with %v, and the site has %d methods", err, len(mock.Site().Methods))
+	}
+	lose = false
+	if err := remote.Restore(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(mock.Site().Methods) != first {
+		t.Errorf("the site has %d methods, had %d", len(mock.Site().Methods), first)
 	}
 }

@@ -19,7 +19,8 @@ import (
 type generator struct {
 	dice     *rand.Rand
 	accounts []string
-	callers  []string // the accounts that may use JSON-RPC
+	refuses  map[string]bool // accounts
+	callers  []string        // the accounts that may use JSON-RPC
 	methods  []method
 	left     []string // methods that are not called
 	refused  int      // requests that a site counts as failed logins
@@ -34,7 +35,7 @@ type method struct {
 const longestSleep = 100 * time.Millisecond
 
 func newGenerator(site *fixtures.Site, dice *rand.Rand) *generator {
-	g := &generator{dice: dice, accounts: []string{fixtures.Anonymous, nobody}, left: []string{}}
+	g := &generator{dice: dice, accounts: []string{fixtures.Anonymous, nobody}, refuses: refusedAccounts(site), left: []string{}}
 	for _, u := range site.Users {
 		g.accounts = append(g.accounts, u.Name)
 		if site.Holds(&u, fixtures.UseJSONRPC) {
@@ -84,7 +85,7 @@ func (g *generator) account() string {
 		return pick(g, g.callers...)
 	}
 	who := pick(g, g.accounts...)
-	if (Request{As: who}).registers() {
+	if g.refuses[who] {
 		if g.refused++; g.refused > maxRefused {
 			return fixtures.Anonymous
 		}

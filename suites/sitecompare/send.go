@@ -48,10 +48,17 @@ func (r Request) about() string {
 // nobody is an account that no site has.
 const nobody = "nobody"
 
-// registers reports whether a site with flood control counts the request as a failed login.
-func (r Request) registers() bool { return r.As == nobody || r.As == "blocked" }
+// refusedAccounts are those whose requests a site with flood control counts as failed logins.
+func refusedAccounts(site *fixtures.Site) map[string]bool {
+	refused := map[string]bool{nobody: true}
+	for _, u := range site.Users {
+		refused[u.Name] = u.Blocked
+	}
+	return refused
+}
 
-// maxRefused is how many such requests are generated: fifty in an hour lock an address out.
+// maxRefused is how many such requests are generated, and how many are sent to shrink others: fifty in an hour lock an address
+// out. Each generated one may be sent twice.
 const maxRefused = 15
 
 type received struct {
@@ -113,13 +120,17 @@ func (s side) send(ctx context.Context, r Request) (received, error) {
 		req.SetBasicAuth(r.As, who.Password)
 	}
 	res, err := s.http.Do(req)
-	if err != nil {
-		if transcript.ClosedWithoutResponse(err) {
-			return received{}, nil
-		}
+	if err == nil {
+		defer res.Body.Close()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return received{}, fmt.Errorf("the request %s: %w", r, context.Cause(ctx))
+	case transcript.ClosedWithoutResponse(err):
+		return received{}, nil
+	case err != nil:
 		return received{}, &UnreachableError{s.base.Redacted(), err}
 	}
-	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
 		return received{}, nil // cut short

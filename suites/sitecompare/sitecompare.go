@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	g := newGenerator(o.Site, newDice(o.Seed))
-	c := &comparison{sides: sides, compared: comparedHeaders(o.Site), report: &Report{Seed: o.Seed, Left: g.left, Differences: []Difference{}}, seen: map[string]bool{}}
+	c := &comparison{sides: sides, compared: comparedHeaders(o.Site), refuses: refusedAccounts(o.Site), report: &Report{Seed: o.Seed, Left: g.left, Differences: []Difference{}}, seen: map[string]bool{}}
 	if err := c.recognise(ctx, g.callers); err != nil {
 		return nil, err
 	}
@@ -117,6 +117,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 type comparison struct {
 	sides    [2]side
 	compared []string
+	refuses  map[string]bool // accounts
+	refused  int             // requests of these accounts that were sent to shrink others
 	report   *Report
 	seen     map[string]bool // what the smallest requests that were found are about, and where
 }
@@ -193,7 +195,10 @@ func (c *comparison) shrink(ctx context.Context, r Request, found *Difference) (
 	for smaller := true; smaller; {
 		smaller = false
 		for candidate := range candidates(found.Request) {
-			if sent++; sent > maxShrinks || r.registers() && sent > maxRefused {
+			if c.refuses[candidate.As] {
+				c.refused++
+			}
+			if sent++; sent > maxShrinks || c.refuses[candidate.As] && c.refused > maxRefused {
 				return found, nil
 			}
 			other, _, err := c.differ(ctx, candidate)

@@ -199,6 +199,29 @@ func TestAnotherSiteIsRefused(t *testing.T) {
 	}
 }
 
+// Fifty failed logins in an hour lock an address out of a Drupal; then all that follows would differ.
+func TestFewLoginsFail(t *testing.T) {
+	site := builtin(t, "default").Clone()
+	for i := range site.Users {
+		if site.Users[i].Blocked {
+			site.Users[i].Name = "barred"
+		}
+	}
+	mock := serve(t, site)
+	failed := 0
+	report := compareWith(t, site, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, _, _ := r.BasicAuth(); name == "barred" || name == nobody {
+			failed++
+			w.WriteHeader(http.StatusTeapot) // a difference, each time
+			return
+		}
+		mock.ServeHTTP(w, r)
+	}), 1000)
+	if report.Agrees() || failed < maxRefused || failed >= 50 {
+		t.Errorf("%d logins failed: %+v", failed, report.Differences)
+	}
+}
+
 // Differences of one method in one place are one.
 func TestAMethodIsReportedOnce(t *testing.T) {
 	site := builtin(t, "default")
@@ -209,6 +232,21 @@ func TestAMethodIsReportedOnce(t *testing.T) {
 	})), 1500)
 	if n := len(report.Differences); n != 1 {
 		t.Errorf("expected one difference, got %d: %+v", n, report.Differences)
+	}
+}
+
+// A site that is being waited for when a user interrupts is not out of reach, and sent no response.
+func TestAnInterrupt(t *testing.T) {
+	site := builtin(t, "default")
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		interrupt()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	_, err := Run(ctx, Options{Site: site, URL: server.URL, Requests: 1})
+	if unreachable := (*UnreachableError)(nil); !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
+		t.Errorf("expected an error of the interrupt, got %v", err)
 	}
 }
 

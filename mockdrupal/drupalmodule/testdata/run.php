@@ -6,7 +6,8 @@
  *
  * Usage: php run.php MODULE < requests.jsonl. A request is {"verb", "path",
  * "query", "body", "authorization", "uid", "name"}, a response its status and
- * its body; bodies are in base64.
+ * its body; bodies are in base64. The verb UNINSTALL uninstalls the module;
+ * its response is what the site stored before, during and after.
  */
 
 declare(strict_types=1);
@@ -14,7 +15,6 @@ declare(strict_types=1);
 use Drupal\Component\Serialization\Json;
 use Drupal\Core\Database\Connection;
 use Drupal\Core\Entity\EntityInterface;
-use Drupal\Core\Extension\ModuleExtensionList;
 use Drupal\Component\Datetime\Time;
 use Drupal\Core\Cache\Tags;
 use Drupal\Core\Config\ConfigFactory;
@@ -68,6 +68,11 @@ spl_autoload_register(function (string $class) use ($module): void {
 final class Stage implements ContainerInterface, AccountInterface, HttpKernelInterface {
 
   public array $caller = ['uid' => 0, 'name' => ''];
+  private readonly MemoryFactory $memory;
+  private readonly People $people;
+  private readonly ConfigFactory $config;
+  private readonly Installer $installer;
+  private readonly array $before;
   private readonly FixtureMethodManager $methods;
   private readonly Site $site;
   private readonly RequestStack $requests;
@@ -76,9 +81,9 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
   private readonly ControlMiddleware $middleware;
 
   public function __construct(string $module) {
-    $memory = new MemoryFactory();
-    $state = new State($memory);
-    $this->site = new Site(new ModuleExtensionList($module), $state);
+    $this->memory = new MemoryFactory();
+    $state = new State($this->memory);
+    $this->site = new Site($state);
     $this->requests = new RequestStack();
     $json = new ExactJson($this->requests);
     $calls = new Calls();
@@ -86,15 +91,17 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
     $gate = new Gate($database, $state);
     $journal = new Journal($database, $state);
     $runs = new Runs($database);
-    $people = new People($this->site);
+    $this->people = new People($this->site);
     $this->behaviour = new Behaviour($this->site, $runs, $json, $this, $gate, $calls);
     $this->subscriber = new ResponseSubscriber(new Extensions($this->site, $state), $json, $this, $journal, $calls);
     $this->methods = new FixtureMethodManager($module);
     $this->methods->setSite($this->site, $state);
-    $patcher = new Patcher($this->site, $state, $people, $people);
-    $installer = new Installer($this->site, $people, $memory, new ConfigFactory());
-    $installer->install();
-    $plane = new ControlPlane($this->site, $state, $patcher, $journal, $gate, $runs, $this->methods, new Tags(), $database, new Time(), $installer);
+    $patcher = new Patcher($this->site, $state, $this->people, $this->people);
+    $this->config = new ConfigFactory();
+    $this->installer = new Installer($this->site, $this->people, $this->memory, $this->config);
+    $this->before = $this->stored();
+    $this->installer->install();
+    $plane = new ControlPlane($this->site, $state, $patcher, $journal, $gate, $runs, $this->methods, new Tags(), $database, new Time(), $this->installer);
     $this->middleware = new ControlMiddleware($this, fn () => $plane);
     foreach ($this->methods->getDefinitions() as $id => $method) {
       $class = $method->getClass();
@@ -121,6 +128,23 @@ final class Stage implements ContainerInterface, AccountInterface, HttpKernelInt
 
   public function hasPermission(string $permission): bool {
     return TRUE;
+  }
+
+  /**
+   * What the site stores: entities, configuration and the module's own values.
+   */
+  private function stored(): array {
+    $own = array_map(fn (object $store): array => $store->values, $this->memory->collections);
+    return [$this->people->values(), $this->config->values, array_filter($own)];
+  }
+
+  /**
+   * Uninstalls the module.
+   */
+  public function uninstall(): Response {
+    $during = $this->stored();
+    $this->installer->uninstall();
+    return new Response((string) json_encode(['before' => $this->before, 'during' => $during, 'after' => $this->stored()]));
   }
 
   /**
@@ -257,6 +281,6 @@ while (($line = fgets(STDIN)) !== FALSE) {
   $stage->caller = ['uid' => $sent['uid'] ?? 0, 'name' => $sent['name'] ?? ''];
   $headers = isset($sent['authorization']) ? ['Authorization' => $sent['authorization']] : [];
   $request = new Request($sent['verb'], $sent['path'], base64_decode($sent['body'] ?? ''), $sent['query'] ?? [], $headers);
-  $response = $stage->serve($request);
+  $response = $sent['verb'] === 'UNINSTALL' ? $stage->uninstall() : $stage->serve($request);
   echo $response->getStatusCode(), ' ', base64_encode($response->getContent()), "\n";
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -137,7 +138,7 @@ func mapErrors(x *exchange, c *call) {
 // allowOnly refuses the other methods at the paths that match.
 func allowOnly(matches func(*http.Request) bool, methods ...string) middleware {
 	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !matches(r) || r.Method == http.MethodOptions || strings.Contains(strings.Join(methods, " ")+" ", r.Method+" ") {
+		if !matches(r) || r.Method == http.MethodOptions || slices.Contains(methods, r.Method) {
 			return false
 		}
 		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "Use "+methods[0]+".", http.Header{"Allow": {strings.Join(methods, ", ")}})
@@ -275,8 +276,8 @@ func validateArguments(next http.Handler) http.Handler {
 			return false
 		}
 		input, _ := t["inputSchema"].(map[string]any)
-		for name, value := range arguments { // null for an optional parameter is not tested, as Drupal takes it
-			if value == nil && !strings.Contains(fmt.Sprint(required(input)), name) {
+		for name, value := range arguments { // null for an optional parameter is not checked, as Drupal accepts it
+			if value == nil && !slices.Contains(required(input), any(name)) {
 				delete(arguments, name)
 			}
 		}

@@ -72,7 +72,7 @@ var NotMechanical = map[string]string{
 	"mcp/parity":                             wholeWay,
 	"mcp/execution-error":                    "the message of the method is lost before a wrapper sees it",
 	"mcp/structured-mismatch":                "the result that breaks the schema is lost before a wrapper sees it",
-	"mcp/undeclared-argument":                "as invoke/undeclared-argument, whose remedy is applied",
+	"mcp/undeclared-argument":                "it is the fix of invoke/undeclared-argument, whose remedy is applied to invoke",
 	"mcp/invalid-arguments":                  "from outside, arguments that the bridge refuses look like a tool that it does not know",
 	"mcp/unknown-tool":                       "from outside, a tool that the site denies looks like one that fails",
 	"mcp/trace-context":                      "MCP's requests and those to the site have nothing in common that a wrapper sees",

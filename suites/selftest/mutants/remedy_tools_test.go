@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -168,7 +167,8 @@ func toolRemedies() []Remedy {
 	}
 }
 
-// fromSite changes every tool with the attributes of its method, as the site shows them to the caller, and the ids of all.
+// fromSite changes every tool with the attributes of its method, as the site shows them to the caller (nil where the tool has
+// another name), and the ids of all.
 func fromSite(change func(t tool, attributes map[string]any, ids []string)) func(*siteClient) middleware {
 	return func(site *siteClient) middleware {
 		return onResponse(toToolViews, func(x *exchange) {
@@ -186,9 +186,7 @@ func fromSite(change func(t tool, attributes map[string]any, ids []string)) func
 				ids = append(ids, id)
 			}
 			for _, t := range tools {
-				if attributes, ok := methods[fmt.Sprint(t.(tool)["name"])]; ok || bytes.Contains(x.Body, []byte("-")) {
-					change(t.(tool), attributes, ids)
-				}
+				change(t.(tool), methods[fmt.Sprint(t.(tool)["name"])], ids)
 			}
 			x.Body = encode(object)
 		})

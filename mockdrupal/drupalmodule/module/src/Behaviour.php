@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
-use Drupal\Core\Entity\EntityInterface;
-use Drupal\Core\Session\AccountInterface;
 use Drupal\bridgecheck_fixtures\Control\Calls;
 use Drupal\bridgecheck_fixtures\Control\Gate;
+use Drupal\Core\Entity\EntityInterface;
+use Drupal\Core\Session\AccountInterface;
 use Drupal\jsonrpc\Exception\JsonRpcException;
 use Drupal\jsonrpc\JsonRpcObject\Error;
 use Drupal\jsonrpc\JsonRpcObject\ParameterBag;

@@ -27,7 +27,10 @@ final class BridgecheckFixturesServiceProvider extends ServiceProviderBase {
     if ($container->hasDefinition('plugin.manager.jsonrpc_method')) {
       $container->getDefinition('plugin.manager.jsonrpc_method')
         ->setClass(FixtureMethodManager::class)
-        ->addMethodCall('setSite', [new Reference('bridgecheck_fixtures.site'), new Reference('bridgecheck_fixtures.control_state')]);
+        ->addMethodCall('setSite', [
+          new Reference('bridgecheck_fixtures.site'),
+          new Reference('bridgecheck_fixtures.control_state'),
+        ]);
     }
     if ($container->hasDefinition('jsonrpc.schema_validator')) {
       $container->getDefinition('jsonrpc.schema_validator')->setClass(SchemaValidator::class);

@@ -18,14 +18,19 @@ use Symfony\Component\HttpFoundation\RequestStack;
 final class ExactJson {
 
   /**
-   * The arguments of the request's calls that were not taken, by method.
+   * The request's calls that did not run yet, by method.
    *
-   * @var array<string, list<string|null>>|null
+   * @var array<string, list<array{id?: string, params?: string, notification: bool}>>
    */
-  private ?array $arguments = NULL;
+  private array $pending = [];
 
   /**
-   * The request that the arguments are of.
+   * Whether the present call is a notification, whose result nobody receives.
+   */
+  private bool $isNotification = FALSE;
+
+  /**
+   * The request that the pending calls are of.
    */
   private ?Request $request = NULL;
 
@@ -48,11 +53,16 @@ final class ExactJson {
    */
   public function takeArguments(string $method): ?string {
     $request = $this->requests->getCurrentRequest();
-    if ($this->arguments === NULL || $request !== $this->request) {
+    if ($request !== $this->request) {
       $this->request = $request;
-      $this->arguments = $request ? $this->readArguments($request) : [];
+      $this->pending = [];
+      foreach ($request ? $this->calls($request) : [] as $call) {
+        $this->pending[$call['method']][] = $call;
+      }
     }
-    return empty($this->arguments[$method]) ? NULL : array_shift($this->arguments[$method]);
+    $call = empty($this->pending[$method]) ? NULL : array_shift($this->pending[$method]);
+    $this->isNotification = $call['notification'] ?? FALSE;
+    return $call['params'] ?? NULL;
   }
 
   /**
@@ -74,7 +84,8 @@ final class ExactJson {
       $value = 'bridgecheck-' . bin2hex(random_bytes(16));
       $encoded = Json::encode($value);
     }
-    if ($encoded !== $json) {
+    // The error of a notification is sent.
+    if ($encoded !== $json && !($this->isNotification && $member === 'result')) {
       $this->replacements[] = [
         'search' => '"' . $member . '":' . $encoded,
         'replace' => '"' . $member . '":' . $json,
@@ -135,20 +146,6 @@ final class ExactJson {
   private static function query(Request $request): string {
     $query = $request->query->all()['query'] ?? '';
     return is_string($query) ? $query : '';
-  }
-
-  /**
-   * Reads the arguments of all calls of a request.
-   */
-  private function readArguments(Request $request): array {
-    $arguments = [];
-    foreach (self::split($request) as $parts) {
-      $method = json_decode($parts['method'] ?? 'null');
-      if (is_string($method)) {
-        $arguments[$method][] = $parts['params'] ?? NULL;
-      }
-    }
-    return $arguments;
   }
 
 }

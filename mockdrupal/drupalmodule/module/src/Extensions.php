@@ -4,8 +4,8 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
-use Drupal\Component\Serialization\Json;
 use Drupal\bridgecheck_fixtures\Control\State;
+use Drupal\Component\Serialization\Json;
 
 /**
  * Shows in /jsonrpc/methods which methods are tools.

@@ -4,9 +4,9 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
-use Drupal\Core\Site\Settings;
 use Drupal\bridgecheck_fixtures\Control\Definitions;
 use Drupal\bridgecheck_fixtures\Control\State;
+use Drupal\Core\Site\Settings;
 use Drupal\jsonrpc\Plugin\JsonRpcMethodManager;
 
 /**

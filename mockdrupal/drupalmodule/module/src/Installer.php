@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
+use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\Core\Config\ConfigFactoryInterface;
 use Drupal\Core\Entity\ContentEntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeInterface;
 use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\Core\KeyValueStore\KeyValueFactoryInterface;
-use Drupal\bridgecheck_fixtures\Control\State;
 use Drupal\user\RoleInterface;
 
 /**
@@ -107,6 +107,7 @@ final class Installer {
       $account?->setUsername($was['name'])
         ->set('pass', ['value' => $was['pass'], 'pre_hashed' => TRUE])
         ->set('status', $was['status'])
+        ->set('roles', $was['roles'])
         ->save();
     }
     foreach ($store->get('site', []) as $key => $was) {
@@ -122,8 +123,7 @@ final class Installer {
   private function role(string $id, array $permissions): void {
     $storage = $this->entityTypeManager->getStorage('user_role');
     $role = $storage->load($id);
-    $created = in_array(['user_role', $id], $this->keyValue->get(self::COLLECTION)->get('created', []));
-    if ($role instanceof RoleInterface && !$created) {
+    if ($role instanceof RoleInterface && !$this->isCreated('user_role', $id)) {
       $this->note('roles', $id, $role->getPermissions());
     }
     if (!$role instanceof RoleInterface) {
@@ -144,7 +144,7 @@ final class Installer {
     foreach ($permissions as $permission) {
       $role->grantPermission($permission);
     }
-    $role->trustData()->save();
+    $role->save();
   }
 
   /**
@@ -153,22 +153,20 @@ final class Installer {
   private function account(array $user): void {
     $storage = $this->entityTypeManager->getStorage('user');
     $account = $storage->load($user['uid']);
-    $created = in_array(['user', (string) $user['uid']], $this->keyValue->get(self::COLLECTION)->get('created', []));
-    if ($account && $created) {
+    if ($account) {
+      if (!$this->isCreated('user', (string) $user['uid'])) {
+        $this->note('accounts', (string) $user['uid'], [
+          'name' => $account->getAccountName(),
+          'pass' => $account->getPassword(),
+          'status' => $account->isActive(),
+          'roles' => $account->getRoles(TRUE),
+        ]);
+      }
       $account->setUsername($user['name'])
         ->setPassword($user['password'])
         ->set('roles', $user['roles'])
         ->set('status', !$user['blocked'])
         ->save();
-      return;
-    }
-    if ($account) {
-      $this->note('accounts', (string) $user['uid'], [
-        'name' => $account->getAccountName(),
-        'pass' => $account->getPassword(),
-        'status' => $account->isActive(),
-      ]);
-      $account->setUsername($user['name'])->setPassword($user['password'])->save();
       return;
     }
     $storage->create([
@@ -210,6 +208,13 @@ final class Installer {
    */
   private function isContent(string $type): bool {
     return $this->entityTypeManager->getDefinition($type, FALSE) instanceof ContentEntityTypeInterface;
+  }
+
+  /**
+   * Whether an entity was created here.
+   */
+  private function isCreated(string $type, string $id): bool {
+    return in_array([$type, $id], $this->keyValue->get(self::COLLECTION)->get('created', []), TRUE);
   }
 
   /**

@@ -4,11 +4,10 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures;
 
-use Drupal\Core\Extension\ModuleExtensionList;
 use Drupal\bridgecheck_fixtures\Control\State;
 
 /**
- * The site file: site.json beside this module, or what the control plane has.
+ * The site file: the exported one, or what the control plane has.
  */
 final class Site {
 
@@ -23,7 +22,6 @@ final class Site {
   private ?array $methods = NULL;
 
   public function __construct(
-    private readonly ModuleExtensionList $modules,
     private readonly State $state,
   ) {}
 
@@ -85,7 +83,7 @@ final class Site {
    * The site file that was exported, in JSON.
    */
   public function exported(): string {
-    return (string) file_get_contents($this->modules->getPath('bridgecheck_fixtures') . '/site-file.json');
+    return (string) file_get_contents(dirname(__DIR__) . '/bridgecheck_fixtures.site-file.yml');
   }
 
   /**
@@ -155,7 +153,7 @@ final class Site {
   private function data(): array {
     $this->data ??= $this->state->site();
     if ($this->data === NULL) {
-      $file = $this->modules->getPath('bridgecheck_fixtures') . '/site.json';
+      $file = dirname(__DIR__) . '/bridgecheck_fixtures.data.yml';
       $this->data = json_decode((string) file_get_contents($file), TRUE, 512, JSON_THROW_ON_ERROR);
     }
     return $this->data;

@@ -35,19 +35,6 @@ namespace Drupal\Component\Serialization {
   }
 }
 
-namespace Drupal\Core\Extension {
-
-  final class ModuleExtensionList {
-
-    public function __construct(private readonly string $directory) {}
-
-    public function getPath(string $module): string {
-      return $this->directory;
-    }
-
-  }
-}
-
 namespace Drupal\Core\Database {
 
   /**

@@ -2,7 +2,7 @@
 
 /**
  * @file
- * Stand-ins for roles and accounts: those of a fresh Drupal at first.
+ * Stand-ins for roles and accounts: at first those of Drupal's standard profile.
  */
 
 declare(strict_types=1);
@@ -24,7 +24,14 @@ final class People implements EntityTypeManagerInterface, PermissionHandlerInter
     foreach (['anonymous', 'authenticated'] as $id) {
       (new Role($this, ['id' => $id, 'permissions' => ['access comments']]))->save();
     }
-    (new User($this, ['uid' => 1, 'name' => 'root', 'pass' => 'secret', 'status' => TRUE]))->save();
+    (new User($this, ['uid' => 1, 'name' => 'root', 'pass' => 'secret', 'status' => TRUE, 'roles' => ['administrator']]))->save();
+  }
+
+  /**
+   * What the entities hold.
+   */
+  public function values(): array {
+    return array_map(fn (array $entities): array => array_map(fn (Person $person): array => $person->values(), $entities), $this->entities);
   }
 
   public function hasDefinition(string $type): bool {
@@ -81,8 +88,12 @@ abstract class Person {
     return $this->values[static::ID];
   }
 
+  public function values(): array {
+    return $this->values;
+  }
+
   public function set(string $field, mixed $value): static {
-    $this->values[$field] = $value;
+    $this->values[$field] = $field === 'pass' && is_array($value) ? $value['value'] : $value;
     return $this;
   }
 
@@ -106,10 +117,6 @@ final class Role extends Person implements RoleInterface {
 
   public function label(): string {
     return $this->values['label'];
-  }
-
-  public function trustData(): static {
-    return $this;
   }
 
   public function getPermissions(): array {

@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\Control;
 
+use Drupal\bridgecheck_fixtures\Installer;
+use Drupal\bridgecheck_fixtures\Runs;
+use Drupal\bridgecheck_fixtures\Site;
 use Drupal\Component\Datetime\TimeInterface;
 use Drupal\Component\Plugin\Discovery\CachedDiscoveryInterface;
 use Drupal\Core\Cache\CacheTagsInvalidatorInterface;
 use Drupal\Core\Database\Connection;
-use Drupal\bridgecheck_fixtures\Installer;
-use Drupal\bridgecheck_fixtures\Runs;
-use Drupal\bridgecheck_fixtures\Site;
 use Drupal\jsonrpc\Attribute\JsonRpcMethod;
 
 /**
@@ -162,11 +162,7 @@ final class ControlPlane {
     if (!is_array($value)) {
       throw ControlException::bad('the body is no JSON object');
     }
-    foreach (array_keys($value) as $name) {
-      if (!in_array($name, $members, TRUE)) {
-        throw ControlException::bad('the body: unknown field "' . $name . '"');
-      }
-    }
+    Patcher::checkMembers($value, $members, 'the body');
     return $value;
   }
 

@@ -4,8 +4,8 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\Control;
 
-use Drupal\Core\StringTranslation\TranslatableMarkup;
 use Drupal\bridgecheck_fixtures\Plugin\ChangedMethod;
+use Drupal\Core\StringTranslation\TranslatableMarkup;
 use Drupal\jsonrpc\Attribute\JsonRpcMethod;
 use Drupal\jsonrpc\Attribute\JsonRpcParameterDefinition;
 use Drupal\jsonrpc\MethodInterface;
@@ -85,7 +85,7 @@ final class Definitions {
   }
 
   /**
-   * A changed definition of the jsonrpc module's line 2: its members are public.
+   * A changed definition of the jsonrpc module's line 2: members are public.
    */
   private static function changeAnnotation(MethodInterface $definition, array $change): MethodInterface {
     $changed = clone $definition;

@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\Control;
 
-use Drupal\Component\Serialization\Json;
-use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\bridgecheck_fixtures\JsonText;
 use Drupal\bridgecheck_fixtures\Site;
+use Drupal\Component\Serialization\Json;
+use Drupal\Core\Entity\EntityTypeManagerInterface;
 use Drupal\user\PermissionHandlerInterface;
 use Drupal\user\RoleInterface;
 use Drupal\user\UserInterface;
@@ -98,6 +98,7 @@ final class Patcher {
    *   Their ids.
    */
   private function select(array $selection, array $ids, string $what, string $where): array {
+    self::checkMembers($selection, ['methods', 'modules'], $what);
     $selected = [];
     foreach ($selection['methods'] ?? [] as $pattern) {
       $found = array_filter($ids, fn (string $id): bool => Pattern::matches($pattern, $id));
@@ -120,11 +121,7 @@ final class Patcher {
    * A change of a method, once it is known to be possible.
    */
   private function checked(string $id, array $change): array {
-    foreach (array_keys($change) as $name) {
-      if (!in_array($name, ['usage', 'access', 'schemas', 'output', 'title', 'exposed'], TRUE)) {
-        throw ControlException::bad("methods.$id: unknown field \"$name\"");
-      }
-    }
+    self::checkMembers($change, ['usage', 'access', 'schemas', 'output', 'title', 'exposed'], "methods.$id");
     foreach ($change['schemas'] ?? [] as $name => $schema) {
       if (!in_array((string) $name, $this->site->method($id)['params'], TRUE)) {
         throw ControlException::bad("methods.$id: schemas: the method has no parameter \"$name\"");
@@ -155,6 +152,7 @@ final class Patcher {
     if (!$role instanceof RoleInterface) {
       throw ControlException::bad("roles: the site has no role \"$id\"");
     }
+    self::checkMembers($change, ['grant', 'revoke'], "roles.$id");
     foreach ($change['grant'] ?? [] as $permission) {
       $this->checkPermission($permission, "roles.$id");
       $role->grantPermission($permission);
@@ -173,6 +171,7 @@ final class Patcher {
     if (!$account) {
       throw ControlException::bad("users: the site has no account \"$name\"");
     }
+    self::checkMembers($change, ['password', 'roles', 'blocked'], "users.$name");
     foreach ($change['roles'] ?? [] as $role) {
       if (!$this->entityTypeManager->getStorage('user_role')->load($role)) {
         throw ControlException::bad("users.$name: roles: the site has no role \"$role\"");
@@ -196,6 +195,17 @@ final class Patcher {
   private function load(string $name): ?UserInterface {
     $accounts = $this->entityTypeManager->getStorage('user')->loadByProperties(['name' => $name]);
     return $accounts ? reset($accounts) : NULL;
+  }
+
+  /**
+   * Refuses a part of a patch that has other members than these.
+   */
+  public static function checkMembers(array $part, array $members, string $where): void {
+    foreach (array_keys($part) as $name) {
+      if (!in_array($name, $members, TRUE)) {
+        throw ControlException::bad("$where: unknown field \"$name\"");
+      }
+    }
   }
 
   /**

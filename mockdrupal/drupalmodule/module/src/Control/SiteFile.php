@@ -9,7 +9,7 @@ use Drupal\jsonrpc\ParameterFactory\EntityParameterFactory;
 use Drupal\jsonrpc\ParameterFactory\PaginationParameterFactory;
 
 /**
- * Reads a site file in JSON into the form of site.json.
+ * Reads a site file in JSON into the form in which Site has the exported one.
  *
  * Beside that, each method has its usage, access, headers and the definitions
  * of its parameters, which exported methods have in their classes.
@@ -38,7 +38,7 @@ final class SiteFile {
       'extensions' => ($file['extensions'] ?? '') !== 'none',
       'permissions' => $file['permissions'] ?? [],
       'roles' => $file['roles'] ?? [],
-      'users' => array_map(fn (array $user): array => array_diff_key($user, ['tokens' => 1]) + ['uid' => 0, 'password' => '', 'roles' => [], 'blocked' => FALSE], $file['users'] ?? []),
+      'users' => array_map(self::user(...), $file['users'] ?? []),
       'content' => $file['content'] ?? [],
       'methods' => array_map(self::method(...), JsonText::parts($parts['methods'] ?? '[]') ?? []),
     ];
@@ -47,6 +47,14 @@ final class SiteFile {
     }
     $site['permissions'] = array_values(array_unique($site['permissions']));
     return $site;
+  }
+
+  /**
+   * Reads an account. Drupal's tokens are made by its own authorization server.
+   */
+  private static function user(array $user): array {
+    unset($user['tokens']);
+    return $user + ['password' => '', 'roles' => [], 'blocked' => FALSE];
   }
 
   /**

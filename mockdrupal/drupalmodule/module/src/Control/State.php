@@ -53,7 +53,7 @@ final class State {
   }
 
   /**
-   * The site in place of the exported one, in the form of site.json; or NULL.
+   * The site in place of the exported one, as SiteFile reads it; or NULL.
    */
   public function site(): ?array {
     return $this->store()->get('site');
@@ -94,13 +94,6 @@ final class State {
    */
   public function set(string $what, mixed $value): void {
     $value === NULL ? $this->store()->delete($what) : $this->store()->set($what, $value);
-  }
-
-  /**
-   * Forgets all changes.
-   */
-  public function clear(): void {
-    $this->store()->deleteAll();
   }
 
   /**

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Drupal\bridgecheck_fixtures\EventSubscriber;
 
-use Drupal\Core\Cache\CacheableResponseInterface;
-use Drupal\Core\Session\AccountInterface;
 use Drupal\bridgecheck_fixtures\Control\Calls;
 use Drupal\bridgecheck_fixtures\Control\Journal;
 use Drupal\bridgecheck_fixtures\ExactJson;
 use Drupal\bridgecheck_fixtures\Extensions;
+use Drupal\Core\Cache\CacheableResponseInterface;
+use Drupal\Core\Session\AccountInterface;
 use Symfony\Component\EventDispatcher\EventSubscriberInterface;
 use Symfony\Component\HttpFoundation\Request;
 use Symfony\Component\HttpFoundation\Response;
@@ -95,7 +95,12 @@ final class ResponseSubscriber implements EventSubscriberInterface {
       'start' => self::time((float) $request->server->get('REQUEST_TIME_FLOAT')),
       'end' => self::time(microtime(TRUE)),
       'user' => $name,
-      'scheme' => $name === '' ? '' : ($request->headers->has('PHP_AUTH_USER') ? 'basic' : 'bearer'),
+      'scheme' => match (TRUE) {
+        $name === '' => '',
+        $request->headers->has('PHP_AUTH_USER') => 'basic',
+        $request->headers->has('Authorization') => 'bearer',
+        default => 'cookie',
+      },
       'conn' => 0,
       'http_method' => $request->getMethod(),
       'path' => $request->getPathInfo(),
