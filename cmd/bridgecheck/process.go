@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/authserver"
@@ -61,7 +61,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	if err != nil {
 		return err
 	}
-	listen, err := freeAddress()
+	listen, err := freeport.Address()
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 
 // replicate starts a replica of the bridge of --exec, which the checks may end and start again.
 func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env []string) error {
-	listen, err := freeAddress()
+	listen, err := freeport.Address()
 	if err != nil {
 		return err
 	}
@@ -206,17 +206,6 @@ func (f *runFlags) claimedByReplicas() []string {
 
 // seconds writes d as the whole seconds, at least one, that the bridge's environment holds.
 func seconds(d time.Duration) string { return fmt.Sprint(max(1, int(d/time.Second))) }
-
-// freeAddress finds a port that nobody listens on. The bridge may lose it to another process before it listens there;
-// the system hands ports out in turn, so that this does not happen in practice.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
 
 // grace is how long a bridge may take to end: little when the user waits for it.
 func grace(ctx context.Context) time.Duration {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -314,7 +315,7 @@ func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
 	if asked["bridge.invalid"] < 10 {
 		t.Errorf("the proxy was asked for %v", asked)
 	}
-	free, err := freeAddress()
+	free, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,11 @@ package redistest
 import (
 	"net"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 )
 
 // Server is a redis-server of a test. It keeps nothing on disk.
@@ -27,13 +28,12 @@ func Start(t testing.TB) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("NOT TESTED: redis-server is not installed (apt-get install redis-server): nothing that replicas share was tested")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
-	s := &Server{Address: "redis://127.0.0.1:" + port, t: t, port: port}
+	_, port, _ := net.SplitHostPort(address)
+	s := &Server{Address: "redis://" + address, t: t, port: port}
 	t.Cleanup(s.Kill)
 	s.Restart()
 	return s

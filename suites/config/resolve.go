@@ -134,7 +134,7 @@ func (f *File) CheckAccounts() error {
 			account = i.Login.User
 		}
 		if account != name {
-			return f.fault("identities."+name, "identities.%s signs in as %s, but with --control the checks change the site's account %s: leave identities out", name, account, name)
+			return f.fault("identities."+name, "identities.%s has the credentials of %s, but with --control the checks change the site's account %s: leave identities out", name, account, name)
 		}
 	}
 	return nil

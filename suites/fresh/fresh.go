@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -120,20 +121,28 @@ func invalidate(ctx context.Context, t *harness.T) {
 
 func singleFlight(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).List(ctx).MustSucceed("list/answers-json")
-	for range 3 {
+	for try := range 3 {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
 		caller := t.As(who)
 		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
 		t.Drupal.Mark()
 		began := time.Now()
-		harness.AtOnce(100, func(int) { caller.List(ctx) })
+		var failed atomic.Bool
+		harness.AtOnce(100, func(int) {
+			if harness.Failing(caller.List(ctx).Status) {
+				failed.Store(true)
+			}
+		})
 		sent := len(discoveriesFor(t.Drupal, who))
 		most := 1
 		if t.DiscoveryTTL > 0 { // the cached list may expire meanwhile
 			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
 		}
-		if most > 10 {
-			continue // a bridge with one discovery request for each of its workers would pass
+		switch {
+		case most > 10: // a bridge with one discovery request for each of its workers would pass
+			continue
+		case sent > most && failed.Load() && try < 2: // on a busy machine a discovery is late, and lists that come after it ask again
+			continue
 		}
 		t.Expect(sent).To(BeNumerically("<=", most), harness.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", sent, time.Since(began).Round(time.Millisecond))))
 		caller.List(ctx).MustSucceed("list/answers-json")

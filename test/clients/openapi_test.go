@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 )
 
 const openAPI = "../../docs/openapi.yaml"
@@ -83,12 +85,11 @@ func TestPrismFindsNoViolation(t *testing.T) {
 // prism starts Prism before the bridge at target and returns its address.
 func prism(t *testing.T, target string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	_, port, _ := net.SplitHostPort(address)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, node22, modules+"/@stoplight/prism-cli/dist/index.js", "proxy", openAPI, target, "--host", "127.0.0.1", "--port", port)
 	var log strings.Builder
@@ -109,7 +110,6 @@ func prism(t *testing.T, target string) string {
 			t.Log(log.String())
 		}
 	})
-	address := "127.0.0.1:" + port
 	for range 300 {
 		if c, err := net.Dial("tcp", address); err == nil {
 			c.Close()

@@ -3,9 +3,7 @@ package docs
 import (
 	"context"
 	"flag"
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/freeport"
 )
 
 // Most of the time a page waits for what it serves.
@@ -168,19 +168,15 @@ func (r *reader) write(t *testing.T, name, text string) {
 	}
 }
 
-// free returns the free address that stands for a port of the page. It is below those that a system gives to connections and
-// to servers without a port of their own, so that it stays free until the command has it.
+// free returns the free address that stands for a port of the page.
 func (r *reader) free(t *testing.T, port string) string {
 	t.Helper()
-	for tries := 0; r.ports[port] == ""; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
-		switch {
-		case err == nil:
-			r.ports[port] = l.Addr().String()
-			l.Close()
-		case tries == 100:
+	if r.ports[port] == "" {
+		address, err := freeport.Address()
+		if err != nil {
 			t.Fatal(err)
 		}
+		r.ports[port] = address
 	}
 	return r.ports[port]
 }
