@@ -172,9 +172,11 @@ clients:
 	cd test/clients && npm ci --no-audit --no-fund --silent
 	go test ./test/clients
 
-# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script.
+# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images
+# by buildah. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no registry.
 packaging:
 	cd test/release && go vet ./... && go test -count=1 ./...
+	BASE="$(BASE)" .ci/image
 
 # The release's configuration, by goreleaser's own check, and that it builds what make dist does.
 release-check: goreleaser
