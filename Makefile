@@ -4,7 +4,7 @@
 # make stability  50 runs in a row, which must give the same verdicts; LOAD=1: all cores taken by others, but for the first
 # make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
-# make packaging, make release-check  the Dockerfile and the GitHub Action, the release's configuration
+# make packaging, make release-check  the images, the GitHub Action and the module for Testcontainers, the release's configuration
 # make platforms  build for every system and processor of a release, and vet for every system
 # make wine       the Windows binary under wine
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
@@ -16,7 +16,7 @@
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER  := v2.14.0
-FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test
+FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test testcontainers
 
 .PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
@@ -172,9 +172,13 @@ clients:
 	cd test/clients && npm ci --no-audit --no-fund --silent
 	go test ./test/clients
 
-# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script.
+# What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images
+# by buildah, the module for Testcontainers. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no
+# registry. BRIDGECHECK_IMAGE=NAME: start the mock of that image by Docker.
 packaging:
 	cd test/release && go vet ./... && go test -count=1 ./...
+	BASE="$(BASE)" .ci/image
+	cd testcontainers && go vet ./... && go test -count=1 -v ./...
 
 # The release's configuration, by goreleaser's own check, and that it builds what make dist does.
 release-check: goreleaser

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
@@ -105,6 +113,86 @@ func newQuirks() *cobra.Command {
 			return t.Flush()
 		},
 	}
+}
+
+// healthTime is how long a server has for its response to a health check.
+const healthTime = 2 * time.Second
+
+func newHealthy() *cobra.Command {
+	return &cobra.Command{
+		Use:   "healthy URL|HOST:PORT...",
+		Short: "Report by the exit code whether a mock or a bridge is up",
+		Example: `  bridgecheck healthy http://127.0.0.1:8081/healthz   a bridge
+  bridgecheck healthy 127.0.0.1:8080                  a mock`,
+		Long: `healthy is the health check of container images that have neither a shell nor curl. It ends with
+0 when one of the addresses responds within ` + healthTime.String() + `, else with 1, and prints why. A URL must respond
+with 200; HOST:PORT must accept a connection, which leaves nothing in a mock's journal and no armed
+fault used. Certificates of a loopback address are not verified, and no proxy is used.`,
+		Args: someArguments(1, -1, "the URL or HOST:PORT of a server"),
+		RunE: func(cmd *cobra.Command, addresses []string) error {
+			probes := make([]func(context.Context) error, len(addresses))
+			for i, address := range addresses {
+				var err error
+				if probes[i], err = probeOf(address); err != nil {
+					return err
+				}
+			}
+			for i, probe := range probes {
+				ctx, cancel := context.WithTimeout(cmd.Context(), healthTime)
+				err := probe(ctx)
+				late := ctx.Err() != nil
+				cancel()
+				switch {
+				case err == nil:
+					return nil
+				case late:
+					err = fmt.Errorf("no response within %s", healthTime)
+				}
+				cmd.PrintErrf("%s: %s\n", terminal.Escape(addresses[i]), terminal.Escape(reason(err)))
+			}
+			return exitCode(1)
+		},
+	}
+}
+
+// probeOf returns what asks the server at a URL or HOST:PORT whether it is up.
+func probeOf(address string) (func(context.Context) error, error) {
+	if !strings.Contains(address, "://") {
+		if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+			return nil, usagef("%q is no address of a server: give a URL or HOST:PORT, for example 127.0.0.1:8080", address)
+		}
+		return func(ctx context.Context) error {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		}, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usagef("%q is no address of a server: give a URL of http or https, for example http://127.0.0.1:8081/healthz", address)
+	}
+	ip := net.ParseIP(u.Hostname())
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("it responds with %d", response.StatusCode)
+		}
+		return nil
+	}, nil
 }
 
 // refuseMissing says which flags a command cannot do without.

@@ -38,10 +38,7 @@ func TestCommands(t *testing.T) {
 			t.Skipf("SKIPPED: the commands of README.md and docs are not run: %v", err)
 		}
 	}
-	binary := filepath.Join(t.TempDir(), "bridgecheck")
-	if out, err := exec.Command("go", "build", "-o", binary, repository+"/cmd/bridgecheck").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := build(t)
 	exempt := map[string]bool{}
 	for page, text := range pages(t) {
 		all, err := steps(page, text)
@@ -72,6 +69,16 @@ func TestCommands(t *testing.T) {
 			t.Errorf("no page has a command %s: remove its entry from notRun", e.command)
 		}
 	}
+}
+
+// build returns the path of a bridgecheck that lasts as long as the test.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "bridgecheck")
+	if out, err := exec.Command("go", "build", "-o", binary, repository+"/cmd/bridgecheck").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
 }
 
 // whyNot returns why a bare machine cannot run the command, or "".

@@ -20,9 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-	"github.com/moby/buildkit/frontend/dockerfile/linter"
-	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/rhysd/actionlint"
 	"go.yaml.in/yaml/v3"
 )
@@ -36,45 +33,6 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-func TestDockerfile(t *testing.T) {
-	parsed, err := parser.Parse(bytes.NewReader(read(t, "Dockerfile")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range parsed.Warnings {
-		t.Errorf("Dockerfile: %s", w.Short)
-	}
-	stages, _, err := instructions.Parse(parsed.AST, linter.New(&linter.Config{Warn: func(rule, _, _, text string, at []parser.Range) {
-		t.Errorf("Dockerfile: %s: %s %v", rule, text, at)
-	}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := stages[len(stages)-1]
-	if last.BaseName != "scratch" {
-		t.Errorf("the image is made from %s: it should hold the binary and no more", last.BaseName)
-	}
-	user, static := "", false
-	for _, stage := range stages {
-		for _, command := range stage.Commands {
-			switch c := command.(type) {
-			case *instructions.UserCommand:
-				user = c.User
-			case *instructions.RunCommand:
-				static = static || strings.Contains(strings.Join(c.CmdLine, " "), "CGO_ENABLED=0 go build")
-			case *instructions.AddCommand:
-				t.Errorf("%s fetches or unpacks: COPY does not", c.Name())
-			}
-		}
-	}
-	if uid, _, _ := strings.Cut(user, ":"); uid == "" || uid == "0" || uid == "root" {
-		t.Errorf("the image runs as %q: it should run without root, by number, for scratch has no names", user)
-	}
-	if !static {
-		t.Error("the binary is not built statically, and scratch has no C library")
-	}
 }
 
 // action is the part of action.yml that the checks go by.

@@ -72,7 +72,7 @@ func TestAMovedCopyServesAnotherModule(t *testing.T) {
 		t.Errorf("the module is %s, expected %s", out, moved)
 	}
 	old := regexp.MustCompile(`(?m)^module (\S+)$`).FindSubmatch(read(t, filepath.Join(root, "go.mod")))[1]
-	for _, name := range []string{"go.mod", "cmd/bridgecheck/main.go", "cmd/bridgecheck/run.go", "suites/run.go", "test/release/go.mod"} {
+	for _, name := range []string{"go.mod", "cmd/bridgecheck/main.go", "cmd/bridgecheck/run.go", "suites/run.go", "test/release/go.mod", "testcontainers/go.mod", "testcontainers/mockdrupal/mockdrupal_test.go"} {
 		if bytes.Contains(read(t, filepath.Join(copied, name)), old) {
 			t.Errorf("%s still holds %s", name, old)
 		}
