@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -305,13 +306,17 @@ func rejectedCredentials(t *harness.T, victim harness.Identity, creds harness.Cr
 	if creds.User != "" {
 		all = append(all, badCredential{"a wrong password", harness.Credentials{User: creds.User, Password: creds.Password + "x"}})
 	}
+	if creds.User != "" && t.Drupal != nil {
+		all = append(all, badCredential{"the password in capitals", harness.Credentials{User: creds.User, Password: strings.ToUpper(creds.Password)}})
+	}
 	if creds.Token != "" {
 		all = append(all, badCredential{"a token cut short", harness.Credentials{Token: creds.Token[:len(creds.Token)-1]}})
 	}
 	if t.Drupal != nil && t.Claims("auth-bearer") && creds.Token == "" {
 		for _, item := range harness.UserOf(t.Drupal.Site(), victim).Tokens {
 			all = append(all, badCredential{"the account's token cut short", harness.Credentials{Token: item.Value[:len(item.Value)-1]}},
-				badCredential{"the account's token and more", harness.Credentials{Token: item.Value + "x"}})
+				badCredential{"the account's token and more", harness.Credentials{Token: item.Value + "x"}},
+				badCredential{"the account's token in capitals", harness.Credentials{Token: strings.ToUpper(item.Value)}})
 		}
 	}
 	session := creds.Cookie

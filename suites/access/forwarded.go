@@ -48,8 +48,45 @@ func credentialsForwarded(ctx context.Context, t *harness.T) {
 			})
 		}
 	}
+	unusualCredentialsForwarded(ctx, t, me)
 	deniedCallsKeepTheCaller(ctx, t, denied, me)
 	cookiesStayWithTheCaller(ctx, t, me)
+}
+
+// unusualCredentialsForwarded tests right credentials that a bridge changes if it takes them apart: a password with colons
+// and other characters, and a session cookie among others.
+func unusualCredentialsForwarded(ctx context.Context, t *harness.T, me scenario.Sample) {
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	forwarded := func(what string, creds harness.Credentials) {
+		t.Row(who, me.Name, what, func() {
+			t.Drupal.Mark()
+			r := t.With(who, creds).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, who)
+			t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), harness.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
+		})
+	}
+	for _, a := range authentications(t) {
+		switch creds := a.of(who); {
+		case creds.Cookie != "":
+			forwarded("a session beside other cookies", harness.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
+		case creds.User != "":
+			for what, password := range harness.InOrder(map[string]string{"a password with colons": ":a:b::", "a password of other scripts": "пароль-é-密", "a password with signs": `p%20+"\' &=`}) {
+				setPassword(t, who, password)
+				forwarded(what, harness.Credentials{User: string(who), Password: password})
+			}
+		}
+	}
+}
+
+// setPassword changes the password of an account of NewUser.
+func setPassword(t *harness.T, who harness.Identity, password string) {
+	t.Drupal.ChangePeople(func(site *fixtures.Site) {
+		for i := range site.Users {
+			if site.Users[i].Name == string(who) {
+				site.Users[i].Password = password
+			}
+		}
+	})
 }
 
 // deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call

@@ -206,6 +206,7 @@ func rightToken(ctx context.Context, t *harness.T) {
 		{"the audience in a list", claims(map[string]any{"aud": []string{t.Resource()}})},
 		{"the audience among others", claims(map[string]any{"aud": []string{"https://other.example/mcp", t.Resource()}})},
 		{"valid since a minute", claims(map[string]any{"nbf": as.Ago(time.Minute)})},
+		{"an exp and an iat with fractions", claims(map[string]any{"exp": float64(as.Ago(-time.Hour)) + 0.5, "iat": float64(as.Ago(time.Minute)) + 0.25})},
 		{"claims that nobody knows", claims(map[string]any{"tenant": map[string]any{"id": 7}, "email": "agent@example.com"})},
 		{"the type JWT", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": "JWT"}})},
 		{"no type", as.Sign(authserver.Token{Claims: as.Claims(string(harness.Agent), t.Resource()), Header: map[string]any{"typ": nil}})},

@@ -164,6 +164,7 @@ func wrongIssuer(d *door, as *authserver.Server) []row {
 	return append(d.issued(map[string]map[string]any{
 		"another issuer":                   {"iss": "https://other.example"},
 		"an issuer that begins like right": {"iss": as.URL + ".other.example"},
+		"the issuer and a slash":           {"iss": as.URL + "/"},
 		"no issuer":                        {"iss": nil},
 		"an empty issuer":                  {"iss": ""},
 	}), row{"another server's own token", other.Issue(string(harness.Agent), d.Resource())})
@@ -174,6 +175,8 @@ func wrongAudience(d *door, as *authserver.Server) []row {
 		"another resource":                   {"aud": "https://other.example/mcp"},
 		"others in a list":                   {"aud": []string{"https://other.example/mcp", "https://third.example"}},
 		"an audience that begins like right": {"aud": d.Resource() + ".other.example"},
+		"the endpoint with a query":          {"aud": d.Resource() + "?tenant=other"},
+		"a path in other case":               {"aud": d.Resource()[:strings.LastIndex(d.Resource(), "/")] + strings.ToUpper(d.Resource()[strings.LastIndex(d.Resource(), "/"):])},
 		"the authorization server":           {"aud": as.URL},
 		"the client":                         {"aud": "bridgecheck"},
 		"no audience":                        {"aud": nil},

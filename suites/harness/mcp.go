@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -176,10 +175,9 @@ func responseIn(stream []byte, id any) map[string]any {
 func Events(stream []byte) []map[string]any {
 	var messages []map[string]any
 	var data []byte
-	lines := bufio.NewScanner(bytes.NewReader(stream))
-	lines.Buffer(nil, MaxResponse)
-	for lines.Scan() {
-		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
+	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
+	for line := range bytes.Lines(bytes.ReplaceAll(stream, []byte("\r"), []byte("\n"))) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
 		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			data = append(append(data, bytes.TrimPrefix(rest, []byte(" "))...), '\n')
 		}

@@ -56,16 +56,26 @@ func head(ctx context.Context, t *harness.T) {
 		"describe of an unknown tool": {Path: harness.DescribePath, Query: url.Values{"name": {scenario.NoSuchTool}}},
 	}) {
 		for _, who := range append([]harness.Identity{harness.Agent}, t.Callers(harness.Outsider, harness.Anonymous)...) {
-			ask.Method, ask.Header = "", nil
-			get, again := t.As(who).Send(ctx, ask), t.As(who).Send(ctx, ask)
-			if what == "list" && who == harness.Agent {
-				get.MustSucceed()
+			var get, again, head *harness.Response
+			var body []byte
+			for round := range 4 { // a header may show a clock or a counter, which moves on between two requests
+				ask.Method, ask.Header = "", nil
+				if round%2 == 1 {
+					t.As(who).Send(ctx, ask) // so that no counter of a small period is the same in each round
+				}
+				get, again = t.As(who).Send(ctx, ask), t.As(who).Send(ctx, ask)
+				if what == "list" && who == harness.Agent {
+					get.MustSucceed()
+				}
+				ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
+				conn := dial(ctx, t.As(who))
+				head = conn.ask(ctx, ask)
+				body, _ = conn.rest()
+				conn.close()
+				if same, _ := haveHeadOf(get, again).Match(head); same {
+					break
+				}
 			}
-			ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
-			conn := dial(ctx, t.As(who))
-			head := conn.ask(ctx, ask)
-			body, _ := conn.rest()
-			conn.close()
 			t.Row(who, "", what, func() {
 				t.Expect(head).To(haveHeadOf(get, again))
 				t.Expect(string(body)).To(BeEmpty(), harness.Mismatch(head.Subject(), "no body", exact.Cut(harness.OneLine(string(body)), 100)))
@@ -98,6 +108,9 @@ func nosniff(ctx context.Context, t *harness.T) {
 	if call, ok := scenario.HarmlessCall(ctx, t); ok {
 		responses = append(responses, t.Call(ctx, call))
 	}
+	for _, r := range scenario.SendRefusals(ctx, t) {
+		responses = append(responses, r.Response)
+	}
 	t.Each(responses, func(r *harness.Response) { t.Expect(r).To(forbidSniffing()) })
 }
 
@@ -120,6 +133,14 @@ func contentNegotiation(ctx context.Context, t *harness.T) {
 				}
 				t.Expect(r).To(match.EqualResponse(plain))
 				t.Expect(given).To(Equal(usual), harness.Mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
+			})
+		}
+	}
+	if call, ok := scenario.HarmlessCall(ctx, t); ok && t.Call(ctx, call).Succeeded() { // else invoke/answers-result fails
+		for what, accept := range harness.InOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}}) {
+			t.Row(call.Identity, call.Tool, harness.InvokePath+" with "+what, func() {
+				t.Expect(t.As(call.Identity).Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Header: http.Header{"Accept": accept},
+					Body: bytes.NewReader(call.Body()), Show: string(call.Body())})).To(match.BeSuccess())
 			})
 		}
 	}
@@ -149,6 +170,11 @@ func trailingAndCase(ctx context.Context, t *harness.T) {
 			posted := t.As(harness.Agent).Send(ctx, harness.Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
 			t.Expect(posted).To(match.BeClientError())
 			t.Expect(posted).To(match.KeepEnvelope())
+		})
+		t.Row(harness.Anonymous, "", path, func() { // who may have to authenticate first
+			r := t.As(harness.Anonymous).Send(ctx, harness.Request{Path: path})
+			t.Expect(r).To(match.BeClientError())
+			t.Expect(r).To(match.KeepEnvelope())
 		})
 	}
 	for _, path := range slices.DeleteFunc([]string{harness.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"}, isTool) {
@@ -223,6 +249,9 @@ var refusedRequests = []struct {
 	{"a 400 of describe", harness.Request{Path: harness.DescribePath}, ""},
 	{"a 404 of an unknown path", harness.Request{Path: "/mcp/no-such-path"}, ""},
 	{"a 405 of list", harness.Request{Method: http.MethodPost, Path: harness.ListPath}, "{}"},
+	{"a 400 of list", harness.Request{Path: harness.ListPath, Raw: "cursor=%21%21%21%21"}, ""},
+	{"a 415 of invoke", harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Header: scenario.AsText}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 400 of invoke without arguments", harness.Request{Method: http.MethodPost, Path: harness.InvokePath}, `{"name":"` + scenario.NoSuchTool + `"}`},
 	{"a 400 of invoke", harness.Request{Method: http.MethodPost, Path: harness.InvokePath}, `{"name":`},
 	{"a 404 of invoke", harness.Request{Method: http.MethodPost, Path: harness.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
 	{"a 405 of invoke", harness.Request{Method: http.MethodPut, Path: harness.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},

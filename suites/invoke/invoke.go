@@ -105,6 +105,35 @@ func returnsResult(ctx context.Context, t *harness.T) {
 			}
 		})
 	}
+	if t.Alone() || t.HasFindings() {
+		return // MCP has no such body
+	}
+	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Echo) {
+		if len(tool.Arguments) > 0 {
+			eachSpelling(ctx, t, tool)
+			return
+		}
+	}
+}
+
+// eachSpelling sends a call that succeeds in other bytes that mean the same.
+func eachSpelling(ctx context.Context, t *harness.T, tool scenario.Sample) {
+	name, arguments := string(harness.Encode(tool.Name)), string(harness.Encode(tool.Arguments))
+	usual := `{"name":` + name + `,"arguments":` + arguments + `}`
+	for _, s := range []struct{ what, contentType, body string }{
+		{"the name first", "application/json", usual},
+		{"the arguments first", "application/json", `{"arguments":` + arguments + `,"name":` + name + `}`},
+		{"white space around every part", "application/json", "\r\n\t {\n  \"name\" : " + name + " ,\r\n\t\"arguments\" : " + arguments + "\n}\n"},
+		{"escapes in the names of members", "application/json", `{"n\u0061me":` + name + `,"\u0061rguments":` + arguments + `}`},
+		{"a charset in the Content-Type", "application/json; charset=utf-8", usual},
+		{"a charset in quotes and capitals, without a blank", `application/json;charset="UTF-8"`, usual},
+		{"the Content-Type in capitals", "Application/JSON", usual},
+	} {
+		t.Row(harness.Agent, tool.Name, s.what, func() {
+			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath,
+				Header: http.Header{"Content-Type": {s.contentType}}, Body: strings.NewReader(s.body), Show: s.body})).To(match.HaveResult())
+		})
+	}
 }
 
 func argumentsForwarded(ctx context.Context, t *harness.T) {

@@ -83,6 +83,9 @@ var afterTheRun = []scenario.SiteFailure{
 	{Name: "429", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusTooManyRequests}},
 	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
 	{Name: "a response with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
+	{Name: "a response with neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "a redirect to itself that keeps the method", Fault: mockdrupal.Fault{Kind: fault.Redirect, Status: http.StatusTemporaryRedirect, Location: "/jsonrpc"}},
 }
 
 // oneOfEachHint returns one tool of each kind that a bridge could treat differently: with the hint readOnlyHint, with

@@ -46,6 +46,7 @@ func cursorOpaqueRoundtrip(ctx context.Context, t *harness.T) {
 		{how: "a second time", query: url.QueryEscape(cursor)},
 		{how: "byte for byte", query: cursor},
 		{how: "with every byte percent-encoded", query: harness.PercentEncoded(cursor)},
+		{how: "with every byte percent-encoded, in lower case", query: strings.ToLower(harness.PercentEncoded(cursor))},
 		{how: "on a fresh connection", query: url.QueryEscape(cursor), fresh: true},
 	} {
 		if value, err := url.QueryUnescape(sent.query); err != nil || value != cursor {

@@ -2,13 +2,20 @@
 package list
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
@@ -54,6 +61,36 @@ func returnsJSON(ctx context.Context, t *harness.T) {
 			t.Expect(page).To(match.BeJSON())
 		}
 	})
+	if t.Drupal != nil && !t.HasFindings() {
+		listsAfterCallerLeft(ctx, t)
+	}
+}
+
+// listsAfterCallerLeft lists for an account while its discovery, which an earlier request of the account has caused, is
+// under way, and again later. The earlier request ends before a response.
+func listsAfterCallerLeft(ctx context.Context, t *harness.T) {
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: route.Methods, User: string(who), Delay: 200 * time.Millisecond})
+	t.Drupal.Mark()
+	leaving, leave := context.WithCancel(ctx)
+	defer leave()
+	var requests sync.WaitGroup
+	requests.Go(func() {
+		defer harness.Recover()
+		t.As(who).Send(leaving, harness.Request{Path: harness.ListPath, Fresh: true})
+	})
+	harness.Within(ctx, 100*time.Millisecond, func() bool { return len(t.Drupal.Discoveries()) > 0 }) // a bridge with a list for all needs none
+	var beside *harness.Response
+	requests.Go(func() {
+		defer harness.Recover()
+		beside = t.As(who).Send(ctx, harness.Request{Path: harness.ListPath, Fresh: true})
+	})
+	time.Sleep(50 * time.Millisecond) // so that the second waits beside the first; if it does not, there is less to see
+	leave()
+	requests.Wait()
+	disarm()
+	t.Row(who, "", "beside a request of the account whose caller left", func() { t.Expect(beside).To(match.HaveStatus(200)) })
+	t.Row(who, "", "after a request of the account whose caller left", func() { t.Expect(t.As(who).List(ctx)).To(match.HaveStatus(200)) })
 }
 
 func hasToolsArray(ctx context.Context, t *harness.T) {
@@ -167,6 +204,19 @@ func unknownQueryIgnored(ctx context.Context, t *harness.T) {
 	for i, page := range list.Pages[:min(len(list.Pages), 2)] {
 		t.Row(harness.Agent, "", fmt.Sprintf("page %d", i+1), func() {
 			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.ListPath, Raw: strings.TrimSuffix(unknown+"&"+page.RawQuery, "&")})).To(showPage(page))
+		})
+	}
+	known := scenario.KnownTool(ctx, t)
+	if described := t.As(harness.Agent).Describe(ctx, known); described.Succeeded() { // else describe/answers-tool fails
+		t.Row(harness.Agent, known, "describe", func() {
+			t.Expect(t.As(harness.Agent).Send(ctx, harness.Request{Path: harness.DescribePath, Raw: unknown + "&name=" + url.QueryEscape(known)})).To(match.EqualResponse(described))
+		})
+	}
+	call, ok := scenario.HarmlessCall(ctx, t)
+	if ok && t.Call(ctx, call).Succeeded() { // else invoke/answers-result fails
+		t.Row(call.Identity, call.Tool, "invoke", func() {
+			t.Expect(t.As(call.Identity).Send(ctx, harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Raw: unknown,
+				Body: bytes.NewReader(call.Body()), Show: string(call.Body())})).To(match.BeSuccess())
 		})
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+
+	. "github.com/onsi/gomega"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
@@ -336,25 +339,39 @@ func byPosition(ctx context.Context, t *harness.T) {
 }
 
 func language(ctx context.Context, t *harness.T) {
-	who := scenario.NewCaller(t)
-	for _, language := range []string{"mt", "is"} { // the second while the first is cached
-		t.Drupal.Mark()
-		r := who.Send(ctx, harness.Request{Path: harness.ListPath, Header: http.Header{"Accept-Language": {language}}})
-		r.MustSucceed("list/answers-json")
-		t.Row(who.Who, "", language, func() {
-			t.Expect(r).To(match.Conform("a discovery request in the language "+language, func(*harness.Response) string {
-				sent := []string{}
-				for _, entry := range t.Drupal.Discoveries() {
-					sent = append(sent, entry.Header.Get("Accept-Language"))
-				}
-				switch {
-				case slices.ContainsFunc(sent, func(l string) bool { return strings.HasPrefix(l, language) }):
-					return ""
-				case len(sent) == 0:
-					return "no discovery request"
-				}
-				return "requests with the Accept-Language " + match.Abbreviate(sent)
-			}))
+	who, known := scenario.NewCaller(t), scenario.KnownTool(ctx, t)
+	who.List(ctx).MustSucceed("list/answers-json")
+	list := func(h http.Header) { who.Send(ctx, harness.Request{Path: harness.ListPath, Header: h}) }
+	forwards := func(row, header, language string, send func(h http.Header)) {
+		t.Row(who.Who, "", row, func() {
+			t.Drupal.Mark()
+			send(http.Header{"Accept-Language": {header}})
+			sent := []string{}
+			for _, entry := range t.Drupal.Discoveries() {
+				sent = append(sent, entry.Header.Get("Accept-Language"))
+			}
+			forwarded := slices.ContainsFunc(sent, func(l string) bool { return strings.Contains(l, language) })
+			actual := "requests with the Accept-Language " + match.Abbreviate(sent)
+			if len(sent) == 0 {
+				actual = "no discovery request"
+			}
+			t.Expect(forwarded).To(BeTrue(), harness.Mismatch(row+" with Accept-Language: "+header, "a discovery request in the language "+language, actual))
+		})
+	}
+	forwards("mt", "mt", "mt", list)
+	forwards("is", "is", "is", list) // while the first is cached
+	forwards("the second of two, which the caller prefers", "lb;q=0.5, cy", "cy", list)
+	forwards("describe", "eu", "eu", func(h http.Header) {
+		who.Send(ctx, harness.Request{Path: harness.DescribePath, Raw: "name=" + url.QueryEscape(known), Header: h})
+	})
+	if !t.Claims("mcp") {
+		return
+	}
+	if s := who.MCP(ctx, harness.MCP2025November); s.Opened.RPCResult() != nil {
+		forwards("tools/list", "gl", "gl", func(h http.Header) {
+			all := s.Headers("tools/list", map[string]any{})
+			all["Accept-Language"] = h["Accept-Language"]
+			s.Send(ctx, s.Message(80, "tools/list", map[string]any{}), all)
 		})
 	}
 }

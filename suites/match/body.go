@@ -2,6 +2,7 @@ package match
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -85,32 +86,53 @@ func withoutCursor(v any) any {
 }
 
 // BeUnknown matches a refusal that cannot be distinguished from that of an unknown name: 404 tool_not_found with the
-// status, code, headers and shape of message that two names without a tool get. What differs between those two (dates,
-// request ids) is free. ask sends the request for a name.
+// status, code, headers and shape of message that names without a tool get. ask sends the request for a name.
 func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
 	return Conform("the same refusal as for an unknown name", func(a *harness.Response) string {
-		first, second := UnknownName(name, 'q'), UnknownName(name, 'z')
-		one, two := ask(ctx, first), ask(ctx, second)
-		if one.Status == a.Status && one.Code() != a.Code() {
-			return fmt.Sprintf("code %q, but an unknown name gets %q", a.Code(), one.Code())
-		}
-		if a.Status != one.Status {
-			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())
-		}
-		if a.Status != http.StatusNotFound {
+		difference := DiffersFromUnknown(ask, ctx, a, name)
+		if difference == "" && a.Status != http.StatusNotFound {
 			return a.Outcome()
 		}
-		if x, y, z := BodyOf(a, name), BodyOf(one, first), BodyOf(two, second); y == z && x != y {
-			return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
-		}
-		for _, h := range HeaderNames(a, one, two) {
-			x, y, z := HeaderOf(a, h, name), HeaderOf(one, h, first), HeaderOf(two, h, second)
-			if y == z && x != y {
-				return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
-			}
-		}
-		return ""
+		return difference
 	})
+}
+
+// DiffersFromUnknown says how the response for a name differs from those for names that no tool has, in status, code,
+// headers and body; "" when in nothing. What differs between two of those is free (dates, request ids). So is what does
+// not differ each time: a clock or a counter may have moved on between two requests.
+func DiffersFromUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, a *harness.Response, name string) (difference string) {
+	first, second := UnknownName(name, 'q'), UnknownName(name, 'z')
+	for round := range 6 {
+		one, two := ask(ctx, first), ask(ctx, second)
+		if round > 0 {
+			a = ask(ctx, name) // after the others, as it came before them in the first round
+		}
+		if round%2 == 1 {
+			two = ask(ctx, second) // once more, so that no counter of a small period is the same in each round
+		}
+		if a.Status != one.Status || a.Code() != one.Code() {
+			return fmt.Sprintf("%s, but an unknown name gets %s", a.Outcome(), one.Outcome())
+		}
+		seen := partDiffering(a, one, two, name, first, second)
+		if seen == "" {
+			return ""
+		}
+		difference = cmp.Or(difference, seen)
+	}
+	return difference
+}
+
+// partDiffering says in which header or body a response for a name differs from two that agree.
+func partDiffering(a, one, two *harness.Response, name, first, second string) string {
+	if x, y, z := BodyOf(a, name), BodyOf(one, first), BodyOf(two, second); y == z && x != y {
+		return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
+	}
+	for _, h := range HeaderNames(a, one, two) {
+		if x, y, z := HeaderOf(a, h, name), HeaderOf(one, h, first), HeaderOf(two, h, second); y == z && x != y {
+			return fmt.Sprintf("%s %q, but an unknown name gets %q", h, x, y)
+		}
+	}
+	return ""
 }
 
 // UnknownName is a name of the same length and punctuation that no tool has.

@@ -227,6 +227,15 @@ func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
 		return ""
 	}))
 	unknown := map[string]any{"name": scenario.NoSuchTool, "arguments": harness.Args{}}
+	method, params := s.Opening()
+	opening := &harness.Session{Client: s.Client, Revision: revision}
+	t.Expect(opening.Send(ctx, opening.Message("an id", method, params), opening.Headers(method, params))).To(match.Conform("a result with the request's id", func(a *harness.Response) string {
+		if a.RPCResult() == nil {
+			return a.RPCOutcome()
+		}
+		return ""
+	}), "the id %q", "an id")
+	t.Expect(s.Send(ctx, s.Message("an id", "ping", nil), s.Headers("ping", nil))).To(HaveSameID(), "the id %q of a ping", "an id")
 	for _, id := range ids {
 		t.Expect(s.Send(ctx, s.Message(id, "tools/list", map[string]any{}), s.Headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
 		t.Expect(s.Send(ctx, s.Message(id, "tools/call", unknown), s.Headers("tools/call", unknown))).To(HaveSameID(), "an error to the id %#v", id)
@@ -243,8 +252,15 @@ func opensWell(ctx context.Context, t *harness.T, revision harness.Revision) {
 
 // listsByMCP tests all pages of tools/list against what the caller must see.
 func listsByMCP(ctx context.Context, t *harness.T, revision harness.Revision, who harness.Identity) {
-	l := MustMCP(ctx, t.As(who), revision).ListAllTools(ctx)
+	s := MustMCP(ctx, t.As(who), revision)
+	l := s.ListAllTools(ctx)
 	t.Expect(l.Fault).To(harness.BeNone(), "tools/list in %s as %s", revision, who)
+	t.Expect(s.Call(ctx, "tools/list", nil)).To(HaveTools(), "tools/list without params in %s as %s", revision, who)
+	for name, value := range harness.InOrder(map[string]string{"Content-Type": "application/json; charset=utf-8", "Accept": "text/event-stream, application/json"}) {
+		h := s.Headers("tools/list", map[string]any{})
+		h.Set(name, value)
+		t.Expect(s.Send(ctx, s.Message(79, "tools/list", map[string]any{}), h)).To(HaveTools(), "tools/list with %s: %s in %s as %s", name, value, revision, who)
+	}
 	for _, page := range l.Pages {
 		if !revision.Stateless() { // mcp/stateless-2026 tests those
 			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))

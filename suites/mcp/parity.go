@@ -141,6 +141,11 @@ func sameCalls(ctx context.Context, t *harness.T, revision harness.Revision) {
 		return // no tool may be run
 	}
 	s := MustMCP(ctx, t.As(harness.Agent), revision)
+	known := scenario.KnownTool(ctx, t)
+	call := map[string]any{"name": known, "arguments": harness.Args{}, "_meta": map[string]any{"progressToken": "a token", "example.com/note": 1}}
+	if plain := s.CallTool(ctx, known, harness.Args{}); !revision.Stateless() && plain.RPCResult() != nil { // stateless, every call has _meta
+		t.Row(harness.Agent, known, "with _meta in "+string(revision), func() { t.Expect(s.Call(ctx, "tools/call", call)).To(BeToolResult()) })
+	}
 	for _, m := range scenario.AgentTools(t) {
 		switch m.Behaviour.Kind {
 		case fixtures.WhoAmI:

@@ -77,7 +77,18 @@ func session(ctx context.Context, t *harness.T) {
 			continue // sessions are optional
 		}
 		stranger := &harness.Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
-		t.Row(harness.Agent, "", "an unknown session", func() { t.Expect(stranger.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+		call := map[string]any{"name": callable(t), "arguments": map[string]any{}}
+		closed := func(s *harness.Session, what string) {
+			t.Row(harness.Agent, "", what, func() {
+				t.Mark()
+				t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404))
+				t.Expect(s.Call(ctx, "ping", nil)).To(match.BeRefusedWith(404))
+				r := s.Call(ctx, "tools/call", call)
+				t.Expect(r).To(match.BeRefusedWith(404))
+				t.Expect(r).To(match.HaveRunNothing())
+			})
+		}
+		closed(stranger, "an unknown session")
 		for _, who := range t.Callers(harness.Discoverer, harness.Anonymous) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
@@ -85,7 +96,7 @@ func session(ctx context.Context, t *harness.T) {
 		if ended.Status == http.StatusMethodNotAllowed {
 			continue // a bridge may refuse to let clients end a session
 		}
-		t.Row(harness.Agent, "", "an ended session", func() { t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404)) })
+		closed(s, "an ended session")
 	}
 }
 
@@ -104,6 +115,7 @@ func notification202(ctx context.Context, t *harness.T) {
 					}
 					return ""
 				}))
+				t.Expect(s.ListTools(ctx, "")).To(HaveTools(), "the request after it")
 			})
 		}
 	}

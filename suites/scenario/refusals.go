@@ -48,6 +48,9 @@ var (
 	AsNobody = http.Header{"Authorization": {"Basic " + harness.Basic(harness.WrongCredentials.User, harness.WrongCredentials.Password)}}
 	AsText   = http.Header{"Content-Type": {"text/plain"}}
 	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+
+	asBearer  = http.Header{"Authorization": {"Bearer no-such-token"}}
+	asSession = http.Header{"Cookie": {"SESS0123456789abcdef0123456789abcdef=no-such-session"}}
 )
 
 // refusals are requests of every sort that a bridge refuses, on all three endpoints.
@@ -60,6 +63,8 @@ var refusals = []refusal{
 	{"list by DELETE", wrongVerb, harness.Agent, "DELETE", harness.ListPath, "", "", nil, nil},
 	{"list without credentials", noCredentials, harness.Anonymous, "", harness.ListPath, "", "", nil, nil},
 	{"list with credentials of no account", badCredentials, harness.Anonymous, "", harness.ListPath, "", "", AsNobody, nil},
+	{"list with a token of no account", Other, harness.Anonymous, "", harness.ListPath, "", "", asBearer, nil},
+	{"list with a session of no account", Other, harness.Anonymous, "", harness.ListPath, "", "", asSession, nil},
 	{"list by one who may not discover", noDiscovery, harness.Outsider, "", harness.ListPath, "", "", nil, nil},
 
 	{"describe without a name", MissingName, harness.Agent, "", harness.DescribePath, "", "", nil, nil},
@@ -87,6 +92,7 @@ var refusals = []refusal{
 	{"invoke with a text as arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":"x"}`, nil, nil},
 	{"invoke with duplicate members", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"a.b","name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
 	{"invoke with deep arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, nil, nil},
+	{"invoke with half of a surrogate pair", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":"\ud83d"}}`, nil, nil},
 	{"invoke of an unknown tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
 	{"invoke of markup", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"<b>\"\\","arguments":{}}`, nil, nil},
 	{"invoke by GET", wrongVerb, harness.Agent, "GET", harness.InvokePath, "", "", nil, nil},

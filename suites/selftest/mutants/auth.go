@@ -279,6 +279,19 @@ func authTokenMutants() []Mutant {
 					return ""
 				})(b)
 			}},
+		{Name: "auth-audience-without-query", Breaks: Clauses("auth/token-audience"), Origin: Imagined,
+			AuthMiddleware: func(b testbed.Backends) middleware {
+				return tokens.AcceptWhere(func(t tokens.Sent) bool {
+					audience, _ := t.Claims["aud"].(string)
+					return strings.HasPrefix(audience, b.Resource+"?")
+				})(b)
+			}},
+		{Name: "auth-issuer-with-a-slash", Breaks: Clauses("auth/token-issuer"), Origin: Peer, AuthMiddleware: tokens.AcceptWhere(func(t tokens.Sent) bool {
+			issuer, _ := t.Claims["iss"].(string)
+			return strings.HasSuffix(issuer, "/")
+		})},
+		{Name: "auth-whole-seconds", Breaks: Clauses("auth/right-token"), Origin: Imagined, Why: "a NumericDate may have a fraction (RFC 7519, 2)",
+			AuthMiddleware: tokens.RefuseWhere(func(t tokens.Sent) bool { return strings.Contains(fmt.Sprint(t.Claims["exp"]), ".") })},
 		{Name: "auth-critical-ignored", Breaks: Clauses("auth/token-critical"), Origin: Peer, Why: "as golang-jwt and others do", AuthMiddleware: tokens.Tolerate(tokens.Critical)},
 	})
 }

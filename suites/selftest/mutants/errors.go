@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -60,6 +61,16 @@ func errorMutants() []Mutant {
 				x.Body = encode(object)
 			}
 		})},
+		{Name: "wrong-tokens-as-html", Breaks: Clauses("errors/envelope"), Origin: Module, Why: "each provider of authentication has errors of its own", Middleware: onRefusal(func(x *exchange) {
+			if strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
+				x.page(x.Status, "The token is invalid.")
+			}
+		})},
+		{Name: "half-a-surrogate-as-html", Breaks: Clauses("errors/envelope"), Origin: Imagined, Why: "what JSON can hold and UTF-8 cannot is an exception", Middleware: onInvoke(func(x *exchange) {
+			if strings.Contains(string(x.Sent), `"\ud83d"}`) {
+				x.page(http.StatusInternalServerError, "Malformed UTF-8 characters, possibly incorrectly encoded")
+			}
+		})},
 		{Name: "error-code-camel-case", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onNotAllowed(func(_ *exchange, e map[string]any) { e["code"] = camelCase(fmt.Sprint(e["code"])) })},
 		{Name: "error-code-is-status", Breaks: Clauses("errors/code-stable"), Origin: Peer, Middleware: onNotAllowed(func(x *exchange, e map[string]any) { e["code"] = strconv.Itoa(x.Status) })},
 		{Name: "method-not-allowed-other-code-on-invoke", Breaks: Clauses("errors/code-stable"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) { x.recode("method_not_allowed", "post_only") })},
@@ -104,6 +115,7 @@ func errorMutants() []Mutant {
 // errorVariants use other messages, statuses and data than the reference.
 func errorVariants() []Mutant {
 	return []Mutant{
+		{Name: "errors-that-count", Why: "an error may hold a reference and a duration, which repeat now and then", Middleware: countingErrors()},
 		{Name: "other-words", Why: "the contract leaves messages open, as long as they name what was wrong", Middleware: onError(func(x *exchange, e map[string]any) {
 			e["message"] = fmt.Sprintf("Leider nicht: %s (%s)", e["message"], x.Request.URL.Path)
 		})},
@@ -123,6 +135,25 @@ func errorVariants() []Mutant {
 			}
 		})},
 	}
+}
+
+// countingErrors adds to each error what differs between most requests and agrees between some.
+func countingErrors() middleware {
+	var sent atomic.Int64
+	return onResponse(allRequests, func(x *exchange) {
+		n := sent.Add(1)
+		object := x.Object()
+		if object == nil || toMCP(x.Request) {
+			return
+		}
+		if e, ok := object["error"].(map[string]any); ok {
+			e["message"] = fmt.Sprintf("%v (reference %d)", e["message"], 10+n%5)
+		}
+		object["took_ms"] = n / 2 % 7
+		if object["tools"] == nil && object["tool"] == nil {
+			x.Body = encode(object)
+		}
+	})
 }
 
 // onNotAllowed changes the error object of a 405, whose code no other clause names.

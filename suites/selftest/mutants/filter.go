@@ -60,6 +60,14 @@ func filterMutants() []Mutant {
 			}},
 		{Name: "rate-unlimited", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Options: func(o *bridge.Options) { o.RatePerSec, o.RateBurst = 1e6, 1e6 }},
+		{Name: "rate-limit-by-forwarded-address", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Peer, Why: "the limit is counted by X-Forwarded-For, which any caller can write",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if x.Status == http.StatusTooManyRequests && x.Request.Header.Get("X-Forwarded-For") != "" {
+						site.run(x, x.Request.Header.Get("Authorization"))
+					}
+				})
+			}},
 		{Name: "rate-limit-till-soon", Profile: "patterns", Breaks: Clauses("filter/rate-limit"), Origin: Imagined,
 			Middleware: onResponse(toInvoke, func(x *exchange) {
 				if x.Status == http.StatusTooManyRequests {

@@ -130,6 +130,23 @@ func httpMutants() []Mutant {
 				x.Header.Set("Connection", "close")
 			}
 		})},
+		{Name: "closes-after-415", Breaks: Clauses("http/keep-alive-after-error"), Origin: Peer, Why: "the body is not read, so the connection cannot be used again", Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusUnsupportedMediaType {
+				x.Header.Set("Connection", "close")
+			}
+		})},
+		{Name: "sniffable-405", Breaks: Clauses("http/nosniff"), Origin: Peer, Why: "the router refuses before the middleware that adds headers", Middleware: onRefusal(func(x *exchange) {
+			if x.Status == http.StatusMethodNotAllowed {
+				x.Header.Del("X-Content-Type-Options")
+			}
+		})},
+		{Name: "unknown-path-html-for-strangers", Breaks: Clauses("http/trailing-and-case"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && !toToolViews(x.Request) && !toInvoke(x.Request) {
+				x.page(x.Status, "Log in")
+			}
+		})},
+		{Name: "invoke-accepts-one-accept", Breaks: Clauses("http/content-negotiation"), Origin: Imagined,
+			Middleware: refuseWhere(http.StatusNotAcceptable, "invalid_request", func(r *http.Request) bool { return toInvoke(r) && r.Header.Get("Accept") != "application/json" })},
 		{Name: "one-body-at-a-time", Breaks: Clauses("http/slow-client"), Origin: Imagined, Why: "a slow body holds a lock that all requests wait for", Middleware: lockBodies()},
 	}
 }
@@ -173,6 +190,7 @@ func httpVariants() []Mutant {
 			x.Header.Set("X-Response-Time", fmt.Sprintf("%dms", now/7%3))
 			x.Header.Set("X-RateLimit-Reset", fmt.Sprint(now/20))
 		})},
+		{Name: "headers-of-a-cache", Why: "headers that say whether a cache was hit, when a page was made and how many requests are left", Middleware: headersOfACache()},
 		{Name: "tiny-writes", Why: "chunked, a few bytes at a time, without a length", Middleware: dripping},
 		{Name: "slow", Why: "every response takes a while", Middleware: onRequest(func(http.ResponseWriter, *http.Request, http.Handler) bool {
 			time.Sleep(4 * time.Millisecond) // the latency is the point
@@ -198,6 +216,19 @@ func httpVariants() []Mutant {
 		{Name: "fresh-cursors", Why: "a cursor may be new in every response", Claims: "-cursor-base64-offset", Middleware: freshCursors()},
 		{Name: "sniffable-by-browsers", Why: "nosniff is a SHOULD", MayFail: Clauses("http/nosniff"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("X-Content-Type-Options") })},
 	}
+}
+
+// headersOfACache adds headers that change with time and count, as caches, load balancers and Drupal send them.
+func headersOfACache() middleware {
+	var served atomic.Int64
+	return onResponse(allRequests, func(x *exchange) {
+		n := served.Add(1)
+		x.Header.Set("X-Cache", []string{"MISS", "HIT"}[n/3%2])
+		x.Header.Set("X-Drupal-Dynamic-Cache", []string{"UNCACHEABLE", "HIT", "MISS"}[n/2%3])
+		x.Header.Set("X-Requests-Left", fmt.Sprint(100_000-n/2))
+		x.Header.Set("Last-Modified", time.UnixMilli(1_700_000_000_000+n/3*1000).UTC().Format(http.TimeFormat))
+		x.Header.Add("Set-Cookie", fmt.Sprintf("balancer=%x; Path=/; HttpOnly", n))
+	})
 }
 
 // reencode writes every JSON body in another form.

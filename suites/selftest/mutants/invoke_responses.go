@@ -162,6 +162,39 @@ func invokeErrorMutants() []Mutant {
 		{Name: "retries-what-was-closed-unanswered", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "clients do so when a reused connection closes, as if it had been idle", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			return resendCall(r, next, func(_ *http.Response, err error) bool { return errors.Is(err, io.EOF) })
 		})},
+		{Name: "invoke-compares-the-content-type", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the header is compared as a text, so that a charset is refused",
+			Middleware: refuseWhere(http.StatusUnsupportedMediaType, "unsupported_media_type", func(r *http.Request) bool {
+				is := r.Header.Get("Content-Type")
+				return toInvoke(r) && r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(is), "application/json") && is != "application/json"
+			})},
+		{Name: "invoke-reads-from-the-first-brace", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Why: "the first byte has to be that of an object",
+			Middleware: onBody(func(body []byte) []byte {
+				if decode(body) != nil && body[0] != '{' {
+					return nil
+				}
+				return body
+			})},
+		{Name: "invoke-reads-names-as-written", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Why: "the name is found by an expression before the body is decoded",
+			Middleware: onBody(func(body []byte) []byte {
+				if decode(body)["name"] != nil && !bytes.Contains(body, []byte(`"name"`)) {
+					return []byte(`{"arguments":{}}`)
+				}
+				return body
+			})},
+		{Name: "retries-what-says-nothing", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "a response without result and error counts as none", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(resp *http.Response, err error) bool {
+				if err != nil || resp.StatusCode != http.StatusOK {
+					return false
+				}
+				reply := decode([]byte(peek(resp)))
+				return reply != nil && !has(reply, "result") && !has(reply, "error")
+			})
+		})},
+		{Name: "calls-follow-redirects", Breaks: Clauses("invoke/runs-once"), Origin: Peer, Why: "the client of the language follows a 307 with the method and the body", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return resendCall(r, next, func(resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusTemporaryRedirect
+			})
+		})},
 		{Name: "retries-what-only-reads", Breaks: Clauses("invoke/runs-once"), Origin: Imagined, Why: "calls with readOnlyHint are sent again although it is only a hint", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			reads := isReadOnlyCall(r)
 			return resendCall(r, next, func(resp *http.Response, err error) bool { return reads && (err != nil || resp.StatusCode >= 500) })

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 )
@@ -41,7 +42,68 @@ func listPageMutants() []Mutant {
 					}
 				})(next).RoundTrip(r)
 			})},
+		{Name: "cursor-percent-encoded-in-capitals", Breaks: Clauses("list/cursor-opaque-roundtrip"), Origin: Imagined, Why: "%3D is replaced in the query, %3d is not",
+			Middleware: refuseWhere(http.StatusBadRequest, "invalid_cursor", func(r *http.Request) bool { return toList(r) && strings.Contains(r.URL.RawQuery, "%3d") })},
+		{Name: "describe-takes-no-other-parameter", Breaks: Clauses("list/unknown-query-ignored"), Origin: Peer, Why: "the query is validated by a schema that is closed",
+			Middleware: refuseWhere(http.StatusBadRequest, "invalid_request", func(r *http.Request) bool { return toDescribe(r) && len(r.URL.Query()) > 1 })},
+		{Name: "invoke-takes-no-query", Breaks: Clauses("list/unknown-query-ignored"), Origin: Imagined,
+			Middleware: refuseWhere(http.StatusBadRequest, "invalid_request", func(r *http.Request) bool {
+				return toInvoke(r) && r.Method == http.MethodPost && r.URL.RawQuery != ""
+			})},
+		{Name: "lists-end-with-the-first-caller", Breaks: Clauses("list/answers-json"), Origin: Peer, Why: "requests that share a flight share the context of the first: singleflight with the request's context",
+			Middleware: shareFirstContext()},
 	}
+}
+
+// refuseWhere refuses the requests that match before the bridge sees them.
+func refuseWhere(status int, code string, matches func(*http.Request) bool) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !matches(r) {
+			return false
+		}
+		x := &exchange{Request: r, Method: r.Method, Header: http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}}
+		x.Refuse(status, code, "The request has a name or arguments that cannot be read.")
+		x.writeTo(w)
+		return true
+	})
+}
+
+// shareFirstContext sends callers with the same credentials who list at the same time one response, which is lost if the
+// first of them leaves.
+func shareFirstContext() middleware {
+	type flight struct {
+		done     chan struct{}
+		response *exchange
+	}
+	var mu sync.Mutex
+	flights := map[string]*flight{}
+	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toList(r) || r.Method != http.MethodGet || r.URL.RawQuery != "" {
+			return false
+		}
+		key := fmt.Sprint(r.Header)
+		mu.Lock()
+		f, joined := flights[key]
+		if !joined {
+			f = &flight{done: make(chan struct{})}
+			flights[key] = f
+		}
+		mu.Unlock()
+		if !joined {
+			f.response = record(next, r, nil)
+			if r.Context().Err() != nil {
+				f.response.Refuse(http.StatusBadGateway, "upstream_error", "The site did not respond.")
+			}
+			mu.Lock()
+			delete(flights, key)
+			mu.Unlock()
+			close(f.done)
+		}
+		<-f.done
+		own := *f.response
+		own.writeTo(w)
+		return true
+	})
 }
 
 // lenientCursors reads the leading number of a malformed cursor as an offset, and lets page two follow each such page.

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,26 @@ import (
 // mappingValueMutants change texts and values of tools as JSON libraries and text filters do.
 func mappingValueMutants() []Mutant {
 	return []Mutant{
+		{Name: "language-of-lists-alone", Breaks: Clauses("mapping/language"), Origin: Imagined, Why: "describe does not pass Accept-Language on",
+			Middleware: onLanguage(func(r *http.Request, language string) string {
+				if toDescribe(r) {
+					return ""
+				}
+				return language
+			})},
+		{Name: "language-by-its-place", Breaks: Clauses("mapping/language"), Origin: Peer, Why: "the first language counts, whatever its weight is",
+			Middleware: onLanguage(func(_ *http.Request, language string) string {
+				first, _, _ := strings.Cut(language, ",")
+				first, _, _ = strings.Cut(first, ";")
+				return first
+			})},
+		{Name: "mcp-language-lost", MCP: true, Breaks: Clauses("mapping/language"), Origin: Imagined,
+			Middleware: onLanguage(func(r *http.Request, language string) string {
+				if toMCP(r) {
+					return ""
+				}
+				return language
+			})},
 		{Name: "mcp-alone-descriptions-cut", MCP: true, Claims: "-tools", Breaks: Clauses("mapping/description-is-usage"), Origin: Peer,
 			Middleware: onMCPTool(func(t tool) {
 				if d, _ := t["description"].(string); len(d) > 40 {
@@ -153,4 +174,14 @@ func emptyObjectsAsLists(v any) any {
 // cutAt cuts names at a length.
 func cutAt(length int) func(string) string {
 	return func(name string) string { return name[:min(len(name), length)] }
+}
+
+// onLanguage changes the Accept-Language of requests.
+func onLanguage(change func(r *http.Request, language string) string) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if language := r.Header.Get("Accept-Language"); language != "" {
+			r.Header.Set("Accept-Language", change(r, language))
+		}
+		return false
+	})
 }

@@ -64,8 +64,78 @@ func sessionMutants() []Mutant {
 		{Name: "session-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "session ids are compared up to the length of the shorter one",
 			Middleware: acceptLongerSession()},
 		{Name: "revoked-sessions-run", Breaks: Clauses("access/permission-revoked", "access/credentials-forwarded"), Origin: Imagined, Why: "what a session was allowed to run once stays allowed", SiteMiddleware: runOnceAllowedBySession},
+		{Name: "first-cookie-is-the-session", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "a browser sends other cookies, too",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if first, _, several := strings.Cut(r.Header.Get("Cookie"), ";"); several {
+					r.Header.Set("Cookie", first)
+				}
+				return false
+			})},
+		{Name: "password-cut-at-a-colon", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are split at each colon",
+			Middleware: onPassword(func(password string) string { return strings.Split(password, ":")[0] })},
+		{Name: "password-in-one-byte-a-character", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the credentials are decoded as ASCII and encoded again",
+			Middleware: onPassword(func(password string) string {
+				return strings.Map(func(c rune) rune {
+					if c > 0x7e {
+						return '?'
+					}
+					return c
+				}, password)
+			})},
+		{Name: "passwords-in-any-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "the key of the cache is in lower case",
+			Middleware: rememberDescriptions(func(r *http.Request) string {
+				user, password, _ := r.BasicAuth()
+				return strings.ToLower(user + ":" + password)
+			})},
+		{Name: "tokens-in-any-case", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "headers are compared in lower case",
+			Middleware: rememberDescriptions(func(r *http.Request) string {
+				return strings.ToLower(strings.TrimPrefix(r.Header.Get("Authorization"), "Basic "))
+			})},
+		{Name: "version-before-permission", Breaks: Clauses("access/list-403"), Origin: Peer, Why: "a cache in front of the bridge responds to If-None-Match", Middleware: revalidateFirst()},
 		{Name: "session-call-refused-too-late", Breaks: Clauses("access/csrf"), Origin: Imagined, Why: "the status is right, but the tool ran", Middleware: refuseAfterRun},
 	}
+}
+
+// onPassword changes the password of HTTP Basic authentication.
+func onPassword(change func(string) string) middleware {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if user, password, ok := r.BasicAuth(); ok && change(password) != password {
+			r.SetBasicAuth(user, change(password))
+		}
+		return false
+	})
+}
+
+// rememberDescriptions sends a refused caller the list that a caller with the same key got.
+func rememberDescriptions(key func(*http.Request) string) middleware {
+	lists := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		if x.anonymous() || x.Method != http.MethodGet || x.Request.URL.RawQuery != "" {
+			return
+		}
+		known, seen := lists.get(key(x.Request))
+		switch {
+		case x.Status == http.StatusOK:
+			lists.put(key(x.Request), x.Body)
+		case seen && x.Status == http.StatusUnauthorized:
+			x.Status, x.Body = http.StatusOK, known
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
+}
+
+// revalidateFirst responds with 304 to the version of any caller's list.
+func revalidateFirst() middleware {
+	versions := newSet()
+	return onResponse(toList, func(x *exchange) {
+		if version := x.Header.Get("ETag"); version != "" {
+			versions.add(version)
+		}
+		if known, _ := versions.get(x.Request.Header.Get("If-None-Match")); known && x.Status == http.StatusForbidden {
+			x.Status, x.Body = http.StatusNotModified, nil
+			x.Header.Del("Content-Type")
+		}
+	})
 }
 
 // onSessionCall changes invokes that authenticate by a session cookie.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +95,24 @@ func upstreamMutants() []Mutant {
 				resp.Body = closeHook{resp.Body, end}
 				return resp, nil
 			})},
+		{Name: "lists-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the cache is locked while a list is discovered",
+			Middleware: func() middleware {
+				var mu sync.Mutex
+				return func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if toToolViews(r) {
+							mu.Lock()
+							defer mu.Unlock()
+						}
+						next.ServeHTTP(w, r)
+					})
+				}
+			}()},
+		{Name: "no-tool-while-down", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Why: "a discovery that failed is an empty list", Middleware: onInvoke(func(x *exchange) {
+			if x.Status >= http.StatusBadGateway && x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status >= http.StatusBadGateway {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
+			}
+		})},
 		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
 		{Name: "breaker-never-closes", Breaks: Clauses("upstream/down-and-up"), Origin: Peer,
 			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept", "invoke/result-exact", "invoke/null-result",
