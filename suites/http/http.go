@@ -109,7 +109,9 @@ func nosniff(ctx context.Context, t *harness.T) {
 		responses = append(responses, t.Call(ctx, call))
 	}
 	for _, r := range scenario.SendRefusals(ctx, t) {
-		responses = append(responses, r.Response)
+		if r.Response.Code() != "" { // without the envelope a server in front of the bridge may have refused it; errors/envelope tests that
+			responses = append(responses, r.Response)
+		}
 	}
 	t.Each(responses, func(r *harness.Response) { t.Expect(r).To(forbidSniffing()) })
 }
