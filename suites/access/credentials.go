@@ -23,22 +23,21 @@ import (
 
 func badCredentials(ctx context.Context, t *harness.T) {
 	victim, creds := victim(t)
+	right := t.As(victim).AtOnce()                     // a bridge that locks the account after a wrong password is to blame
 	anonymousList := t.As(harness.Anonymous).List(ctx) // before a list that could be cached for all
-	t.As(victim).AtOnce().List(ctx).MustSucceed()      // now a cache keyed by the name alone holds a list
+	right.List(ctx).MustSucceed()                      // now a cache keyed by the name alone holds a list
 	for _, a := range authentications(t) {
 		a.client(t, victim).List(ctx)
 	}
 	testAll := func(send func(c harness.Client) *harness.Response) {
 		anonymous := send(t.As(harness.Anonymous))
 		for _, bad := range rejectedCredentials(t, victim, creds) {
-			t.For(harness.Identity(bad.name), "", func() {
-				t.Expect(send(t.With(harness.Identity(bad.name), bad.creds).AtOnce())).To(beRejected(anonymous))
-			})
+			t.For(harness.Identity(bad.name), "", func() { t.Expect(send(t.With(harness.Identity(bad.name), bad.creds))).To(beRejected(anonymous)) })
 		}
 	}
 	testAll(func(c harness.Client) *harness.Response { return c.List(ctx) })
 	known := scenario.KnownTool(ctx, t)
-	t.As(victim).AtOnce().Describe(ctx, known)
+	right.Describe(ctx, known)
 	testAll(func(c harness.Client) *harness.Response { return c.Describe(ctx, known) })
 	if t.Drupal == nil {
 		return
@@ -47,7 +46,7 @@ func badCredentials(ctx context.Context, t *harness.T) {
 	if rightAfterWrong(ctx, t, me); t.HasFindings() {
 		return
 	}
-	t.As(victim).AtOnce().Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	right.Invoke(ctx, me.Name, me.Arguments).MustSucceed()
 	t.Drupal.Mark()
 	testAll(func(c harness.Client) *harness.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
 	anonymous := t.As(harness.Anonymous).Invoke(ctx, me.Name, me.Arguments)
@@ -82,7 +81,7 @@ func badCredentials(ctx context.Context, t *harness.T) {
 func rightAfterWrong(ctx context.Context, t *harness.T, me scenario.Sample) {
 	for _, a := range authentications(t) {
 		who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-		right, wrong := a.client(t, who).AtOnce(), t.With("wrong credentials", altered(a.of(who))).AtOnce()
+		right, wrong := a.client(t, who), t.With("wrong credentials", altered(a.of(who)))
 		t.Row(who, "", a.name+" after a wrong one", func() {
 			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
 				return // access/credentials-forwarded tests that

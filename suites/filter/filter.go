@@ -132,15 +132,14 @@ func rateLimit(ctx context.Context, t *harness.T) {
 	busy, calm := t.As(users[0]).AtOnce(), t.As(users[1]).AtOnce()
 	calm.Invoke(ctx, known, harness.Args{}).MustSucceed("invoke/answers-result")
 	t.Drupal.Mark()
-	busy.Creds.Header = maps.Clone(busy.Creds.Header)
-	if busy.Creds.Header == nil {
-		busy.Creds.Header = map[string]string{}
-	}
+	header := map[string]string{}
+	maps.Copy(header, busy.Creds.Header)
+	busy.Creds.Header = header
 	var limited *harness.Response
 	sent := 0
 	patience := 3 * t.Timeout // a bucket fills up again meanwhile: slow calls need many more to empty it
 	for began := time.Now(); sent < 3*t.RateLimit && limited == nil && time.Since(began) < patience; sent++ {
-		busy.Creds.Header["X-Forwarded-For"] = fmt.Sprintf("192.0.2.%d", 1+sent%250) // which any caller can write
+		header["X-Forwarded-For"] = fmt.Sprintf("192.0.2.%d", 1+sent%250) // which any caller can write
 		if r := busy.Invoke(ctx, known, harness.Args{}); r.Status != http.StatusOK {
 			limited = r
 		}

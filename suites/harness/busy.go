@@ -83,12 +83,15 @@ func (c Client) waitForPlace(ctx context.Context, r Request, a *Response, since 
 	if a.Status == http.StatusUnauthorized && !c.Creds.Empty() {
 		t.unauthorized.Add(1)
 	}
-	if pause, _ := a.Busy(); c.waits && a.Throttled() && pause > longestWait && t.unauthorized.Load() >= manyWrong && t.siteRefusedNone(since) {
-		t.Excuse(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (a bridge of --exec reads BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES)",
-			c.Who, Rounded(pause), t.unauthorized.Load()))
-	}
-	for n := 0; c.waits && a.Throttled() && t.limited.Load() < mostVain && t.siteRefusedNone(since); n++ {
+	for n := 0; c.waits && a.Throttled() && t.siteRefusedNone(since); n++ {
 		pause, _ := a.Busy()
+		if wrong := t.unauthorized.Load(); pause > longestWait && wrong >= manyWrong {
+			t.Excuse(fmt.Sprintf("the bridge refuses %s for %s, after %d wrong credentials of this run: raise that limit of the bridge while it is tested (a bridge of --exec reads BRIDGE_AUTH_ADDRESS_FAILURES and BRIDGE_AUTH_TOTAL_FAILURES)",
+				c.Who, Rounded(pause), wrong))
+		}
+		if t.limited.Load() >= mostVain {
+			return
+		}
 		if n == mostWaits || pause > longestWait || !rewound(r) {
 			t.limited.Add(1)
 			return
