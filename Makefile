@@ -84,7 +84,7 @@ weights: build
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:
-	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 7x -speed
+	go test -count=1 -run '^TestSpeed$$' -v ./bridge -benchtime 20x -speed
 	go test -run '^$$' -bench . -benchmem ./...
 
 # A million calls to the reference bridge while its site fails in every way; all tests make a short one.

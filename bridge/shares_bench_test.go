@@ -16,7 +16,7 @@ import (
 // One caller floods a slow tool; another calls a fast one, as it does when it is alone. At least 0.8 of
 // its own throughput is left to it.
 func BenchmarkSecondCallerBesideAFlood(b *testing.B) {
-	const workers, calls, flood, slowCall = 8, 1000, 600, 2 * time.Second
+	const workers, calls, flood, slowCall = 8, 4000, 600, 2 * time.Second
 	var slow atomic.Int64
 	s := newSite(b, echo, method("content.slow"))
 	s.response = func(w http.ResponseWriter, r *http.Request, c rpc) {

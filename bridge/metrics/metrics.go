@@ -50,7 +50,7 @@ func New(s State) *Metrics {
 		}, []string{"kind"}),
 	}
 	m.steps = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results that were not small.",
+		Name: "bridge_validation_steps_total", Help: "Steps of checking arguments and results.",
 	})
 	m.registry.MustRegister(m.requests, m.upstream, m.lookups, m.violations, m.steps,
 		gauge("bridge_site_up", "Whether calls to the site are let through (1) or the breaker is open (0).", flag(s.SiteUp)),

@@ -3,10 +3,11 @@
 package observe
 
 import (
-	"crypto/rand"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"strconv"
 	"time"
 )
 
@@ -17,11 +18,11 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
 // one that the bridge generated stays out of the response, where it would make equal refusals differ.
 func Identify(response, request http.Header) {
 	const name = "X-Request-Id"
-	if id := request.Get(name); id != "" && requestID.MatchString(id) {
-		response[name] = []string{id}
+	if sent := request[name]; len(sent) > 0 && requestID.MatchString(sent[0]) {
+		response[name] = sent[:1]
 		return
 	}
-	request[name] = []string{rand.Text()}
+	request[name] = []string{strconv.FormatUint(rand.Uint64(), 36)}
 }
 
 // Log says what became of a request: a warning where the bridge or the site failed, else for those who debug.

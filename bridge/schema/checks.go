@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// smallDocument goes to a library at once: whatever is in it, there is little of it. In bytes.
-	smallDocument = 512
-	// longSchema is the length of a schema from which reporting its violations takes long, in bytes.
-	longSchema = 4 << 10
 	// gatedDocument waits for a place among the checks under way. In bytes.
 	gatedDocument = 16 << 10
 	// A library gets a document of at most so many values and names, after so many steps with so many violations.
@@ -29,7 +25,7 @@ type Checks struct {
 }
 
 // NewChecks lets so many long documents be checked at one time and so many wait; observe receives the steps of every
-// document that was not small, and may be nil.
+// document, and may be nil.
 func NewChecks(atOnce, waiting int, observe func(steps int)) *Checks {
 	return &Checks{gate: fair.NewGate(atOnce, waiting), observe: observe}
 }
@@ -69,9 +65,6 @@ func (c *Checks) enter(ctx context.Context, who fair.Key) (leave func(), err err
 func noPlace() {}
 
 func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
-	if len(doc) <= smallDocument && !s.heavy && !s.long {
-		return s.decoded(doc, required, nulls)
-	}
 	if s.heavy || len(doc) > gatedDocument {
 		leave, err := c.enter(ctx, who)
 		if err != nil {
@@ -102,6 +95,8 @@ func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []by
 	switch {
 	case e.err != nil:
 		return nil, e.err
+	case len(e.found) == 0:
+		return nil, nil
 	case !calm, e.final, e.stop, e.steps > librarySteps, e.noise > libraryNoise:
 		return tidy(e.found), nil
 	}

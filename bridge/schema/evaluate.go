@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -295,11 +296,12 @@ func (e *evaluation) checkFormat(p *plan, at uint32, text []byte) {
 }
 
 func (e *evaluation) numbers(p *plan, at uint32) {
-	if p.minimum == nil && p.maximum == nil && p.above == nil && p.below == nil && p.multipleOf == nil {
+	if len(p.bounds) == 0 && p.multipleOf == nil {
 		return
 	}
 	raw := e.ix.raw(at)
-	if n, ok := parseDecimal(raw).small(raw); ok {
+	n, short := parseDecimal(raw).small(raw)
+	if short {
 		e.number.SetInt64(n)
 	} else {
 		if !e.spend(100) {
@@ -313,19 +315,15 @@ func (e *evaluation) numbers(p *plan, at uint32) {
 			return
 		}
 	}
-	for _, c := range [...]struct {
-		bound             *big.Rat
-		wrong, orWrong    int
-		keyword, expected string
-	}{
-		{p.minimum, -1, -1, "minimum", "at least "}, {p.above, -1, 0, "exclusiveMinimum", "more than "},
-		{p.maximum, 1, 1, "maximum", "at most "}, {p.below, 1, 0, "exclusiveMaximum", "less than "},
-	} {
-		if c.bound == nil {
-			continue
+	for _, b := range p.bounds {
+		order := 0
+		if short && b.short {
+			order = cmp.Compare(n, b.whole)
+		} else {
+			order = e.number.Cmp(b.rat)
 		}
-		if order := e.number.Cmp(c.bound); order == c.wrong || order == c.orWrong {
-			e.fail(at, c.keyword, c.expected+shown(c.bound))
+		if order == b.wrong || order == b.orWrong {
+			e.fail(at, b.keyword, b.expected)
 		}
 	}
 	if p.multipleOf != nil && p.multipleOf.Sign() != 0 && !e.scratch.Quo(&e.number, p.multipleOf).IsInt() {

@@ -30,10 +30,7 @@ type plan struct {
 	pattern    *pattern
 	minLength  *int
 	maxLength  *int
-	minimum    *big.Rat
-	maximum    *big.Rat
-	above      *big.Rat
-	below      *big.Rat
+	bounds     []bound
 	multipleOf *big.Rat
 
 	minMembers *int
@@ -64,6 +61,34 @@ type plan struct {
 
 	restMembers *plan // unevaluatedProperties
 	restItems   *plan // unevaluatedItems
+}
+
+// bound is what a number is compared with.
+type bound struct {
+	keyword, expected string
+	wrong, orWrong    int // orders that break it
+	rat               *big.Rat
+	short             bool // it is whole: comparing it with a whole number needs no arithmetic
+	whole             int64
+}
+
+func boundsOf(s *santhosh.Schema) (bounds []bound) {
+	for _, b := range []bound{
+		{keyword: "minimum", expected: "at least ", wrong: -1, orWrong: -1, rat: s.Minimum},
+		{keyword: "exclusiveMinimum", expected: "more than ", wrong: -1, orWrong: 0, rat: s.ExclusiveMinimum},
+		{keyword: "maximum", expected: "at most ", wrong: 1, orWrong: 1, rat: s.Maximum},
+		{keyword: "exclusiveMaximum", expected: "less than ", wrong: 1, orWrong: 0, rat: s.ExclusiveMaximum},
+	} {
+		if b.rat == nil {
+			continue
+		}
+		if b.short = b.rat.IsInt() && b.rat.Num().IsInt64(); b.short {
+			b.whole = b.rat.Num().Int64()
+		}
+		b.expected += shown(b.rat)
+		bounds = append(bounds, b)
+	}
+	return bounds
 }
 
 type pattern struct {
@@ -116,8 +141,7 @@ func (p *planner) plan(s *santhosh.Schema) (*plan, error) {
 		return known, nil
 	}
 	made := &plan{
-		minLength: s.MinLength, maxLength: s.MaxLength, minimum: s.Minimum, maximum: s.Maximum, above: s.ExclusiveMinimum,
-		below: s.ExclusiveMaximum, multipleOf: s.MultipleOf, minMembers: s.MinProperties, maxMembers: s.MaxProperties,
+		minLength: s.MinLength, maxLength: s.MaxLength, bounds: boundsOf(s), multipleOf: s.MultipleOf, minMembers: s.MinProperties, maxMembers: s.MaxProperties,
 		required: s.Required, minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems, minContains: 1, maxContains: s.MaxContains,
 	}
 	p.known[s] = made

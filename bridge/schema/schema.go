@@ -2,7 +2,7 @@
 // 7, and schemas that declare nothing (Drupal means Draft 7), go to gojsonschema; 2019-09 and 2020-12 to
 // santhosh-tekuri/jsonschema. It never fetches anything: Compile refuses what Check refuses. Its invariant: no document
 // makes it work or hold more than a budget says. Neither library can be stopped, so evaluate, which counts its steps,
-// goes first wherever a document is not small, and is believed where a library would take too long.
+// goes first, and is believed where a library would take too long; what it accepts no library need look at.
 package schema
 
 import (
@@ -25,7 +25,6 @@ import (
 type Schema struct {
 	source jsondoc.Value
 	heavy  bool                 // a value can make it expensive
-	long   bool                 // the schema's text, which goes into messages
 	draft7 *gojsonschema.Schema // Draft 4 to 7
 	recent *santhosh.Schema     // 2019-09 and 2020-12
 	seed   maphash.Seed
@@ -56,7 +55,7 @@ func Compile(doc []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Schema{source: source, heavy: heavy, long: len(doc) > longSchema, seed: maphash.MakeSeed()}
+	s = &Schema{source: source, heavy: heavy, seed: maphash.MakeSeed()}
 	s.plan = sync.OnceValues(s.makePlan)
 	if dialect.recent {
 		s.recent, err = compileRecent(tree)

@@ -290,9 +290,9 @@ func (cs Callers) unauthorized(message string) *fault.Error {
 const longestTrace = 512
 
 func traceOf(h http.Header) Trace {
-	read := func(name string) string {
-		if v := h.Get(name); len(v) <= longestTrace {
-			return v
+	read := func(name string) string { // as net/http spells it
+		if v := h[name]; len(v) > 0 && len(v[0]) <= longestTrace {
+			return v[0]
 		}
 		return ""
 	}
