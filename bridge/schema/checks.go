@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/bridgecheck/bridgecheck/bridge/fair"
 	"github.com/bridgecheck/bridgecheck/bridge/jsondoc"
@@ -22,6 +23,7 @@ const (
 type Checks struct {
 	gate    *fair.Gate
 	observe func(steps int)
+	indexes sync.Pool // of long documents, for the next: an index may take six times its document
 }
 
 // NewChecks lets so many long documents be checked at one time and so many wait; observe receives the steps of every
@@ -64,6 +66,20 @@ func (c *Checks) enter(ctx context.Context, who fair.Key) (leave func(), err err
 // noPlace gives back the place of work that needs none.
 func noPlace() {}
 
+// index gives an index that is not in use; release ends its use.
+func (c *Checks) index(doc []byte) (ix *index, release func()) {
+	if c == nil || len(doc) <= gatedDocument {
+		return &index{}, noPlace
+	}
+	if ix, _ = c.indexes.Get().(*index); ix == nil {
+		ix = &index{}
+	}
+	return ix, func() {
+		ix.doc = nil
+		c.indexes.Put(ix)
+	}
+}
+
 func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []byte, required []string, nulls bool) ([]Violation, error) {
 	if s.heavy || len(doc) > gatedDocument {
 		leave, err := c.enter(ctx, who)
@@ -72,8 +88,9 @@ func (c *Checks) validate(ctx context.Context, who fair.Key, s *Schema, doc []by
 		}
 		defer leave()
 	}
-	ix, err := newIndex(doc)
-	if err != nil {
+	ix, release := c.index(doc)
+	defer release()
+	if err := ix.read(doc); err != nil {
 		return []Violation{{Expected: "JSON", Received: err.Error()}}, nil
 	}
 	if nulls {

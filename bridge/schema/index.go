@@ -57,7 +57,17 @@ var errNotJSON = errors.New("the document is not JSON")
 // newIndex takes a document apart. It trusts that a parser has checked it; one that is broken is an error or a wrong
 // index, and never a panic.
 func newIndex(doc []byte) (*index, error) {
-	ix := &index{doc: doc, nodes: make([]node, 0, countNodes(doc))}
+	ix := &index{}
+	return ix, ix.read(doc)
+}
+
+// read makes it the index of another document, in the nodes that it has where they suffice.
+func (ix *index) read(doc []byte) error {
+	ix.doc = doc
+	if count := countNodes(doc); count > cap(ix.nodes) {
+		ix.nodes = make([]node, 0, count)
+	}
+	ix.nodes = ix.nodes[:0]
 	type container struct {
 		at    uint32
 		parts int // names and values directly within it
@@ -89,19 +99,19 @@ func newIndex(doc []byte) (*index, error) {
 			i++
 		case '}', ']':
 			if len(open) == 0 {
-				return nil, errNotJSON
+				return errNotJSON
 			}
 			i++
 			last := open[len(open)-1]
 			closed := &ix.nodes[last.at]
 			closed.to, closed.next = uint32(i), uint32(len(ix.nodes))
 			if open = open[:len(open)-1]; closed.kind == isObject && last.parts%2 != 0 {
-				return nil, errNotJSON
+				return errNotJSON
 			}
 		case '"':
 			end, escaped := endOfString(doc, i+1)
 			if end < 0 {
-				return nil, errNotJSON
+				return errNotJSON
 			}
 			add(node{from: uint32(i + 1), to: uint32(end), kind: isString, escaped: escaped})
 			i = end + 1
@@ -122,9 +132,9 @@ func newIndex(doc []byte) (*index, error) {
 		}
 	}
 	if len(open) > 0 || len(ix.nodes) == 0 {
-		return nil, errNotJSON
+		return errNotJSON
 	}
-	return ix, nil
+	return nil
 }
 
 // countNodes counts the values and names of a document, or a few more.
