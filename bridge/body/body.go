@@ -1,5 +1,5 @@
 // Package body reads bodies in bounded size, a request's also in bounded time, and writes responses to callers who read
-// them in time, for both fronts. Memory is taken as bytes arrive, never as they are announced. A connection whose body
+// them in time, for both fronts. Memory is taken as bytes arrive, at most four times as many. A connection whose body
 // did not arrive whole is closed after the response: nobody knows where its next request would begin.
 package body
 
@@ -91,11 +91,11 @@ func first(announced int64) int {
 	return 1 << 10
 }
 
-// enlarged is a copy of what was read with room for as much again.
+// enlarged is a copy of what was read with room for as much again, or for all that was announced once a quarter is there.
 func enlarged(read []byte, announced int64, memory Memory) ([]byte, error) {
 	size := 2 * cap(read)
-	if announced > 0 {
-		size = int(min(int64(size), announced))
+	if announced > 0 && int64(cap(read)) >= announced/4 {
+		size = int(announced)
 	}
 	if size > Free && memory != nil {
 		if err := memory.Grow(int64(size - cap(read))); err != nil {
