@@ -1,6 +1,7 @@
 package mockdrupal_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -44,6 +45,8 @@ func TestRequestsAsDrupalCoreTakesThem(t *testing.T) {
 		{"a bad token where there is nothing", "Drupal AuthenticationSubscriber, before routing", "GET", "/none", []string{"Authorization", "Bearer x"}, outcome{401, "access_denied"}},
 		{"a bad token with a wrong verb", "Drupal AuthenticationSubscriber, before routing", "DELETE", "/jsonrpc", []string{"Authorization", "Bearer x"}, outcome{401, "access_denied"}},
 		{"a bad token with OPTIONS", "Drupal OptionsRequestSubscriber, before authentication", "OPTIONS", "/jsonrpc/methods", []string{"Authorization", "Bearer x"}, outcome{200, "GET"}},
+		{"OPTIONS with a call", "jsonrpc HttpController::preflight", "OPTIONS", "/jsonrpc?query=" + url.QueryEscape(whoami), []string{"Authorization", agentBasic}, outcome{204, "OPTIONS, GET, HEAD, POST"}},
+		{"OPTIONS with an empty list of calls", "jsonrpc HttpController::preflight, all() on null", "OPTIONS", "/jsonrpc?query=[]", []string{"Authorization", agentBasic}, outcome{500, "text/html; charset=UTF-8|The website encountered an unexpected error."}},
 		{"a wrong password with a wrong verb", "Drupal BasicAuth, as an anonymous caller", "DELETE", "/jsonrpc", []string{"Authorization", "Basic YTpi"}, outcome{405, "Client error"}},
 		{"a token where no scheme is named", "simple_oauth, a global provider", "GET", "/user/login_status", []string{"Authorization", "Bearer agent-token"}, outcome{200, "text/plain; charset=UTF-8|1"}},
 		{"a password where no scheme is named", "Drupal AuthenticationManager", "GET", "/user/login_status", []string{"Authorization", agentBasic}, outcome{403, "Access denied"}},

@@ -14,6 +14,7 @@
 package mockdrupal
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -51,6 +52,7 @@ type Options struct {
 	Flood        bool                                         // flood control: five failed logins of an account in six hours lock it
 	Extensions   []Extension                                  // further parts of the site on the same address: see package module
 	Trusted      func(token string) (account string, ok bool) // whose bearer token of another authorization server it is; nil: the site trusts none
+	JSONRPC      int                                          // the line of the jsonrpc module: 3, or 2, which was recorded; 0: 3
 	ControlToken string                                       // serve the control plane below /-/mock/ on the site's own address, for callers with this token; "": not there
 	Logger       *slog.Logger                                 // one line a request, at debug level; nil: none
 }
@@ -78,8 +80,18 @@ type Drupal struct {
 	state  atomic.Pointer[snapshot]
 }
 
-// New returns a mock of the site. It fails when a quirk is unknown.
+// The lines of the jsonrpc module. On line 2 no session is a credential, a method that returns null fails, and OPTIONS is
+// read as any request; on line 3 the site says both, and a CORS preflight needs no credentials.
+const (
+	Line2 = 2
+	Line3 = 3
+)
+
+// New returns a mock of the site. It fails when a quirk or the line of the jsonrpc module is unknown.
 func New(site *fixtures.Site, o Options) (*Drupal, error) {
+	if o.JSONRPC = cmp.Or(o.JSONRPC, Line3); o.JSONRPC != Line2 && o.JSONRPC != Line3 {
+		return nil, fmt.Errorf("the jsonrpc module has no line %d that is known here; give %d or %d", o.JSONRPC, Line2, Line3)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

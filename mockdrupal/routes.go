@@ -24,7 +24,13 @@ type address struct {
 	handle  func(x *request, vars map[string]string) *Response
 }
 
-func jsonrpcSchemes(s *fixtures.Site) []string { return s.Auth.JSONRPC }
+// jsonrpcSchemes are those of /jsonrpc: on line 3 configuration, on line 2 fixed by the route, without the session cookie.
+func (d *Drupal) jsonrpcSchemes(s *fixtures.Site) []string {
+	if d.options.JSONRPC == Line2 {
+		return slices.DeleteFunc(slices.Clone(s.Auth.JSONRPC), func(scheme string) bool { return scheme == authkind.Cookie })
+	}
+	return s.Auth.JSONRPC
+}
 
 // globalSchemes are those of routes that name none: the session cookie, and OAuth where there is any.
 func globalSchemes(s *fixtures.Site) []string {
@@ -37,9 +43,9 @@ func globalSchemes(s *fixtures.Site) []string {
 // allAddresses are those of Drupal and of the extensions. Drupal's have the names that package route gives them.
 func (d *Drupal) allAddresses() []address {
 	all := slices.Concat(loginAddresses(), oauthAddresses(), d.extensionAddresses(), []address{
-		{path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: jsonrpcSchemes, handle: (*request).jsonrpc},
-		{path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*request).methods},
-		{path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: jsonrpcSchemes, handle: (*request).method},
+		{path: "/jsonrpc", verbs: []string{"POST", "GET", "OPTIONS"}, schemes: d.jsonrpcSchemes, handle: (*request).jsonrpc},
+		{path: "/jsonrpc/methods", verbs: []string{"GET"}, schemes: d.jsonrpcSchemes, handle: (*request).methods},
+		{path: "/jsonrpc/methods/{id}", verbs: []string{"GET"}, schemes: d.jsonrpcSchemes, handle: (*request).method},
 	})
 	for _, r := range route.Drupal() {
 		i := slices.IndexFunc(all, func(a address) bool { return a.path == r.Path })
@@ -78,6 +84,9 @@ func (x *request) dispatch(rt *address, vars map[string]string) *Response {
 	}
 	if strings.HasPrefix(x.PathInfo, "//") {
 		return x.redirectSlashes()
+	}
+	if rt != nil && rt.name == route.JSONRPC && x.isPreflight() {
+		return x.corsPreflight()
 	}
 	exists := rt != nil && (rt.exists == nil || rt.exists(x, vars))
 	if exists && x.Verb == http.MethodOptions && !slices.Contains(rt.verbs, x.Verb) {

@@ -105,7 +105,7 @@ func violations(doc php.Value) []phpschema.Error {
 
 // jsonrpc is the module's HttpController: read the calls, run them, combine the responses.
 func (x *request) jsonrpc(map[string]string) *Response {
-	if a := x.guard(x.state.site.Auth.JSONRPC, fixtures.UseJSONRPC); a != nil {
+	if a := x.guard(x.d.jsonrpcSchemes(x.state.site), fixtures.UseJSONRPC); a != nil {
 		return a
 	}
 	if a, ok := x.d.cache.get(x); ok {
@@ -125,6 +125,9 @@ func (x *request) rpc() *Response {
 		return x.failed(*failed)
 	}
 	if x.Verb == http.MethodOptions {
+		if len(calls) == 0 {
+			return x.unexpected() // the module combines the headers of no methods
+		}
 		return preflight(calls)
 	}
 	var responses []rpcResponse
@@ -172,6 +175,21 @@ func sharedHeaders(responses []rpcResponse) map[string]string {
 		}
 	}
 	return shared
+}
+
+// isPreflight reports whether the request is a browser's question whether a page may send another one: it carries no
+// credentials and no calls. Line 2 reads it as any OPTIONS.
+func (x *request) isPreflight() bool {
+	header := x.Request.Header
+	return x.d.options.JSONRPC != Line2 && x.Verb == http.MethodOptions && header.Get("Origin") != "" && header.Get("Access-Control-Request-Method") != ""
+}
+
+func (x *request) corsPreflight() *Response {
+	calls, _, failed := x.readCalls()
+	if failed != nil {
+		calls = nil
+	}
+	return preflight(calls)
 }
 
 // preflight responds to OPTIONS: the calls are read and not run.

@@ -57,7 +57,7 @@ func (x *request) execute(c *rpcCall) rpcResponse {
 		return failure(c.id, problem)
 	case problem != nil:
 		return failure(nil, problem)
-	case result == nil && x.state.site.NullFails && c.id != nil:
+	case result == nil && (x.state.site.NullFails || x.d.options.JSONRPC == Line2) && c.id != nil:
 		return failure(c.id, internalError(`Drupal\jsonrpc\JsonRpcObject\Response::setCacheability(): Argument #1 ($cacheability) must be of type `+
 			`Drupal\Core\Cache\CacheableDependencyInterface, null given, called in /work/realdrupal/site/modules/contrib/jsonrpc/src/JsonRpcObject/Response.php on line 81`))
 	}

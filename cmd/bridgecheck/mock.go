@@ -28,6 +28,7 @@ type mockFlags struct {
 	listen, site, control, withModule string
 	quirks                            []string
 	flood                             bool
+	jsonrpc                           int
 }
 
 func newMock() *cobra.Command {
@@ -55,17 +56,29 @@ on the site's address.`,
 	flags.StringVar(&f.withModule, "with-module", "", "serve /mcp/tools/* as this `version` of the MCP module does, faults included: v1.3 or v1.4")
 	flags.StringSliceVar(&f.quirks, "quirk", nil, "`name` of a fault of the recorded site to switch on; repeatable")
 	flags.BoolVar(&f.flood, "flood", false, "lock an account after five failed logins, as a real site does")
+	flags.IntVar(&f.jsonrpc, "jsonrpc", mockdrupal.Line3, "`line` of the jsonrpc module that the mock is: 3, or 2, which was recorded")
 	cmd.AddCommand(newQuirks(), newMockVerify(), newMockRecord())
 	return cmd
 }
 
+// knownLine refuses a line that the mock cannot be.
+func knownLine(line int) error {
+	if line != mockdrupal.Line2 && line != mockdrupal.Line3 {
+		return usagef("--jsonrpc %d: the mock knows the lines 2 and 3 of the jsonrpc module", line)
+	}
+	return nil
+}
+
 func (f *mockFlags) serve(cmd *cobra.Command) error {
+	if err := knownLine(f.jsonrpc); err != nil {
+		return err
+	}
 	site, err := openSite(f.site)
 	if err != nil {
 		return err
 	}
 	token := os.Getenv(controlTokenEnv)
-	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood}
+	o := mockdrupal.Options{Quirks: f.quirks, Flood: f.flood, JSONRPC: f.jsonrpc}
 	if f.control == "" {
 		o.ControlToken = token
 	}

@@ -49,6 +49,7 @@ The exit code is 1 when something differs.`,
 	flags.StringVar(&f.site, "site", "", "site `FILE|NAME` that the mock serves; default the one that was recorded, or with --generate default")
 	flags.IntVar(&f.generate, "generate", 0, "send this `number` of generated requests to the site and to the mock")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the generated requests depend on")
+	flags.IntVar(&f.JSONRPC, "jsonrpc", 0, "`line` of the jsonrpc module that the mock is: 2, the default for recordings, or 3, that with --generate")
 	addCredentials(cmd, &f.credentials)
 	addJSON(cmd, &f.asJSON)
 	cmd.MarkFlagsMutuallyExclusive("generate", "transcripts")
@@ -82,9 +83,14 @@ func (f *verifyFlags) verify(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if cmd.Flags().Changed("jsonrpc") {
+		if err := knownLine(f.JSONRPC); err != nil {
+			return err
+		}
+	}
 	var report comparisonReport
 	if generated {
-		report, err = sitecompare.Run(cmd.Context(), sitecompare.Options{Site: f.Site, URL: f.URL, Credentials: f.Credentials, Requests: f.generate, Seed: f.seed})
+		report, err = sitecompare.Run(cmd.Context(), sitecompare.Options{Site: f.Site, URL: f.URL, Credentials: f.Credentials, Requests: f.generate, Seed: f.seed, JSONRPC: f.JSONRPC})
 	} else {
 		report, err = transcript.Verify(cmd.Context(), f.VerifyOptions)
 	}

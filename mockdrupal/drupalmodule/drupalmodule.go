@@ -44,6 +44,10 @@ func Files(site *fixtures.Site, o Options) (map[string][]byte, error) {
 	if o.JSONRPC != 2 && o.JSONRPC != 3 {
 		return nil, fmt.Errorf("the jsonrpc module has no line %d that is known here; give 2 or 3", o.JSONRPC)
 	}
+	if o.JSONRPC == 2 {
+		site = site.Clone()
+		site.NullFails = true
+	}
 	files := map[string][]byte{}
 	err := fs.WalkDir(static, "module", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -144,7 +144,7 @@ var kinds = map[string]kind{
 	SetCookie:     {text: "sends the site's own response with a further Set-Cookie header (cookie)", runs: true, needs: aCookie, act: setCookie},
 	Gzip:          {text: "announces gzip and sends a broken stream", runs: true, act: brokenGzip},
 	Redirect:      {text: "redirects (302) to another host", act: redirect},
-	Stale:         {text: "shows the site as it was when the fault was armed; the site must be a mock", runs: true, arm: rememberSite, act: func(*action) {}},
+	Stale:         {text: "shows the site as it was when the fault was armed; before a real site, what discovery showed the caller last", runs: true, arm: rememberSite, act: func(*action) {}},
 	NullSchema:    {text: "adds a method with null schemas to the collection", runs: true, only: route.Methods, act: poison(`"attributes":{"usage":"Poisoned","params":{"p":{"type":"JsonRpcParameterDefinition","id":"p","attributes":{"schema":null},"schema":null}},"output":null,"mcpTool":{}}`)},
 	ListNotes:     {text: "adds a method whose annotations are a list", runs: true, only: route.Methods, act: poison(`"attributes":{"usage":"Poisoned","mcpTool":{"title":"Poisoned","annotations":["a","b"]}}`)},
 	CyclicRef:     {text: "adds a method whose schema refers to itself", runs: true, only: route.Methods, act: poison(poisonedParam(`{"$ref":"#"}`))},

@@ -86,6 +86,7 @@ type site struct {
 	accepts   func(name, password string) bool // nil: unknown
 	routes    []route.Route
 	table     *route.Table
+	discovery discovery
 }
 
 // Begin names the request's route and caller.
@@ -111,10 +112,8 @@ func (*site) CheckUser(string) error { return nil }
 // CheckMethod accepts every pattern: the proxy does not know the methods.
 func (*site) CheckMethod(string) error { return nil }
 
-// State fails: the proxy does not know the site.
-func (*site) State() (any, error) {
-	return nil, errors.New("it needs to know the site: a proxy does not")
-}
+// State returns what discovery showed of the site last. It fails when there was none.
+func (s *site) State() (any, error) { return s.discovery.now() }
 
 // hopByHop are the headers that belong to one connection.
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
@@ -138,6 +137,11 @@ func (s *site) forward(x *exchange.Exchange) {
 		calls = slices.Clone(x.Calls())
 	}
 	x.NoteCalls(calls)
+	if before, ok := x.Past.(past); ok {
+		if x.Response = before.response(x); x.Response != nil {
+			return
+		}
+	}
 	response, err := s.ask(x)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -152,6 +156,7 @@ func (s *site) forward(x *exchange.Exchange) {
 			e.Calls[i].Ran = ran(e.Calls[i], response)
 		}
 	})
+	s.discovery.note(x, response)
 	x.Response = response
 }
 

@@ -151,8 +151,49 @@ func TestProxyFaults(t *testing.T) {
 	if status, body := post(t, before.URL, asAgent, call); status != 200 {
 		t.Errorf("after all faults came %d %s", status, body)
 	}
-	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil {
-		t.Error("a fault that needs the site's data was armed")
+	if _, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale}); err == nil || !strings.Contains(err.Error(), "no discovery") {
+		t.Errorf("a fault that shows earlier discovery was armed before any: %v", err)
+	}
+}
+
+// Discovery can be shown as it was, to the caller who saw it.
+func TestStaleDiscoveryBeforeARealSite(t *testing.T) {
+	site, before, p := proxied(t)
+	tools := func(who string) string {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodGet, before.URL+"/jsonrpc/methods", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth(who, who+"-pass")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	first := tools("agent")
+	disarm, err := p.Arm(mockdrupal.Fault{Kind: fault.Stale, Route: route.Methods, User: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Update(func(s *fixtures.Site) error { s.Methods = s.Methods[:1]; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if tools("agent") != first {
+		t.Error("discovery is not shown as it was")
+	}
+	if body := tools("agent2"); len(body) >= len(first) {
+		t.Error("a caller who saw nothing before sees an earlier state")
+	}
+	disarm()
+	if tools("agent") == first {
+		t.Error("discovery is shown as it was after the fault")
 	}
 }
 

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ type VerifyOptions struct {
 	Site        *fixtures.Site // the site that the mock serves, in process; nil: the one that was recorded, as far as the directory says
 	URL         string         // compare this site in place of the mock; quirks cannot be tried there
 	Credentials CredentialsOf  // nil: those of Site
+	JSONRPC     int            // the line of the jsonrpc module that the mock is; 0: 2, which was recorded
 }
 
 // Report is what a comparison found.
@@ -133,6 +135,7 @@ func (o VerifyOptions) open(v variant, add string, quirks ...string) (*target, e
 	if err != nil {
 		return nil, err
 	}
+	settings.JSONRPC = cmp.Or(o.JSONRPC, mockdrupal.Line2)
 	d, err := mockdrupal.New(site, settings)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package selftest_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -27,31 +28,23 @@ var killedOnARealSite = []string{
 	"result-of-another-under-load", "any-id-will-do", "per-tool-id-of-its-own", "per-tool-any-method", "per-tool-denied-200",
 }
 
-// runBeforeRealSite runs the suites against a mutant before a site that they can only read: only what a Drupal serves passes
-// through to the mock, and a recording proxy stands before it.
-func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *reports.Report {
+// startBefore starts a mutant before a recording proxy, which it makes the run's recorder. siteOf returns the URL of the site
+// behind the proxy, from that of the testbed's mock.
+func startBefore(t *testing.T, m mutants.Mutant, o *suites.Options, p proxy.Options, siteOf func(mock string) string) *testbed.Testbed {
 	t.Helper()
 	options := m.Testbed()
 	settings, front := options.Bridge, options.Middleware
 	var site string // as the bridge reaches it
 	options.Bridge = func(b *bridge.Options) {
+		b.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, b.UpstreamTimeout)
 		if settings != nil {
 			settings(b)
 		}
-		mock := b.Drupal
-		drupal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !strings.HasPrefix(r.URL.Path, "/jsonrpc") {
-				http.NotFound(w, r)
-				return
-			}
-			forward(w, r, mock)
-		}))
-		t.Cleanup(drupal.Close)
-		address, err := url.Parse(drupal.URL)
+		address, err := url.Parse(siteOf(b.Drupal))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Recorder, err = proxy.New(address, proxy.Options{}); err != nil {
+		if o.Recorder, err = proxy.New(address, p); err != nil {
 			t.Fatal(err)
 		}
 		server, err := o.Recorder.Listen("127.0.0.1:0")
@@ -63,6 +56,9 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *report
 	}
 	options.Middleware = func(b testbed.Backends, handler http.Handler) http.Handler {
 		b.SiteURL = site
+		if front == nil {
+			return handler
+		}
 		return front(b, handler)
 	}
 	bed, err := testbed.Start(options)
@@ -70,6 +66,25 @@ func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *report
 		t.Fatal(err)
 	}
 	t.Cleanup(bed.Close)
+	return bed
+}
+
+// runBeforeRealSite runs the suites against a mutant before a site that they can only read: only what a Drupal serves passes
+// through to the mock, and a recording proxy stands before it.
+func runBeforeRealSite(t *testing.T, m mutants.Mutant, o suites.Options) *reports.Report {
+	t.Helper()
+	bed := startBefore(t, m, &o, proxy.Options{}, func(mock string) string {
+		drupal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasPrefix(r.URL.Path, "/jsonrpc") {
+				http.NotFound(w, r)
+				return
+			}
+			forward(w, r, mock)
+		}))
+		t.Cleanup(drupal.Close)
+		return drupal.URL
+	})
+	var err error
 	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
 		t.Fatal(err)
 	}

@@ -96,8 +96,8 @@ func (g *generator) account() string {
 // request draws one.
 func (g *generator) request() Request {
 	r := Request{As: g.account(), Verb: http.MethodPost, Path: "/jsonrpc"}
-	if g.one(8) {
-		r.Verb = http.MethodGet
+	if g.one(6) {
+		r.Verb = g.queryVerb()
 	}
 	switch n := g.dice.IntN(20); {
 	case n < 11 && len(g.methods) > 0:
@@ -109,11 +109,19 @@ func (g *generator) request() Request {
 	case n < 18:
 		r.Body = g.malformed()
 	case n < 19:
-		r.Verb, r.Path = http.MethodGet, g.discovery()
+		r.Verb, r.Path = g.queryVerb(), g.discovery()
 	default:
-		r.Verb, r.Body = pick(g, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodGet), ""
+		r.Verb, r.Body = pick(g, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodGet, http.MethodHead, http.MethodOptions), ""
+		if g.one(2) {
+			r.Path = g.discovery()
+		}
 	}
 	return r
+}
+
+// queryVerb draws a verb whose requests carry their calls in the query.
+func (g *generator) queryVerb() string {
+	return pick(g, http.MethodGet, http.MethodGet, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodOptions)
 }
 
 func (g *generator) discovery() string {

@@ -23,7 +23,7 @@ type Request struct {
 	As   string `json:"as"` // the account; anonymous for none
 	Verb string `json:"verb"`
 	Path string `json:"path"`
-	Body string `json:"body,omitempty"` // of a GET: the argument query
+	Body string `json:"body,omitempty"` // of GET, HEAD and OPTIONS: the argument query
 }
 
 // String shows the request for people.
@@ -37,10 +37,20 @@ func (r Request) String() string {
 
 var methodName = regexp.MustCompile(`"method": ?("[^"]+")`)
 
+// inQuery reports whether the request carries its calls in the query, not in a body.
+func (r Request) inQuery() bool {
+	return r.Verb == http.MethodGet || r.Verb == http.MethodHead || r.Verb == http.MethodOptions
+}
+
 // about is what makes differences the same one: the methods that are called, or the whole request where it names none.
+// HEAD and OPTIONS run no method, so that they differ for other reasons.
 func (r Request) about() string {
 	if called := methodName.FindAllString(r.Body, -1); called != nil {
-		return strings.Join(called, " ")
+		about := strings.Join(called, " ")
+		if r.Verb == http.MethodHead || r.Verb == http.MethodOptions {
+			about = r.Verb + " " + about
+		}
+		return about
 	}
 	return r.Verb + " " + r.Path + "\n" + r.Body
 }
@@ -96,7 +106,7 @@ const maxResponse = 64 << 20
 func (s side) send(ctx context.Context, r Request) (received, error) {
 	address := s.base.String() + r.Path
 	var body io.Reader
-	if r.Verb == http.MethodGet {
+	if r.inQuery() {
 		if r.Body != "" {
 			address += "?query=" + url.QueryEscape(r.Body)
 		}

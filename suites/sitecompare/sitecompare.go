@@ -25,6 +25,7 @@ type Options struct {
 	Credentials transcript.CredentialsOf // nil: those of Site
 	Requests    int                      // how many to generate
 	Seed        uint64
+	JSONRPC     int // the line of the site's jsonrpc module; 0: 3
 	Max         int // differences to find before it ends; 0: 20
 }
 
@@ -77,7 +78,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Requests < 1 {
 		return nil, fmt.Errorf("%d requests compare nothing; give 1 or more", o.Requests)
 	}
-	d, err := mockdrupal.New(o.Site, mockdrupal.Options{})
+	d, err := mockdrupal.New(o.Site, mockdrupal.Options{JSONRPC: o.JSONRPC})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,12 +49,13 @@ func TestTheSameSite(t *testing.T) {
 	for _, name := range []string{"default", "transcripts", "types"} {
 		t.Run(name, func(t *testing.T) {
 			site := builtin(t, name)
-			statuses, codes := map[int]int{}, map[string]int{}
+			statuses, codes, verbs := map[int]int{}, map[string]int{}, map[string]int{}
 			mock := serve(t, site)
 			watched := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				recorder := httptest.NewRecorder()
 				mock.ServeHTTP(recorder, r)
 				statuses[recorder.Code]++
+				verbs[r.Method+" "+strconv.Itoa(recorder.Code)]++
 				for _, code := range []string{`"result":`, "-32600", "-32601", "-32602", "-32603", `[{`} {
 					if strings.Contains(recorder.Body.String(), code) {
 						codes[code]++
@@ -71,6 +73,11 @@ func TestTheSameSite(t *testing.T) {
 			}
 			if report.Requests != 500 || len(statuses) < 5 || len(codes) < 6 {
 				t.Errorf("%d requests had the statuses %v and %v only", report.Requests, statuses, codes)
+			}
+			for _, verb := range []string{"HEAD 200", "HEAD 400", "OPTIONS 200", "OPTIONS 204", "OPTIONS 400"} {
+				if verbs[verb] == 0 {
+					t.Errorf("no request had %s, only %v", verb, verbs)
+				}
 			}
 		})
 	}

@@ -1,0 +1,53 @@
+package mockdrupal_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// What the lines of the jsonrpc module do differently.
+func TestLinesOfTheJSONRPCModule(t *testing.T) {
+	const null = `{"jsonrpc":"2.0","id":1,"method":"test.null"}`
+	preflight := []string{"Origin", "https://page.example", "Access-Control-Request-Method", "POST"}
+	for _, line := range []int{0, mockdrupal.Line3, mockdrupal.Line2} {
+		two := line == mockdrupal.Line2
+		site := smallSite()
+		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
+		site.Methods = append(site.Methods, fixtures.Method{ID: "test.null", Usage: "Null",
+			Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("null")}})
+		s := start(t, site, mockdrupal.Options{JSONRPC: line})
+
+		res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc", "", preflight...)
+		if refused := res.StatusCode == http.StatusUnauthorized; refused != two || !two && (res.StatusCode != 204 || res.Header.Get("Allow") != "OPTIONS, GET, HEAD, POST") {
+			t.Errorf("line %d: a preflight without credentials: %d %v", line, res.StatusCode, res.Header)
+		}
+		if res, _ := do(t, "OPTIONS", s.URL+"/jsonrpc", ""); res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("line %d: OPTIONS that is no preflight: %d", line, res.StatusCode)
+		}
+		if res, _ := do(t, "POST", s.URL+"/jsonrpc", null, preflight...); res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("line %d: the headers of a preflight on POST: %d", line, res.StatusCode)
+		}
+
+		status, body := call(t, s, "agent", null)
+		if failed := strings.Contains(body, "-32603"); status != 200 || failed != two {
+			t.Errorf("line %d: a method that returns null: %d %s", line, status, body)
+		}
+
+		login, _ := do(t, "POST", s.URL+"/user/login?_format=json", `{"name":"agent","pass":"agent-pass"}`)
+		if len(login.Cookies()) == 0 {
+			t.Fatalf("line %d: a login opens no session: %d", line, login.StatusCode)
+		}
+		session := login.Cookies()[0]
+		res, _ = do(t, "GET", s.URL+"/jsonrpc/methods", "", "Cookie", session.Name+"="+session.Value)
+		if accepted := res.StatusCode == http.StatusOK; accepted == two {
+			t.Errorf("line %d: a session where the site names cookie: %d", line, res.StatusCode)
+		}
+	}
+	if _, err := mockdrupal.New(smallSite(), mockdrupal.Options{JSONRPC: 4}); err == nil || !strings.Contains(err.Error(), "line 4") {
+		t.Errorf("line 4 is accepted: %v", err)
+	}
+}
