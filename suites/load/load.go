@@ -26,6 +26,7 @@ var Checks = []harness.Check{
 	{ID: "load/slow-method-isolated", Sees: harness.Site, Costly: true, Run: slowMethodIsolated, WithoutSite: allowedSlowIsolated},
 	{ID: "load/large-catalogue", Sees: harness.Site, Costly: true, Run: largeCatalogue},
 	{ID: "load/discovery-budget", Sees: harness.Site, Costly: true, Run: discoveryBudget},
+	{ID: "load/cold-list", Sees: harness.Site, Costly: true, Run: coldList},
 }
 
 // The size of load/concurrent-exact: 1,024 invokes.
@@ -230,6 +231,20 @@ func discoveryBudget(ctx context.Context, t *harness.T) {
 		t.ExcuseLag()
 	}
 	t.Expect(warm).To(BeNumerically("<=", discovery/10), harness.Mismatch("list on a warm cache", fmt.Sprintf("at most a tenth of the site's discovery time (%v)", discovery), fmt.Sprintf("%v", warm.Round(time.Microsecond))))
+}
+
+func coldList(ctx context.Context, t *harness.T) {
+	const methods, requests, slow = 230, 200, 15 * time.Millisecond // for 300 ms: a run has no minute to wait
+	scenario.Serve(ctx, t, scenario.ManyMethods("content.one_of_230.", methods)).List(ctx).MustSucceed()
+	who := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: slow})
+	first := t.As(who).List(ctx)
+	if first.Status != http.StatusOK || first.Took > requests*slow {
+		t.ExcuseLag()
+	}
+	t.Expect(first.Status).To(Equal(http.StatusOK), harness.Mismatch(fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow), "200", first.Outcome()))
+	t.Expect(first.Took).To(BeNumerically("<=", requests*slow), harness.Mismatch(fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow),
+		fmt.Sprintf("at most %v, the time of %d requests", requests*slow, requests), fmt.Sprintf("%v", first.Took.Round(time.Millisecond))))
 }
 
 // enoughNoise is how long the fastest of many requests is looked for: longer than a busy machine interrupts each of them.

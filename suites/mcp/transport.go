@@ -93,8 +93,8 @@ func session(ctx context.Context, t *harness.T) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
 		ended := s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: s.Headers("", nil)})
-		if ended.Status == http.StatusMethodNotAllowed {
-			continue // a bridge may refuse to let clients end a session
+		if ended.Status >= http.StatusBadRequest {
+			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
 		}
 		closed(s, "an ended session")
 	}

@@ -14,7 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
@@ -25,13 +27,14 @@ import (
 type example struct {
 	line     int
 	toSite   bool
+	oauth    bool   // to a bridge that claims oauth
 	fault    string // JSON of a fault that the site is to have with the next request; "": none
 	request  string
 	response string
 }
 
 var (
-	exampleFence = regexp.MustCompile("^```http (request|response)( to the site)?$")
+	exampleFence = regexp.MustCompile("^```http (request|response)( to the site| with oauth)?$")
 	faultMark    = regexp.MustCompile(`^<!-- the site's next response: (\{.*\}) -->$`)
 )
 
@@ -52,7 +55,7 @@ func examples(page string) ([]example, error) {
 		case m != nil && (m[1] == "request") != (next.request == ""):
 			return nil, fmt.Errorf("line %d: requests and responses must alternate", i+1)
 		case m != nil && m[1] == "request":
-			next.line, next.toSite, block = i+1, m[2] != "", &next.request
+			next.line, next.toSite, next.oauth, block = i+1, m[2] == " to the site", m[2] == " with oauth", &next.request
 		case m != nil:
 			block = &next.response
 		default:
@@ -92,12 +95,17 @@ func TestContractExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
+	authorized := startAuthorized(t)
 	shown := ""
 	for _, e := range all {
 		target := bed.URL
-		if e.toSite {
+		switch {
+		case e.toSite:
 			target = site.URL
-		} else {
+		case e.oauth:
+			target = authorized.URL
+			e = addressed(e, authorized)
+		default:
 			shown += e.response
 		}
 		if e.fault != "" {
@@ -123,6 +131,37 @@ func TestContractExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// startAuthorized starts a bridge that claims oauth, over a site with the tool of the page that requires a scope.
+func startAuthorized(t *testing.T) *testbed.Testbed {
+	t.Helper()
+	bed, err := testbed.Start(testbed.Options{Profile: testbed.OAuth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(bed.Close)
+	site := bed.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: "site.rebuild", Usage: "Rebuilds the site", Output: fixtures.Raw(`{"type":"string"}`),
+		MCP:       &fixtures.Tool{Title: "Rebuild", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["site:write"]}}`)},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	bed.Drupal.SetSite(site)
+	return bed
+}
+
+// addressed puts the addresses and the tokens of a test into an example with oauth.
+func addressed(e example, bed *testbed.Testbed) example {
+	issue := func(audience string, changes map[string]any) string {
+		return bed.Authority.Issue("agent", audience, changes)
+	}
+	resource := bed.URL + "/mcp"
+	put := strings.NewReplacer("https://bridge.example", bed.URL, "https://login.example", bed.Authority.URL,
+		"Bearer TOKEN-FOR-ANOTHER-RESOURCE\n", "Bearer "+issue("https://other.example/mcp", nil)+"\n",
+		"Bearer TOKEN-WITH-SITE-WRITE\n", "Bearer "+issue(resource, map[string]any{"scope": "openid site:write"})+"\n",
+		"Bearer EXPIRED-TOKEN\n", "Bearer "+issue(resource, map[string]any{"exp": bed.Authority.Ago(time.Hour)})+"\n",
+		"Bearer TOKEN\n", "Bearer "+issue(resource, nil)+"\n")
+	e.request, e.response = put.Replace(e.request), put.Replace(e.response)
+	return e
 }
 
 // send sends the request of the example and says how the response differs from the one shown; "" where it does not.

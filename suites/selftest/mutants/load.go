@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,7 +41,33 @@ func loadMutants() []Mutant {
 				}
 			})},
 		{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget"), MayFail: Clauses("load/large-catalogue"), Origin: Imagined, Middleware: slowLists()},
+		{Name: "asks-about-each-method", Breaks: Clauses("load/cold-list"), Origin: Imagined, Why: "whether a caller may run a method is asked for each, one after the other", Transport: askAboutEach(230)},
 	}
+}
+
+// askAboutEach requests each method of a site that has so many, one after the other, before it hands over the discovery.
+func askAboutEach(methods int) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || !strings.HasSuffix(r.URL.Path, "/jsonrpc/methods") {
+			return resp, err
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
+		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+		all, _ := decode(body)["data"].([]any)
+		if len(all) != methods {
+			return resp, nil
+		}
+		for _, method := range all {
+			asked := r.Clone(context.WithoutCancel(r.Context())) // each request has a time limit of its own
+			id, _ := method.(map[string]any)["id"].(string)
+			asked.URL.Path += "/" + id
+			if one, err := next.RoundTrip(asked); err == nil {
+				one.Body.Close()
+			}
+		}
+		return resp, nil
+	})
 }
 
 // loadVariants refuse a part of the calls under load, as the contract allows.

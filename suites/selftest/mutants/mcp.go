@@ -321,14 +321,8 @@ func mcpVariants() []Mutant {
 					x.Header.Set("Content-Type", "text/event-stream")
 				}
 			})},
-		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session",
-			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-				if toMCP(r) && r.Method == http.MethodDelete {
-					w.WriteHeader(http.StatusMethodNotAllowed)
-					return true
-				}
-				return false
-			})},
+		{Name: "mcp-delete-405", MCP: true, Why: "a server may refuse to end a session", Middleware: refuseDelete(http.StatusMethodNotAllowed)},
+		{Name: "mcp-delete-404", MCP: true, Why: "a router without a route for DELETE, as in an example of the TypeScript SDK", Middleware: refuseDelete(http.StatusNotFound)},
 		{Name: "mcp-wraps-as-value", MCP: true, Why: "the server decides how it wraps a result that is no object, as long as the schema matches",
 			Middleware: onRPC("", func(m *rpc) {
 				if m.Method != "tools/list" && m.Method != "tools/call" {
@@ -482,4 +476,15 @@ func withoutSessions() middleware {
 			x.writeTo(w)
 		})
 	}
+}
+
+// refuseDelete ends no session.
+func refuseDelete(status int) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if toMCP(r) && r.Method == http.MethodDelete {
+			w.WriteHeader(status)
+			return true
+		}
+		return false
+	})
 }
