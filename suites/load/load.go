@@ -242,9 +242,10 @@ func coldList(ctx context.Context, t *harness.T) {
 	if first.Status != http.StatusOK || first.Took > requests*slow {
 		t.ExcuseLag()
 	}
-	t.Expect(first.Status).To(Equal(http.StatusOK), harness.Mismatch(fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow), "200", first.Outcome()))
-	t.Expect(first.Took).To(BeNumerically("<=", requests*slow), harness.Mismatch(fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow),
-		fmt.Sprintf("at most %v, the time of %d requests", requests*slow, requests), fmt.Sprintf("%v", first.Took.Round(time.Millisecond))))
+	what := fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow)
+	t.Expect(first.Status).To(Equal(http.StatusOK), harness.Mismatch(what, "200", first.Outcome()))
+	t.Expect(first.Tools()).NotTo(BeEmpty(), harness.Mismatch(what, "tools", "none"))
+	t.Expect(first.Took).To(BeNumerically("<=", requests*slow), harness.Mismatch(what, fmt.Sprintf("at most %v, the time of %d requests", requests*slow, requests), fmt.Sprintf("%v", first.Took.Round(time.Millisecond))))
 }
 
 // enoughNoise is how long the fastest of many requests is looked for: longer than a busy machine interrupts each of them.

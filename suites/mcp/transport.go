@@ -93,7 +93,7 @@ func session(ctx context.Context, t *harness.T) {
 			t.For(who, "", func() { notLent(ctx, t, s, who) })
 		}
 		ended := s.Client.Send(ctx, harness.Request{Method: http.MethodDelete, Path: harness.MCPPath, Header: s.Headers("", nil)})
-		if ended.Status >= http.StatusBadRequest {
+		if ended.Status == http.StatusMethodNotAllowed || ended.Status == http.StatusNotFound {
 			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
 		}
 		closed(s, "an ended session")

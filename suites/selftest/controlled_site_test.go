@@ -80,14 +80,12 @@ func TestMutantsBeforeAControlledSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := mutants.Mutants()
 	for _, name := range killedOnAControlledSite {
 		t.Run(name, func(t *testing.T) {
-			i := slices.IndexFunc(all, func(m mutants.Mutant) bool { return m.Name == name })
-			if i < 0 {
+			m, ok := mutants.Find(name)
+			if !ok {
 				t.Fatalf("there is no mutant %s", name)
 			}
-			m := all[i]
 			failed := map[string]bool{}
 			for _, r := range runBeforeControlledSite(t, m, golden[name]).Results {
 				switch r.Verdict {

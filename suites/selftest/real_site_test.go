@@ -124,14 +124,12 @@ func TestMutantsBeforeARealSite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the suites once for each of the mutants")
 	}
-	all := mutants.Mutants()
 	for _, name := range killedOnARealSite {
 		t.Run(name, func(t *testing.T) {
-			i := slices.IndexFunc(all, func(m mutants.Mutant) bool { return m.Name == name })
-			if i < 0 {
+			m, ok := mutants.Find(name)
+			if !ok {
 				t.Fatalf("there is no mutant %s", name)
 			}
-			m := all[i]
 			report := runBeforeRealSite(t, m, suites.Options{Only: m.Breaks, Cases: 12})
 			failed := 0
 			for _, r := range report.Results {
@@ -153,9 +151,11 @@ func TestMutantsBeforeARealSite(t *testing.T) {
 
 // The reference bridge with an endpoint for each tool fails nothing there.
 func TestTheReferenceBeforeARealSite(t *testing.T) {
-	variants := mutants.Variants()
-	i := slices.IndexFunc(variants, func(m mutants.Mutant) bool { return m.Name == "one-endpoint-a-tool" })
-	report := runBeforeRealSite(t, variants[i], suites.Options{})
+	variant, ok := mutants.Find("one-endpoint-a-tool")
+	if !ok {
+		t.Fatal("there is no variant one-endpoint-a-tool")
+	}
+	report := runBeforeRealSite(t, variant, suites.Options{})
 	for _, r := range report.Results {
 		if r.Verdict == reports.Fail || r.Verdict == reports.Warn || r.Verdict == reports.Error {
 			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
