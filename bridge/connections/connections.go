@@ -90,7 +90,7 @@ type listener struct {
 
 // Accept gives the next connection, within the bounds or marked as beyond them.
 func (l *listener) Accept() (net.Conn, error) {
-	turn.End() // a flood of connections is accepted no faster than they are served
+	turn.Yield() // a flood of connections is accepted no faster than they are served
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {

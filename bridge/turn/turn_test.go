@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -62,4 +63,33 @@ func TestLongWorkLetsOthersRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many do long work, others wait for a turn or two each time that they want the processor.
+func TestOthersWaitForFewTurns(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const workers, looks, most = 50, 100, 3
+	var turns atomic.Int64
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for !done.Load() {
+				turns.Add(1)
+				turn.End()
+			}
+		})
+	}
+	for turns.Load() < 2*workers {
+		runtime.Gosched()
+	}
+	before := turns.Load()
+	for range looks {
+		runtime.Gosched()
+	}
+	if waited := turns.Load() - before; waited == 0 || waited > most*looks {
+		t.Errorf("%d turns of others in %d waits, want some and at most %d each", waited, looks, most)
+	}
+	done.Store(true)
+	wg.Wait()
 }
