@@ -97,11 +97,11 @@ SIEGE_TIME := 10m
 siege:
 	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
 
-# Three replicas of the bridge with a store: killed, paused and cut from it for REPLICAS_TIME, and what they cost. All tests
-# make a short one. Needs redis-server.
+# Three replicas of the bridge with a store: what they cost, and then killed, paused and cut from it for REPLICAS_TIME. All
+# tests make a short one. Needs redis-server.
 REPLICAS_TIME := 10m
 replicas:
-	REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run '^(TestSpeed|TestSoak)$$' -v ./test/replicas
+	for test in TestSpeed TestSoak; do REPLICAS_TIME=$(REPLICAS_TIME) go test -count=1 -timeout 3h -run "^$$test$$" -v ./test/replicas || exit 1; done
 
 # Every fuzz target for so long, FUZZJOBS side by side, else as many as there are processors; prints the inputs of each and of all.
 FUZZTIME := 1m

@@ -44,11 +44,11 @@ func TestSiege(t *testing.T) {
 	s := newSite(t)
 	flags := []string{"--write-timeout", "5s", "--body-timeout", "5s"}
 	p := start(t, s, flags...)
-	g, spared := &siege{process: p}, &siege{process: start(t, s, flags...)}
+	g, other := &siege{process: p}, &siege{process: start(t, s, flags...)}
 	both := func(lasts time.Duration) (at, nearby *outcome) {
 		var wg sync.WaitGroup
 		wg.Go(func() { at = g.honest(lasts) })
-		wg.Go(func() { nearby = spared.honest(lasts) })
+		wg.Go(func() { nearby = other.honest(lasts) })
 		wg.Wait()
 		return at, nearby
 	}

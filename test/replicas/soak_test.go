@@ -121,7 +121,7 @@ func TestSoak(t *testing.T) {
 		}
 		until = time.Now().Add(lasts)
 	}
-	s := newStand(t)
+	s := newStand(t, counted...)
 	s.slowDown()
 	all, found := soak{}, make([]soak, len(disturbances))
 	for first := true; first || time.Now().Before(until); first = false {
@@ -148,7 +148,7 @@ func TestSoak(t *testing.T) {
 
 // TestTheSoakFindsFaults soaks balancers that do what the soak has to find.
 func TestTheSoakFindsFaults(t *testing.T) {
-	s := newStand(t)
+	s := newStand(t, counted...)
 	s.slowDown()
 	var previous atomic.Pointer[[]byte]
 	rare := func(do spoilation) *spoilation {

@@ -21,15 +21,35 @@ const (
 	paired  = 3000                   // calls one after the other, at each replica
 )
 
-// TestSpeed compares three replicas with one, and a replica with the store with one without. All share the machine with the
-// mock and the balancer, so that a ratio is what replicas cost; a gain needs more machines.
+// TestSpeed compares three replicas, of which each has its share of the processors, with one that has them all; and a
+// replica with the store with one without. All share the machine with the mock and the balancer, so that a ratio is what
+// replicas cost; a gain needs more machines.
 func TestSpeed(t *testing.T) {
 	if os.Getenv("REPLICAS_TIME") == "" {
 		t.Skip("make replicas runs it: it measures, and other tests would disturb it")
 	}
-	s := newStand(t)
-	one, three := s.replicas[:1], s.replicas
+	for _, c := range []struct {
+		name  string
+		flags []string
+	}{
+		{"calls without rate_limit, which need no store", nil},
+		{"calls under rate_limit, which the store counts", counted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStand(t, c.flags...)
+			with, without := s.extra(append(c.flags, "--shared", s.store.Address)...), s.extra(c.flags...)
+			with.await("the store is reached", func() bool { return with.log.holds("the shared store is reached") })
+			s.compareThroughput(with)
+			s.compareLatency(with, without)
+		})
+	}
+}
+
+// compareThroughput compares all replicas with one.
+func (s *stand) compareThroughput(alone *replica) {
+	one, three := []*replica{alone}, s.replicas
 	s.throughput(three, window) // warm
+	s.throughput(one, window)
 	var ones, threes, ratios []float64
 	for i := range windows {
 		measured := [2]float64{}
@@ -39,38 +59,28 @@ func TestSpeed(t *testing.T) {
 		}
 		ones, threes, ratios = append(ones, measured[0]), append(threes, measured[1]), append(ratios, measured[1]/measured[0])
 	}
-	t.Logf("throughput: one replica %.0f calls/s, three replicas %.0f calls/s, ratio %.2f (medians of %d pairs of %v; goal 0.9)",
+	s.t.Logf("throughput: one replica %.0f calls/s, three replicas %.0f calls/s, ratio %.2f (medians of %d pairs of %v; goal 0.9)",
 		median(ones), median(threes), median(ratios), windows, window)
-
-	limits := []string{"--rate-limit", "1000000", "--rate-burst", "1000000"}
-	for _, c := range []struct {
-		name    string
-		without []string // flags of the replica without the store
-	}{
-		{"calls under rate_limit, which the store counts", limits},
-		{"calls without rate_limit, which need no store", nil},
-	} {
-		with, without := s.extra(append(c.without, "--shared", s.store.Address)...), s.extra(c.without...)
-		with.await("the store is reached", func() bool { return with.log.holds("the shared store is reached") })
-		var took [2][]float64
-		for i := range paired {
-			for j := range 2 {
-				side := (i + j) % 2
-				began := time.Now()
-				s.echo([]*replica{with, without}[side].now.Load().url)
-				if i >= paired/10 { // the rest warms
-					took[side] = append(took[side], float64(time.Since(began).Microseconds())/1000)
-				}
-			}
-		}
-		a, b := median(took[0]), median(took[1])
-		t.Logf("latency of %s: median %.3f ms with the store, %.3f ms without, %.3f ms more (goal 0.3)", c.name, a, b, a-b)
-		with.kill()
-		without.kill()
-	}
 }
 
-// extra is a replica that the balancer does not know.
+// compareLatency compares a replica that has the store with one that has none.
+func (s *stand) compareLatency(with, without *replica) {
+	var took [2][]float64
+	for i := range paired {
+		for j := range 2 {
+			side := (i + j) % 2
+			began := time.Now()
+			s.echo([]*replica{with, without}[side].now.Load().url)
+			if i >= paired/10 { // the rest warms
+				took[side] = append(took[side], float64(time.Since(began).Microseconds())/1000)
+			}
+		}
+	}
+	a, b := median(took[0]), median(took[1])
+	s.t.Logf("latency: median %.3f ms with the store, %.3f ms without, %.3f ms more (goal 0.3)", a, b, a-b)
+}
+
+// extra is a replica that the balancer does not know. It has all processors.
 func (s *stand) extra(flags ...string) *replica {
 	r := &replica{stand: s}
 	s.t.Cleanup(r.kill)

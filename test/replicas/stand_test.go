@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,8 @@ type stand struct {
 	front    *httptest.Server // of the balancer
 }
 
-func newStand(t testing.TB) *stand {
+// newStand starts them, the replicas with flags beside.
+func newStand(t testing.TB, flags ...string) *stand {
 	t.Helper()
 	site, err := fixtures.Builtin("default")
 	if err != nil {
@@ -85,10 +87,10 @@ func newStand(t testing.TB) *stand {
 	s.site = behind.URL
 	s.balancer = newBalancer()
 	for range replicas {
-		r := &replica{stand: s, link: newLink(t, strings.TrimPrefix(s.store.Address, "redis://"))}
+		r := &replica{stand: s, env: share, link: newLink(t, strings.TrimPrefix(s.store.Address, "redis://"))}
 		t.Cleanup(r.kill)
 		s.replicas = append(s.replicas, r)
-		r.start("--shared", "redis://"+r.link.address(), "--rate-limit", "1000000", "--rate-burst", "1000000")
+		r.start(append(flags, "--shared", "redis://"+r.link.address())...)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -147,6 +149,7 @@ type replica struct {
 	stand *stand
 	link  *link // to the store
 	flags []string
+	env   string
 	log   output
 	now   atomic.Pointer[process]
 }
@@ -163,6 +166,12 @@ var listens = regexp.MustCompile(`https?://[0-9.]+:[0-9]+`)
 // keys are the same for all replicas.
 const keys = "BRIDGE_SESSION_KEYS=the replicas of this test encrypt with it"
 
+// share gives a replica its part of the processors, as docs/scale-out.md recommends to those who run several on a machine.
+var share = fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.NumCPU()/replicas))
+
+// counted has the store count each call.
+var counted = []string{"--rate-limit", "1000000", "--rate-burst", "1000000"}
+
 func (r *replica) start(flags ...string) {
 	r.flags = flags
 	r.restart()
@@ -174,7 +183,7 @@ func (r *replica) restart() {
 	t.Helper()
 	ttls := []string{"--discovery-ttl", ttl.String(), "--permission-ttl", ttl.String()}
 	p := &process{cmd: exec.Command(binary, slices.Concat([]string{"bridge", "--drupal", r.stand.site, "--listen", "127.0.0.1:0"}, ttls, r.flags)...)}
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), keys}
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), keys, r.env}
 	p.cmd.Stderr = &r.log
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
