@@ -62,6 +62,7 @@ type Environment struct {
 	endless         Finding              // a list that has no end; zero: none was met
 	bodies          documents
 	unseen          []string // changes of the site that the bridge did not show in time
+	replaced        bool     // a check has put another site behind the bridge
 	Running         *T       // the check that runs, or ran last
 	lag             lag
 }

@@ -27,14 +27,25 @@ func (t *T) Replace(ctx context.Context, site *fixtures.Site) {
 	if t.DiscoveryTTL == 0 {
 		NotTestable("the check changes the site, and how long the bridge may cache its tools is unknown: give --discovery-ttl")
 	}
+	if t.replaced { // the site that was there first comes back in the end, and that is waited for
+		t.setSite(site)
+		return
+	}
 	before, listed := t.Drupal.Site(), t.ListedNames(ctx)
-	other := *site
-	other.Auth = before.Auth // callers authenticate as before
-	t.Drupal.Mock.SetSite(&other)
+	t.replaced = true
+	t.setSite(site)
 	Cleanup(func(ctx context.Context) {
+		t.replaced = false
 		t.Drupal.Mock.SetSite(before)
 		t.Await(ctx, func() bool { return sameInAnyOrder(t.ListedNames(ctx), listed) })
 	})
+}
+
+// setSite puts a site in place whose callers authenticate as before.
+func (t *T) setSite(site *fixtures.Site) {
+	other := *site
+	other.Auth = t.Drupal.Site().Auth
+	t.Drupal.Mock.SetSite(&other)
 }
 
 // ListedNames names the tools that the bridge shows the agent now, by MCP if that is its only interface; none if it has no list.

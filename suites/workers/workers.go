@@ -163,8 +163,8 @@ func (r *run) work(group *processtree.Group, cmd *exec.Cmd, job Job) error {
 // serve responds to a worker until its output ends.
 func (r *run) serve(stdout io.Reader, w *lines) error {
 	in := json.NewDecoder(stdout)
-	pass := -1
-	defer func() { r.queue.left(pass) }()
+	at := work{pass: -1}
+	defer func() { r.queue.left(at) }()
 	for {
 		var m fromWorker
 		if err := in.Decode(&m); errors.Is(err, io.EOF) {
@@ -176,13 +176,13 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 		case m.Failed != nil:
 			return m.Failed
 		case m.Next:
-			r.queue.left(pass)
-			pass = r.queue.next()
-			if err := w.write(toWorker{Pass: &pass}); err != nil {
+			r.queue.left(at)
+			at = r.queue.next()
+			if err := w.write(toWorker{Pass: &at.pass}); err != nil {
 				return err
 			}
 		case m.Take != "":
-			take := r.ctx.Err() == nil && r.queue.take(pass, m.Take)
+			take := r.ctx.Err() == nil && r.queue.take(at, m.Take)
 			if take {
 				r.observe(func(o Observer) { o.Started(m.Take) })
 			}
@@ -197,7 +197,7 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 				}
 			})
 		case m.Part != nil:
-			r.observe(func(Observer) { r.parts[pass] = append(r.parts[pass], m.Part) })
+			r.observe(func(Observer) { r.parts[at.pass] = append(r.parts[at.pass], m.Part) })
 			if m.Part.Carried != "" {
 				return errors.New(m.Part.Carried)
 			}

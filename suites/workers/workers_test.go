@@ -158,17 +158,28 @@ func TestTheQueueGivesThePassWithMostLeft(t *testing.T) {
 	q := NewQueue(map[string]int{"a": 900, "b": 900}, map[string]int{"c": 1200}, map[string]int{"d": 0})
 	var got []int
 	for range 3 {
-		got = append(got, q.next())
+		got = append(got, q.next().pass)
 	}
-	q.take(0, "b")
-	q.take(1, "c")
+	q.take(work{pass: 0}, "b")
+	q.take(work{pass: 1}, "c")
 	for range 3 {
-		got = append(got, q.next())
+		got = append(got, q.next().pass)
 	}
 	if want := []int{0, 1, 0, 2, -1, -1}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the passes are %v, want %v", got, want)
 	}
-	if !q.take(0, "a") || q.take(0, "a") || q.take(1, "a") || q.take(-1, "b") {
+	if !q.take(work{pass: 0}, "a") || q.take(work{pass: 0}, "a") || q.take(work{pass: 1}, "a") || q.take(work{pass: -1}, "b") {
 		t.Error("a check is given once, in its pass")
+	}
+}
+
+func TestTheSecondWorkerAtAPassBeginsWithItsLastArea(t *testing.T) {
+	q := NewQueue(map[string]int{"list/a": 2000, "upstream/b": 300, "upstream/c": 300})
+	first, second, third := q.next(), q.next(), q.next()
+	if first.end || !second.end || third.end {
+		t.Errorf("the workers test the last area alone: %t, %t, %t, want the second alone", first.end, second.end, third.end)
+	}
+	if q.take(second, "list/a") || !q.take(second, "upstream/b") || !q.take(first, "upstream/c") || !q.take(third, "list/a") {
+		t.Error("a worker of the last area gets that alone, the others get all")
 	}
 }
