@@ -71,8 +71,8 @@ func TestSiege(t *testing.T) {
 	if !p.alive() || strings.Contains(p.output.String(), "panic") {
 		crashes++
 	}
-	g.look(p.output.String())
-	secrets := g.secrets.Load() + h.Secrets
+	g.look(p.output.String() + other.output.String())
+	secrets := g.secrets.Load() + other.secrets.Load() + h.Secrets
 	calm := before.and(after)
 	t.Logf("attacks: %s", h)
 	t.Logf("%d crashes; the bridge held %d MiB of %d; honest callers' p99 is %.1f times that nearby and %.1f times the calm one, with %.2f %% clean 429 or 503; %d secrets in outputs",
