@@ -57,6 +57,7 @@ type site struct {
 	hostile atomic.Int64 // of them, those of mallory
 	slow    atomic.Int64 // of content.slow that have not ended
 	release chan struct{}
+	takes   time.Duration // for each request
 }
 
 // tools are the site's methods by the schema of their one parameter.
@@ -94,6 +95,7 @@ func newSite(t testing.TB) *site {
 	large, small := []byte(`"`+strings.Repeat("x", largeResult)+`"`), []byte(`"`+strings.Repeat("y", smallResult)+`"`)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		time.Sleep(s.takes)
 		user, password, given := r.BasicAuth()
 		if given && password != user+"-pass" {
 			w.Header().Set("X-Debug", secret)
