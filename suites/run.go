@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/mapping"
 )
 
 // running lets one run at a time use Ginkgo's process-wide tree.
@@ -76,6 +77,9 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 	defer r.End(nil)
 	r.Context = ctx
 	go r.WatchLag(ctx)
+	if o.Drupal != nil {
+		defer mapping.Prepare(o.Drupal)()
+	}
 	readSite(r, o)
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
 		return nil, err

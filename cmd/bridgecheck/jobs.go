@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	mostJobs   = 4    // without --jobs
+	mostJobs   = 6    // without --jobs
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
@@ -203,7 +203,7 @@ func (p *plan) jobs(given, weight int) int {
 	case given > 0:
 		return given
 	}
-	return max(1, min(mostJobs, 2*runtime.GOMAXPROCS(0), weight/worthAJob)) // many checks wait, so there are more than processors
+	return max(1, min(mostJobs, 3*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
 }
 
 // shared says what workers would share, so that one alone tests the plan; "": nothing.

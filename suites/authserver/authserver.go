@@ -60,7 +60,7 @@ const (
 type Options struct {
 	Now   func() time.Time                  // nil: the wall clock
 	Login func(account, secret string) bool // who gets a token from the token endpoint; nil: nobody
-	Keys  *Keys                             // where its keys come from
+	Keys  *Keys                             // where its keys and those of its strangers come from; nil: from no other server
 }
 
 // Server is an authorization server that listens. It is safe for use by many goroutines.
@@ -85,6 +85,9 @@ type Server struct {
 func Listen(addr string, o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Keys == nil {
+		o.Keys = &Keys{}
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -29,7 +29,7 @@ type Key struct {
 const keyBits = 2048
 
 // Keys are keys for servers one after the other, as making one takes long: the keys of a server that was closed are given,
-// under other ids, to the next. A nil *Keys gives new ones only. It is safe for use by many goroutines.
+// under other ids, to the next. It is safe for use by many goroutines.
 type Keys struct {
 	mu    sync.Mutex
 	spare []*rsa.PrivateKey
@@ -48,9 +48,6 @@ func (k *Keys) take() *Key {
 
 // takeSpare returns a key that was given back; nil where there is none.
 func (k *Keys) takeSpare() *rsa.PrivateKey {
-	if k == nil {
-		return nil
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.spare) == 0 {
@@ -63,9 +60,6 @@ func (k *Keys) takeSpare() *rsa.PrivateKey {
 }
 
 func (k *Keys) giveBack(keys []*Key) {
-	if k == nil {
-		return
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range keys {

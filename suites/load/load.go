@@ -251,11 +251,15 @@ func coldList(ctx context.Context, t *harness.T) {
 // enoughNoise is how long the fastest of many requests is looked for: longer than a busy machine interrupts each of them.
 const enoughNoise = 4 * time.Second
 
+// mayRefresh is how many requests in a row may each meet a cache that has just expired, which a slow bridge fills for longer
+// than enoughNoise.
+const mayRefresh = 4
+
 // fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds.
 func fastest(n int, enough time.Duration, ask func() *harness.Response) time.Duration {
 	began := time.Now()
 	least := ask().Took
-	for i := 1; i < n && least > enough && time.Since(began) < enoughNoise; i++ {
+	for i := 1; i < n && least > enough && (i < mayRefresh || time.Since(began) < enoughNoise); i++ {
 		least = min(least, ask().Took)
 	}
 	return least

@@ -15,8 +15,9 @@ import (
 // delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
 // blanks, empty objects, decimals of 16 digits, names that languages reserve, and keywords that few schemas have.
 var delicate = fixtures.Method{
-	ID:    "content.delicate",
-	Usage: "2024-05-06T07:08:09+02:00",
+	ID:     "content.delicate",
+	Usage:  "2024-05-06T07:08:09+02:00",
+	Access: []string{fixtures.AdministerSite},
 	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","stable":"no",
 		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","escaped":"a\/b\u0026"}`)},
 	Output: fixtures.Raw(`{"type":"object","properties":{"when":{"type":"string","default":"2024-05-06T07:08:09+02:00"},"__proto__":{"type":"string","enum":["1","01","1e1"]},
@@ -38,8 +39,24 @@ var delicate = fixtures.Method{
 }
 
 // plainLines has line ends and blanks in its usage.
-var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", MCP: &fixtures.Tool{Title: "Two  blanks"},
-	Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
+var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", Access: []string{fixtures.AdministerSite},
+	MCP: &fixtures.Tool{Title: "Two  blanks"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
+
+// added are the methods that eachMethodAndDelicate compares. Most callers may not run them, and so see nothing of them.
+var added = []fixtures.Method{delicate, plainLines}
+
+// Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
+// until the bridge shows them. The caller removes them by undo.
+func Prepare(site harness.Controlled) (undo func()) {
+	set := func(methods []fixtures.Method) {
+		changed := *site.Site()
+		changed.Methods = methods
+		site.SetSite(&changed)
+	}
+	before := site.Site().Methods
+	set(slices.Concat(added, before))
+	return func() { set(before) }
+}
 
 // eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
 func eachMethodAndDelicate(ctx context.Context, t *harness.T, expected string, fault func(m *fixtures.Method, tool harness.Tool) string) {
@@ -47,19 +64,22 @@ func eachMethodAndDelicate(ctx context.Context, t *harness.T, expected string, f
 	if t.Drupal == nil || t.DiscoveryTTL == 0 || t.HasFindings() {
 		return
 	}
-	added := []fixtures.Method{delicate, plainLines}
-	site := t.Drupal.Site().Clone()
-	site.Methods = slices.Concat(added, site.Methods)
+	if _, prepared := t.Method(delicate.ID); !prepared {
+		site := t.Drupal.Site().Clone()
+		site.Methods = slices.Concat(added, site.Methods)
+		t.Replace(ctx, site)
+	}
+	caller := t.As(t.Drupal.NewUser(append(t.Permissions(harness.Agent), fixtures.AdministerSite)...))
 	var list harness.Listing
-	t.ChangeSite(ctx, site, func() bool {
-		list = t.As(harness.Agent).MustListAll(ctx)
+	t.AwaitShown(ctx, "methods for those who administer the site", func() bool {
+		list = caller.MustListAll(ctx)
 		return slices.ContainsFunc(added, func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
 	})
 	for i := range added {
 		name := t.ToolName(added[i].ID)
 		tool, listed := list.Find(name)
-		t.For(harness.Agent, name, func() {
-			t.Expect(listed).To(BeTrue(), harness.Mismatch("list as agent", fmt.Sprintf("the tool %q", name), fmt.Sprintf("%d tools without it", len(list.Names()))))
+		t.For(caller.Who, name, func() {
+			t.Expect(listed).To(BeTrue(), harness.Mismatch("list as a caller who administers the site", fmt.Sprintf("the tool %q", name), fmt.Sprintf("%d tools without it", len(list.Names()))))
 			t.Expect(list.PageOf(name)).To(match.HaveTool(tool, expected, func(tool harness.Tool) string { return fault(&added[i], tool) }))
 		})
 	}
