@@ -48,3 +48,6 @@ var areas = []area{
 	{"translate", translate.Checks},
 	{"upstream", upstream.Checks},
 }
+
+// prepare puts what checks have on the site of a run, and returns what removes it.
+func prepare(site harness.Controlled) (undo func()) { return mapping.Prepare(site) }

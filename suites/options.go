@@ -56,6 +56,7 @@ type Options struct {
 	Site            *url.URL                                          // the real site behind the bridge, which is read; nil: that behind Recorder, if any
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
+	Dial            Dial                                              // connects to the bridge; nil: by TCP. Checks of the connection itself connect by TCP
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
 	Replicas        []harness.Replica                                 // of the bridge beside the target; nil: there is one
 	Credentials     map[harness.Identity]harness.Credentials          // beside those of the mock's accounts
@@ -253,7 +254,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
 		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
-		Transport: newTransport(o.TLS, o.Proxy), Contract: contract,
+		Transport: newTransport(o.TLS, o.Proxy, o.Dial), Contract: contract,
 		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens, Clients: o.Clients,
 	}
 	if o.Rate > 0 {

@@ -147,7 +147,7 @@ func destination(o ReplayOptions, written string) (string, error) {
 func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	ctx := req.Context()
 	e := reports.Exchange{At: time.Now().UTC(), Request: reports.Message{Method: req.Method, URL: req.URL.String()}}
-	transport := newTransport(nil, nil)
+	transport := newTransport(nil, nil, nil)
 	defer transport.CloseIdleConnections()
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)

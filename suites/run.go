@@ -19,7 +19,6 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/mapping"
 )
 
 // running lets one run at a time use Ginkgo's process-wide tree.
@@ -78,7 +77,7 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 	r.Context = ctx
 	go r.WatchLag(ctx)
 	if o.Drupal != nil {
-		defer mapping.Prepare(o.Drupal)()
+		defer prepare(o.Drupal)()
 	}
 	readSite(r, o)
 	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
@@ -130,7 +129,7 @@ func readSite(r *harness.Environment, o Options) {
 	if r.Drupal != nil || site == nil {
 		return
 	}
-	known, err := harness.NewRealSite(site, newTransport(o.TLS, nil), r)
+	known, err := harness.NewRealSite(site, newTransport(o.TLS, nil, nil), r)
 	if err != nil {
 		r.SiteUnknown = err.Error()
 		return

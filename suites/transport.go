@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -8,8 +9,11 @@ import (
 	"time"
 )
 
+// Dial makes a connection, as net.Dialer.DialContext does.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // newTransport makes the connections to the bridge; without a proxy those of the environment serve.
-func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, error), dial Dial) *http.Transport {
 	t := &http.Transport{
 		TLSClientConfig:       settings,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
@@ -22,6 +26,9 @@ func newTransport(settings *tls.Config, proxy func(*http.Request) (*url.URL, err
 	}
 	if proxy != nil {
 		t.Proxy = proxy
+	}
+	if dial != nil {
+		t.DialContext = dial
 	}
 	return t
 }

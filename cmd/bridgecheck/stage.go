@@ -34,6 +34,7 @@ type stage struct {
 	bridge    *process           // the bridge of --exec; nil otherwise
 	replicas  []harness.Replica  // of the bridge beside the target
 	advance   func(time.Duration)
+	dial      suites.Dial                                       // connects to the bridge; nil: by TCP
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
 	stops     []func()                                          // in the order of the starts
 
@@ -114,7 +115,7 @@ func (s *stage) inProcess(l leg) error {
 	}
 	s.stops = append(s.stops, bed.Close)
 	s.target = suites.Target{URL: bed.URL, Name: "bridgecheck reference bridge", Version: l.options.Tool.Version}
-	s.drupal, s.authority, s.advance, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio
+	s.drupal, s.authority, s.advance, s.dial, s.stdio = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio
 	s.replicas = bed.Replicas()
 	s.discoveryTTL = testbed.TTL
 	return nil

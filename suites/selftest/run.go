@@ -43,7 +43,7 @@ func Run(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserv
 		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
 	}
 	bed.Profile.Run(&o)
-	o.Drupal, o.Authority, o.Advance, o.Stdio, o.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Stdio, bed.Replicas()
+	o.Drupal, o.Authority, o.Advance, o.Dial, o.Stdio, o.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio, bed.Replicas()
 	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
 	return suites.Run(ctx, suites.Target{URL: bed.URL, Name: m.Name}, o)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/inmemory"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
@@ -67,7 +68,8 @@ type Backends struct {
 	Replica   int                // of the bridge, from 0
 }
 
-// Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1.
+// Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1. Dial saves requests the way through the
+// kernel.
 type Testbed struct {
 	URL       string // of the bridge
 	Drupal    *mockdrupal.Drupal
@@ -76,8 +78,9 @@ type Testbed struct {
 
 	ahead    atomic.Int64 // nanoseconds between real time and Now
 	options  Options
-	settings bridge.Options // of every replica
-	replicas []*replica     // the first at URL
+	settings bridge.Options     // of every replica
+	replicas []*replica         // the first at URL
+	memory   *inmemory.Listener // of the bridge at URL
 	site     *mockdrupal.Server
 	stdout   func(io.Writer) io.Writer
 }
@@ -120,7 +123,7 @@ func (t *Testbed) start(o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("start the bridge: %w", err)
 	}
-	t.URL = "http://" + listener.Addr().String()
+	t.URL, t.memory = "http://"+listener.Addr().String(), inmemory.Listen(listener.Addr())
 	defer func() {
 		if err != nil {
 			listener.Close()
@@ -194,7 +197,18 @@ func (t *Testbed) serve(n int, listener net.Listener) (err error) {
 		t.options.Server(r.server)
 	}
 	go r.server.Serve(listener) //nolint:errcheck // it ends with Close
+	if n == 0 {
+		go r.server.Serve(t.memory) //nolint:errcheck // as above
+	}
 	return nil
+}
+
+// Dial connects to the bridge at URL in memory, and to all else by TCP. It is a suites.Dial.
+func (t *Testbed) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if address == t.memory.Addr().String() {
+		return t.memory.Dial(ctx)
+	}
+	return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
 }
 
 // Replicas are those of the bridge beside the one at URL.
