@@ -28,7 +28,8 @@ import (
 )
 
 const (
-	mostJobs   = 6    // without --jobs
+	mostJobs   = 6    // without --jobs; the reference bridge waits more than it computes
+	mostExec   = 4    // with --exec: more of a bridge that computes would respond late
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
@@ -203,7 +204,11 @@ func (p *plan) jobs(given, weight int) int {
 	case given > 0:
 		return given
 	}
-	return max(1, min(mostJobs, 3*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
+	most := mostJobs
+	if p.exec != "" {
+		most = mostExec
+	}
+	return max(1, min(most, 3*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
 }
 
 // shared says what workers would share, so that one alone tests the plan; "": nothing.

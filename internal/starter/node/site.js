@@ -50,19 +50,28 @@ function failed(method, {code, message, data}, properties, params) {
 
 /** One exchange with the site. Gives the status and the JSON of the body, or undefined for a body that is not JSON. */
 async function exchange(caller, path, message) {
-  const signal = AbortSignal.any([caller.gone, AbortSignal.timeout(TIMEOUT)]) // also while the body is read (upstream/timeout)
+  // The time covers the body as well (upstream/timeout). Once a response has begun Node may collect what a fetch knows of its
+  // signal, and a timeout that nothing else holds: the timer holds this one, and read() listens to it.
+  const end = new AbortController()
+  const timer = setTimeout(() => end.abort(new DOMException('the site is late', 'TimeoutError')), TIMEOUT)
+  const leave = () => end.abort()
+  caller.gone.addEventListener('abort', leave)
+  if (caller.gone.aborted) leave()
   const headers = {...caller.headers, accept: 'application/json'}
   if (message) headers['content-type'] = 'application/json'
   let response, text
   try {
     response = await fetch(SITE + path, {
-      method: message ? 'POST' : 'GET', headers, body: message && stringify(message), redirect: 'manual', signal,
+      method: message ? 'POST' : 'GET', headers, body: message && stringify(message), redirect: 'manual', signal: end.signal,
     })
-    text = await read(response)
+    text = await read(response, end.signal)
   } catch (error) {
     if (error.name === 'TimeoutError') throw new Failure(504, 'upstream_timeout', 'The site did not respond in time.')
     if (response) throw unusable(response.status)
     throw new Failure(503, 'upstream_unavailable', 'The site cannot be reached.')
+  } finally {
+    clearTimeout(timer)
+    caller.gone.removeEventListener('abort', leave)
   }
   if (response.status === 401) {
     const challenge = response.headers.get('www-authenticate')
@@ -77,15 +86,23 @@ async function exchange(caller, path, message) {
   }
 }
 
-/** The body as text, counted after decompression; it throws if it is too long or no UTF-8. */
-async function read(response) {
+/** The body as text, counted after decompression; it throws if it is too long, no UTF-8, or the signal ends it. */
+async function read(response, signal) {
   const decoder = new TextDecoder('utf-8', {fatal: true, ignoreBOM: true})
+  const reader = response.body?.getReader()
+  const ended = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   let text = '', bytes = 0
-  for await (const chunk of response.body ?? []) {
-    if ((bytes += chunk.length) > MAX_BYTES) throw new Error('too long')
-    text += decoder.decode(chunk, {stream: true})
+  try {
+    for (;;) {
+      const {done, value} = reader ? await Promise.race([reader.read(), ended]) : {done: true}
+      if (done) return text + decoder.decode()
+      if ((bytes += value.length) > MAX_BYTES) throw new Error('too long')
+      text += decoder.decode(value, {stream: true})
+    }
+  } catch (error) {
+    reader?.cancel().catch(() => {}) // the connection is of no more use
+    throw error
   }
-  return text + decoder.decode()
 }
 
 const unusable = status => status === 503
