@@ -6,6 +6,7 @@ package inmemory
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -84,9 +85,7 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) SetDeadline(t time.Time) error {
-	c.in.reader.set(c.in, t)
-	c.out.writer.set(c.out, t)
-	return nil
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 func (c *conn) SetReadDeadline(t time.Time) error {

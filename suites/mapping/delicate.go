@@ -48,14 +48,15 @@ var added = []fixtures.Method{delicate, plainLines}
 // Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
 // until the bridge shows them. The caller removes them by undo.
 func Prepare(site harness.Controlled) (undo func()) {
-	set := func(methods []fixtures.Method) {
-		changed := *site.Site()
-		changed.Methods = methods
-		site.SetSite(&changed)
-	}
 	before := site.Site().Methods
-	set(slices.Concat(added, before))
-	return func() { set(before) }
+	site.SetSite(withMethods(site.Site(), slices.Concat(added, before)))
+	return func() { site.SetSite(withMethods(site.Site(), before)) }
+}
+
+func withMethods(site *fixtures.Site, methods []fixtures.Method) *fixtures.Site {
+	changed := *site
+	changed.Methods = methods
+	return &changed
 }
 
 // eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
@@ -65,9 +66,7 @@ func eachMethodAndDelicate(ctx context.Context, t *harness.T, expected string, f
 		return
 	}
 	if _, prepared := t.Method(delicate.ID); !prepared {
-		site := t.Drupal.Site().Clone()
-		site.Methods = slices.Concat(added, site.Methods)
-		t.Replace(ctx, site)
+		t.Replace(ctx, withMethods(t.Drupal.Site(), slices.Concat(added, t.Drupal.Site().Methods)))
 	}
 	caller := t.As(t.Drupal.NewUser(append(t.Permissions(harness.Agent), fixtures.AdministerSite)...))
 	var list harness.Listing

@@ -99,9 +99,6 @@ func Start(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Keys == nil {
-		o.Keys = &authserver.Keys{}
-	}
 	t := &Testbed{Profile: p, options: o, stdout: o.Stdout}
 	if err := t.start(o); err != nil {
 		t.Close()
