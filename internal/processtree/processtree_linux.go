@@ -44,14 +44,14 @@ func (g *Group) started(t *Tree) {
 
 // members are the processes of the tree that run. They all descend from this process, so that a number that the system
 // uses again is not mistaken for one of them.
-func (t *Tree) members() []int {
+func (t *Tree) members() map[int]process {
 	me, root := os.Getpid(), t.cmd.Process.Pid
 	return running(processes(), func(pid int, p process) bool { return p.parent == me && (pid == root || p.group == root) })
 }
 
 // members are the processes of all programs of the group, with those that have lost their parent, so that this process
 // became it. Any other child of this process is in its process group.
-func (g *Group) members() []int {
+func (g *Group) members() map[int]process {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := processes()
@@ -68,7 +68,7 @@ func (g *Group) members() []int {
 }
 
 // running lists the processes for which starts holds, and their descendants, without those that have ended.
-func running(all map[int]process, starts func(int, process) bool) []int {
+func running(all map[int]process, starts func(int, process) bool) map[int]process {
 	chosen := map[int]bool{}
 	for pid, p := range all {
 		if starts(pid, p) {
@@ -83,13 +83,13 @@ func running(all map[int]process, starts func(int, process) bool) []int {
 			}
 		}
 	}
-	var pids []int
+	members := map[int]process{}
 	for pid := range chosen {
 		if !all[pid].zombie {
-			pids = append(pids, pid)
+			members[pid] = all[pid]
 		}
 	}
-	return pids
+	return members
 }
 
 // processes reads the table of processes. One that ends meanwhile is left out.
@@ -128,9 +128,19 @@ func parseStat(stat []byte) (p process, ok bool) {
 	return p, err1 == nil && err2 == nil
 }
 
-func signal(pids []int, s syscall.Signal) {
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, s) // it may have ended meanwhile
+// signal sends a signal to processes: to a whole process group at once, so that none is missed that one of them forks
+// meanwhile.
+func signal(members map[int]process, s syscall.Signal) {
+	groups, own := map[int]bool{}, syscall.Getpgrp()
+	for pid, p := range members {
+		to := -p.group
+		if p.group == own { // it holds this process
+			to = pid
+		}
+		if !groups[to] {
+			groups[to] = true
+			_ = syscall.Kill(to, s) // it may have ended meanwhile
+		}
 	}
 }
 

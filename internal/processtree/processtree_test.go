@@ -99,6 +99,24 @@ func TestCloseGivesTimeToEnd(t *testing.T) {
 	}
 }
 
+// What forks while it is asked to end leaves none behind that was not asked.
+func TestCloseAsksWhatIsForkedMeanwhile(t *testing.T) {
+	g := processtree.NewGroup()
+	run(t, g, `echo $$; while :; do sleep 100 & done`, 1)
+	time.Sleep(50 * time.Millisecond) // some hundred processes, which it takes a while to look at
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		g.Close(time.Minute)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		g.Close(0)
+		t.Error("a process was not asked to end")
+	}
+}
+
 func TestStopEndsOneTreeOnly(t *testing.T) {
 	g := processtree.NewGroup()
 	one, oneCmd, first := run(t, g, `sleep 100 & echo $!; wait`, 1)
