@@ -27,6 +27,17 @@ export function parse(text) {
   return JSON.parse(marked)
 }
 
+const parsed = new Map()
+
+/** parse for a text that comes again, as a site's list does: the newest values are kept. They are shared: do not change them. */
+export function parseOnce(text) {
+  if (!parsed.has(text)) {
+    if (parsed.size === 8) parsed.delete(parsed.keys().next().value)
+    parsed.set(text, parse(text))
+  }
+  return parsed.get(text)
+}
+
 export const stringify = value => JSON.stringify(value).replace(MARKED, '$1')
 
 export const isNumber = value => typeof value === 'number' || (typeof value === 'string' && value.startsWith(MARK))

@@ -1,6 +1,6 @@
 // The Drupal site: its methods, and calls of them. Every request is made as the caller (access/credentials-forwarded).
 import {Failure, notFound} from './failure.js'
-import {isObject, parse, stringify} from './json.js'
+import {isObject, parse, parseOnce, stringify} from './json.js'
 
 const SITE = process.env.DRUPAL_URL?.replace(/\/+$/, '') // the only host that is ever called (upstream/no-ssrf)
 const TIMEOUT = 1000 * (process.env.BRIDGE_UPSTREAM_TIMEOUT || 10)
@@ -80,7 +80,7 @@ async function exchange(caller, path, message) {
   }
   if (response.status === 403) throw new Failure(403, 'access_denied', 'The site refuses this caller.')
   try {
-    return {status: response.status, body: parse(text)}
+    return {status: response.status, body: message ? parse(text) : parseOnce(text)}
   } catch {
     return {status: response.status}
   }
