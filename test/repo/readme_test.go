@@ -55,7 +55,8 @@ func TestREADMEShowsNoPasswordInAnArgument(t *testing.T) {
 	}
 }
 
-// The lines of the README's "From Go" compile in a module that has this one as a dependency.
+// The lines of the README's "From Go" compile in another module. A workspace joins the two, for which the build cache has the
+// packages of this one.
 func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NO OTHER MODULE WAS BUILT WITH THIS ONE: -short is set")
@@ -71,17 +72,18 @@ func TestREADMEFromGoCompilesInAnotherModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1) +
-		"\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + here + "\n"
+	mod := strings.Replace(read(t, "go.mod"), "module "+module, "module example.org/consumer", 1)
+	version := regexp.MustCompile(`(?m)^go .*$`).FindString(mod)
+	work := version + "\n\nuse (\n\t.\n\t" + here + "\n)\n"
 	program := "package consumer\n\nimport (\n\t\"net/http/httptest\"\n\t\"testing\"\n\n" +
 		"\t\"" + module + "/fixtures\"\n\t\"" + module + "/mockdrupal\"\n\t\"" + module + "/suites\"\n)\n\n" +
 		"func startMyBridge(t *testing.T, drupal string) string { return drupal }\n\n" + lines
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, "go.sum"), "consumer_test.go": program} {
+	for name, text := range map[string]string{"go.mod": mod, "go.work": work, "go.work.sum": read(t, "go.sum"), "consumer_test.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if output, err := inTree(t, dir, "go vet -mod=mod ./..."); err != nil {
+	if output, err := inTree(t, dir, "go vet ./..."); err != nil {
 		t.Errorf("%v\n%s\n%s", err, output, program)
 	}
 }
