@@ -5,7 +5,7 @@
 # make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the images, the GitHub Action and the module for Testcontainers, the release's configuration
-# make platforms  build for every system and processor of a release, and vet for every system
+# make platforms  build for every system and processor of a release, and vet for every system (make systems: that alone)
 # make wine       the Windows binary under wine
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
@@ -15,10 +15,10 @@
 # make notices    write THIRD_PARTY_NOTICES
 # make module MODULE=example.org/you/bridgecheck  move the module to another path
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-GORELEASER  := v2.14.0
+GORELEASER  := go run github.com/goreleaser/goreleaser/v2@v2.14.0
 FORMATTED   := bridge cmd fixtures internal mockdrupal reports suites test testcontainers
 
-.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
+.PHONY: run weights bench-run build test race selftest stability variants bench soak siege replicas fuzz lint platforms systems wine version dist dist-check npm composer install-check notices module clients packaging release-check goreleaser ci clean
 
 run: build
 	./bin/bridgecheck run
@@ -116,14 +116,17 @@ lint:
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-# Built as `make dist` builds, so that the cache of builds serves both. Vet reads all files of a system, those of tests and
-# tools as well; no file is for a processor (test/repo), so one processor of each system is enough.
-SYSTEMS := $(sort $(foreach platform,$(PLATFORMS),$(firstword $(subst /, ,$(platform)))))
-platforms:
+# Built as `make dist` builds, so that the cache of builds serves both.
+platforms: systems
 	@for platform in $(PLATFORMS); do \
 		echo "build $$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/bridgecheck || exit 1; \
 	done
+
+# Vet reads all files of a system, those of tests and tools as well; no file is for a processor (test/repo), so one processor
+# of each system is enough. Those of this system lint reads.
+SYSTEMS := $(filter-out $(shell go env GOHOSTOS),$(sort $(foreach platform,$(PLATFORMS),$(firstword $(subst /, ,$(platform))))))
+systems:
 	@for system in $(SYSTEMS); do \
 		echo "vet $$system"; \
 		GOOS=$$system GOARCH=amd64 CGO_ENABLED=0 go vet -trimpath ./... || exit 1; \
@@ -180,16 +183,14 @@ packaging:
 	BASE="$(BASE)" .ci/image
 	cd testcontainers && go vet ./... && go test -count=1 -v ./...
 
-# The release's configuration, by goreleaser's own check, and that it builds what make dist does.
+# The release's configuration, by goreleaser's own check, and that it builds what make dist does, for every platform.
 release-check: goreleaser
-	bin/goreleaser-$(GORELEASER) check
-	GORELEASER=$(CURDIR)/bin/goreleaser-$(GORELEASER) .ci/release
+	$(GORELEASER) check
+	GORELEASER="$(GORELEASER)" .ci/release
 
-# Some minutes the first time: goreleaser is large.
-goreleaser: bin/goreleaser-$(GORELEASER)
-bin/goreleaser-$(GORELEASER):
-	GOBIN=$(CURDIR)/bin/goreleaser go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
-	mv bin/goreleaser/goreleaser $@ && rmdir bin/goreleaser
+# Some minutes the first time: goreleaser is large. Then it is in the cache of builds.
+goreleaser:
+	$(GORELEASER) --version
 
 ci:
 	.ci/run

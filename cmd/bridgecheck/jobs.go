@@ -61,8 +61,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	began := time.Now()
 	shown := f.progress(cmd, p)
 	parts, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
-		// memory is cheaper than collecting it
-		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}, Env: append([]string{"GOGC=400", "GOMEMLIMIT=512MiB"}, os.Environ()...)}
+		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1))}
 	}, queue, workers.Observer{

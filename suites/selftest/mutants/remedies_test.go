@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func TestRemediesFixTheFault(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // memory is cheaper than collecting it
 	golden, err := selftest.Golden()
 	if err != nil {
 		t.Fatal(err)
