@@ -48,7 +48,7 @@ that they fail; --full tests all of them by every clause.
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
 say · 1 not so · 4 no verdict.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { collectLess(); return runSelftest(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone")
@@ -63,6 +63,7 @@ say · 1 not so · 4 no verdict.`,
 }
 
 func runSelftest(cmd *cobra.Command, f selftestFlags) error {
+	collectLess()
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")

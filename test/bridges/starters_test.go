@@ -44,7 +44,7 @@ func TestStarters(t *testing.T) {
 			if out, err := own.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", s.Test, err, out)
 			}
-			report, printed := run(t, binary, directory, "--cases", "40")
+			report, printed := run(t, binary, directory, "--cases", "40", "--ready-timeout", "2m") // go run compiles first
 			if got := report.State(); got != "conformant" {
 				t.Errorf("want conformant, saw %s\n%s", got, printed)
 			}
