@@ -171,9 +171,10 @@ module:
 	@go run ./internal/tools/module "$(MODULE)"
 
 # The MCP clients that people have, at the versions in test/clients/package.json. Needs npm.
-clients:
-	cd test/clients && npm ci --no-audit --no-fund --silent
+clients: test/clients/node_modules
 	go test ./test/clients
+test/clients/node_modules: test/clients/package-lock.json
+	cd test/clients && npm ci --no-audit --no-fund --silent && touch node_modules
 
 # What ships it: the Dockerfile by BuildKit's parser, the GitHub Action by actionlint and by running its script, the images
 # by buildah, the module for Testcontainers. BASE=DIR, the files of a Debian: the image with Node and PHP where there is no

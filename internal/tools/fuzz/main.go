@@ -145,7 +145,7 @@ func fuzz(ctx context.Context, chosen []target, budget string, jobs int, out io.
 	for _, t := range chosen {
 		if t.pkg != built {
 			built, program = t.pkg, filepath.Join(temp, strings.ReplaceAll(t.pkg[2:]+".test.exe", "/", "_"))
-			build := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz", ".", "-o", program, ".")
+			build := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz", ".", "-ldflags", "-s -w", "-o", program, ".")
 			build.Dir = t.dir
 			if text, err := build.CombinedOutput(); err != nil {
 				wg.Wait()
