@@ -184,7 +184,7 @@ packaging:
 	BASE="$(BASE)" .ci/image
 	cd testcontainers && go vet ./... && go test -count=1 -v ./...
 
-# The release's configuration, by goreleaser's own check, and that it builds what make dist does, for every platform.
+# The release's configuration, by goreleaser's own check, that it builds for every platform, and what make dist has built.
 release-check: goreleaser
 	$(GORELEASER) check
 	GORELEASER="$(GORELEASER)" .ci/release

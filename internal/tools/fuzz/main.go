@@ -184,8 +184,13 @@ func fuzz(ctx context.Context, chosen []target, budget string, jobs int, out io.
 // fuzz runs one target of a test program and returns what it printed. An input that fails is written below testdata/fuzz of
 // the package, where the ordinary tests run it, too.
 func (t target) fuzz(ctx context.Context, program, inputsDir, budget string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, "-test.paniconexit0", "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", budget,
+	command := []string{program}
+	if nice, err := exec.LookPath("nice"); err == nil {
+		command = []string{nice, program} // the tests that are still to be built come first
+	}
+	command = append(command, "-test.paniconexit0", "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", budget,
 		"-test.fuzzminimizetime", "1x", "-test.parallel", "1", "-test.fuzzcachedir", inputsDir)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = t.dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
