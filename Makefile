@@ -5,7 +5,7 @@
 # make variants   every correct variant in a run of its own, which must blame it for nothing; LOAD=1: all cores taken by others
 # make clients  real MCP clients, and Prism with the OpenAPI document, against the bridge
 # make packaging, make release-check  the images, the GitHub Action and the module for Testcontainers, the release's configuration
-# make platforms  build for every system and processor of a release, and vet for every system (make systems: that alone)
+# make platforms  build for every system and processor of a release, and vet for every other system (make systems: that alone)
 # make wine       the Windows binary under wine
 # make dist, make npm, make composer  the archives, with checksums and SBOMs; the npm packages; the Composer package
 # make dist-check the archives built twice, at two places, have the same bytes; FULL=1: the second without a build cache
@@ -184,7 +184,7 @@ packaging:
 	BASE="$(BASE)" .ci/image
 	cd testcontainers && go vet ./... && go test -count=1 -v ./...
 
-# The release's configuration, by goreleaser's own check, that it builds for every platform, and what make dist has built.
+# The release's configuration, by goreleaser's own check, and that it builds what make dist does, for every platform.
 release-check: goreleaser
 	$(GORELEASER) check
 	GORELEASER="$(GORELEASER)" .ci/release

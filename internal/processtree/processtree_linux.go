@@ -131,14 +131,14 @@ func parseStat(stat []byte) (p process, ok bool) {
 // signal sends a signal to processes: to a whole process group at once, so that none is missed that one of them forks
 // meanwhile.
 func signal(members map[int]process, s syscall.Signal) {
-	groups, own := map[int]bool{}, syscall.Getpgrp()
+	sent, own := map[int]bool{}, syscall.Getpgrp()
 	for pid, p := range members {
 		to := -p.group
 		if p.group == own { // it holds this process
 			to = pid
 		}
-		if !groups[to] {
-			groups[to] = true
+		if !sent[to] {
+			sent[to] = true
 			_ = syscall.Kill(to, s) // it may have ended meanwhile
 		}
 	}

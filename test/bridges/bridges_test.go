@@ -20,7 +20,7 @@ import (
 // directory here holds faults.yaml: replacements in its source, and the clauses that fail for each.
 var bridges = []struct {
 	directory   string
-	source      string   // the bridge in PHP is the starter of init, which TestStarters tests as a whole
+	source      string   // the bridge in PHP is the starter of init
 	interpreter string   // without it the tests of the bridge are skipped
 	probe       []string // arguments with which the interpreter says whether it has all that the bridge needs
 }{
@@ -54,11 +54,8 @@ func TestBridges(t *testing.T) {
 				t.Skipf("SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
 			}
 			t.Run("conformant", func(t *testing.T) {
-				if b.source != b.directory {
-					t.Skip("it is a starter: see TestStarters")
-				}
 				t.Parallel()
-				report, printed := run(t, binary, copied(t, b.source), "--cases", "40")
+				report, printed := run(t, binary, copied(t, b.source))
 				if got := report.State(); got != "conformant" {
 					t.Errorf("want conformant, saw %s\n%s", got, printed)
 				}
