@@ -65,15 +65,20 @@ variants: build
 	fi; \
 	printf '%s\n' $(VARIANTS) | xargs -P $(BESIDE) -I NAME sh -c 'said=$$(bin/bridgecheck selftest --mutant NAME 2>&1) && echo "NAME: blamed for nothing" || { echo "NAME: BLAMED"; echo "$$said"; exit 1; }'
 
-# Each line: one worker, then as many as help; how many times as fast, and the checks in a second.
-bench-run: build
+# Each line: one worker, then as many as help; how many times as fast, and the checks in a second. Before a site of 300 ms
+# there are eight. The last lines are the official MCP suite's.
+bench-run: build test/clients/node_modules
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
 	compare() { name=$$1; shift; one=$$(took --jobs 1 "$$@") && all=$$(took "$$@") || exit 1; \
 		checks=$$(bin/bridgecheck report convert "$$dir" --to json | grep -c '"verdict": "pass"'); \
 		awk -v name="$$name" -v one=$$one -v all=$$all -v checks=$$checks \
 		'BEGIN { printf "%-22s %6.1f s %6.1f s   %.1f times as fast, %.0f checks a second\n", name, one/1000, all/1000, one/all, checks*1000/all }'; }; \
-	compare 'in process' && compare 'exec, reference bridge' --exec 'bin/bridgecheck bridge'
+	compare 'in process' && compare 'exec, reference bridge' --exec 'bin/bridgecheck bridge' && \
+	bin/bridgecheck init node "$$dir/node" >/dev/null && compare 'exec, Node bridge' --config "$$dir/node/bridgecheck.yaml" --exec "node $$dir/node/bridge.js" && \
+	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
+	slow=$$(took --jobs 8 --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge") && echo "exec, site of 300 ms, --jobs 8: $$slow ms" && \
+	go test -count=1 -v -run TestOfficialConformance ./test/clients | grep -o 'official MCP suite.*'
 
 # Two runs in one worker say how long each check takes.
 weights: build

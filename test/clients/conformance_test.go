@@ -53,8 +53,11 @@ func TestOfficialConformance(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.CommandContext(within(t, 3*time.Minute), node22, modules+"/@modelcontextprotocol/conformance/dist/index.js",
 				"server", "--url", url+"/mcp", "--spec-version", revision, "--suite", "all", "-o", dir)
+			began := time.Now()
 			out, _ := cmd.CombinedOutput() // fails for the scenarios of the baseline too: the checks count
-			compareWithBaseline(t, dir, baseline[revision], out)
+			took := time.Since(began).Seconds()
+			checks := compareWithBaseline(t, dir, baseline[revision], out)
+			t.Logf("official MCP suite, %s: %d checks in %.1f s, %.0f checks a second", revision, checks, took, float64(checks)/took)
 		})
 	}
 }
@@ -126,7 +129,8 @@ func serveModule(t *testing.T, site *fixtures.Site) (url string) {
 }
 
 // compareWithBaseline compares the checks of all scenarios with the baseline.
-func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, out []byte) {
+// compareWithBaseline gives how many checks there were.
+func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, out []byte) (all int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 	if err != nil || len(files) < len(baseline) {
@@ -138,7 +142,8 @@ func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, o
 			t.Fatalf("the suite left its checks in %s, whose name says no scenario", file)
 		}
 		excused, known := baseline[name[1]]
-		failed, err := failures(file)
+		checks, failed, err := failures(file)
+		all += checks
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,22 +156,24 @@ func compareWithBaseline(t *testing.T, dir string, baseline map[string]excuse, o
 			}
 		}
 	}
+	return all
 }
 
-func failures(file string) (map[string]string, error) {
+// failures reads the checks of a scenario.
+func failures(file string) (all int, failed map[string]string, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	var checks []struct{ ID, Status, ErrorMessage string }
 	if err := json.Unmarshal(data, &checks); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return 0, nil, fmt.Errorf("%s: %w", file, err)
 	}
-	failed := map[string]string{}
+	failed = map[string]string{}
 	for _, c := range checks {
 		if c.Status == "FAILURE" || c.Status == "WARNING" {
 			failed[c.ID] = c.ErrorMessage
 		}
 	}
-	return failed, nil
+	return len(checks), failed, nil
 }
