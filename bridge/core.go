@@ -196,7 +196,7 @@ func (o Options) guard(scopes func() []string) (*oauth.Guard, error) {
 	}
 	return oauth.New(oauth.Options{Issuer: o.OAuthIssuer, Resource: o.OAuthResource, Audience: o.OAuthAudience, Keys: o.OAuthJWKS,
 		Exchange: o.OAuthExchange, Introspect: o.OAuthIntrospect, Client: o.OAuthClient, ClientSecret: o.OAuthClientSecret,
-		Scopes: scopes, Now: o.Now})
+		Wait: o.UpstreamTimeout, Scopes: scopes, Now: o.Now})
 }
 
 func (o Options) source(site *upstream.Client) discovery.Source {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ const (
 	keysStale   = time.Hour        // used while newer ones are asked for
 	keysRetry   = 5 * time.Second  // between two refreshes, whatever tokens name
 	keysWait    = 10 * time.Second // for a whole refresh: the issuer's metadata and its keys
-	unknownWait = 3 * time.Second  // how long a token with an unknown key waits for a refresh
+	unknownWait = 3 * time.Second  // how long a token with an unknown key waits for a refresh at most
 	maxDocument = 1 << 20          // bytes of a document of the authorization server
 	maxKeys     = 100              // keys of an issuer that are kept
 )
@@ -71,7 +72,7 @@ func (k *keys) find(ctx context.Context, id string) (key, error) {
 		return found, nil
 	}
 	if running != nil {
-		patience := time.NewTimer(unknownWait)
+		patience := time.NewTimer(min(unknownWait, cmp.Or(k.o.Wait, unknownWait)))
 		defer patience.Stop()
 		select {
 		case <-running:

@@ -31,6 +31,7 @@ type Options struct {
 	Introspect   bool     // the authorization server is asked about every token, which may be opaque
 	Client       string   // as which the bridge exchanges tokens and asks about them
 	ClientSecret upstream.Secret
+	Wait         time.Duration     // how long a caller may wait for the authorization server; 0: as long as the bridge does by itself
 	Scopes       func() []string   // those that the tools ask for, as far as they are known
 	Transport    http.RoundTripper // how the authorization server is reached; nil: as usual
 	Now          func() time.Time
