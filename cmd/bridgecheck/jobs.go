@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	mostJobs   = 6    // without --jobs; the reference bridge waits more than it computes
-	mostExec   = 4    // with --exec: more of a bridge that computes would respond late
+	mostJobs   = 8    // without --jobs
+	perCore    = 3    // the reference bridge waits more than it computes
+	perExec    = 2    // with --exec: more of a bridge that computes would respond late
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
@@ -203,11 +204,11 @@ func (p *plan) jobs(given, weight int) int {
 	case given > 0:
 		return given
 	}
-	most := mostJobs
+	cores := perCore
 	if p.exec != "" {
-		most = mostExec
+		cores = perExec
 	}
-	return max(1, min(most, 3*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
+	return max(1, min(mostJobs, cores*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
 }
 
 // shared says what workers would share, so that one alone tests the plan; "": nothing.
