@@ -104,10 +104,11 @@ func deniedCallsKeepTheCaller(ctx context.Context, t *harness.T, denied string, 
 			expectCallsOf(t, who)
 		})
 	}
-	for _, tool := range scenario.Failing(t) {
+	failing := scenario.Failing(t)
+	responses := scenario.InvokeEach(ctx, t, harness.Agent, failing)
+	for i, tool := range failing {
 		t.Row(harness.Agent, tool.Name, "the method fails", func() {
-			t.Drupal.Mark()
-			t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			responses.Response(i)
 			expectCallsOf(t, harness.Agent)
 		})
 	}

@@ -70,11 +70,10 @@ func statusAgrees(ctx context.Context, t *harness.T) {
 	}
 	responses := []*harness.Response{t.As(harness.Agent).List(ctx), t.As(harness.Agent).Describe(ctx, scenario.KnownTool(ctx, t))}
 	if t.Drupal != nil {
-		for _, tool := range scenario.Plain(t) {
-			responses = append(responses, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
-		}
-		for _, tool := range scenario.Failing(t) {
-			responses = append(responses, t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments))
+		tools := slices.Concat(scenario.Plain(t), scenario.Failing(t))
+		invoked := scenario.InvokeEach(ctx, t, harness.Agent, tools)
+		for i := range tools {
+			responses = append(responses, invoked.Response(i))
 		}
 	}
 	t.Each(responses, func(r *harness.Response) { t.Expect(r).To(agreeWithStatus()) })
@@ -102,14 +101,19 @@ func messageHelps(ctx context.Context, t *harness.T) {
 		return
 	}
 	tools := scenario.StrictTools(ctx, t, scenario.SucceedingKinds...)
+	var cases []scenario.ToolCase
 	for _, tool := range tools[:min(len(tools), 5)] {
 		for _, broken := range tool.WrongTypes() {
-			t.For(harness.Agent, tool.Name, func() {
-				if r := agent.Invoke(ctx, tool.Name, broken.Value); r.Status == http.StatusBadRequest && r.Message() != "" {
-					t.Expect(r).To(match.HaveMessageWith(broken.Parameter()), broken.What)
-				}
-			})
+			cases = append(cases, scenario.ToolCase{StrictTool: tool, Case: broken})
 		}
+	}
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
+		t.For(harness.Agent, c.Name, func() {
+			if r := responses.Response(i); r.Status == http.StatusBadRequest && r.Message() != "" {
+				t.Expect(r).To(match.HaveMessageWith(c.Parameter()), c.What)
+			}
+		})
 	}
 }
 

@@ -63,6 +63,8 @@ type Environment struct {
 	bodies          documents
 	unseen          []string // changes of the site that the bridge did not show in time
 	replaced        bool     // a check has put another site behind the bridge
+	lanes           int      // of a Table's rows, as many as the bridge served side by side; 0: not known
+	vainLanes       int      // tables for which the bridge was no faster with rows side by side, or did not serve them
 	Running         *T       // the check that runs, or ran last
 	lag             lag
 }

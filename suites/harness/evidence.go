@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
@@ -29,7 +30,8 @@ type exchange struct {
 	Response *Response
 	since    int64
 	until    int64
-	site     *fixtures.Site // as it was served then; nil without a mock
+	site     *fixtures.Site     // as it was served then; nil without a mock
+	caused   []mockdrupal.Entry // requests to the site, if others came between them; nil: all of the stretch are its own
 }
 
 func (t *T) Record(a *Response, since int64) {
@@ -38,7 +40,7 @@ func (t *T) Record(a *Response, since int64) {
 	if !t.recording {
 		return
 	}
-	t.Exchanges = append(t.Exchanges, &exchange{a, since, t.Upstream.Last(), t.siteNow()})
+	t.Exchanges = append(t.Exchanges, &exchange{Response: a, since: since, until: t.Upstream.Last(), site: t.siteNow()})
 }
 
 // Blame marks the response that a failing matcher looked at, so that the curl line reproduces that one.
@@ -185,7 +187,11 @@ func (t *T) reportedExchange(r *exchange, limit int) reports.Exchange {
 	if t.Upstream == nil {
 		return e
 	}
-	for _, entry := range t.Upstream.Recorder.Journal().Entries(r.since) {
+	caused := r.caused
+	if caused == nil {
+		caused = t.Upstream.Recorder.Journal().Entries(r.since)
+	}
+	for _, entry := range caused {
 		if entry.Seq > r.until || len(e.Drupal) == keptUpstream {
 			break
 		}

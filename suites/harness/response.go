@@ -34,7 +34,8 @@ type Response struct {
 	parsed any
 	failed error
 	read   bool
-	viewed bool // what it says is a view of what came by MCP
+	viewed bool             // what it says is a view of what came by MCP
+	again  func() *Response // sends the request by itself; nil: it was
 }
 
 // Subject names the request in a message: `invoke no.such.tool as agent`.

@@ -92,8 +92,9 @@ type Recorder interface {
 // see the site, and reports no requests.
 type SiteSide struct {
 	Recorder Recorder
-	Proxy    bool  // Recorder stands before a real site
-	since    int64 // journal position at which the running check began
+	Proxy    bool               // Recorder stands before a real site
+	since    int64              // journal position at which the running check began
+	caused   []mockdrupal.Entry // in place of the journal: what the row of a Table did that the check looks at; nil: it looks at none
 	armed    atomic.Int32
 }
 
@@ -101,11 +102,14 @@ type SiteSide struct {
 func (u *SiteSide) Faulty() bool { return u != nil && u.armed.Load() > 0 }
 
 // Mark sets the position from which Journal, Calls and Runs read the journal to its end.
-func (u *SiteSide) Mark() { u.since = u.Last() }
+func (u *SiteSide) Mark() { u.since, u.caused = u.Last(), nil }
 
 // Journal lists the requests that reached the site since the check began or since the last Mark. If the journal has dropped
 // some of them, the running check is not testable.
 func (u *SiteSide) Journal() []mockdrupal.Entry {
+	if u.caused != nil {
+		return u.caused
+	}
 	journal := u.Recorder.Journal()
 	if lost := journal.Lost(u.since); lost > 0 {
 		NotTestable(fmt.Sprintf("the site's journal has dropped %d requests of this check", lost))

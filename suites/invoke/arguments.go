@@ -18,10 +18,9 @@ import (
 )
 
 func invalidArguments400(ctx context.Context, t *harness.T) {
-	for _, c := range scenario.BrokenArguments(ctx, t) {
-		if siteMayAccept(t, c.What, c.Value, c.Breaks) {
-			continue
-		}
+	cases := slices.DeleteFunc(scenario.BrokenArguments(ctx, t), func(c scenario.ToolCase) bool { return siteMayAccept(t, c.What, c.Value, c.Breaks) })
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
 		refusal := match.BeRefused(400, "invalid_params")
 		if len(c.Value.(map[string]any)) == 0 {
 			refusal = match.HaveStatus(400) // the code for {} is open: missing_parameter is one
@@ -31,8 +30,7 @@ func invalidArguments400(ctx context.Context, t *harness.T) {
 			return ok && len(arguments) > 0 && c.Breaks(v) && !siteMayAccept(t, c.What, v, c.Breaks)
 		}
 		t.For(harness.Agent, c.Name, func() {
-			send := invokeWith(ctx, t, c.Name)
-			r, note := smallest(t, c.Case, kind, c.Fault, send(c.Value), send, refusal)
+			r, note := smallest(t, c.Case, kind, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), refusal)
 			t.Expect(r).To(refusal, note)
 			t.Expect(r).To(match.HaveRunNothing(), note)
 		})
@@ -75,9 +73,11 @@ func invalidArgumentsNamed(ctx context.Context, t *harness.T) {
 		}
 	}
 	tested := 0
-	for _, c := range slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5)) {
+	cases := slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5))
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
 		t.For(harness.Agent, c.Name, func() {
-			r := t.As(harness.Agent).Invoke(ctx, c.Name, c.Value)
+			r := responses.Response(i)
 			if r.Status != 400 {
 				return // invoke/invalid-arguments-400 tests that
 			}

@@ -85,17 +85,20 @@ func deniedClear(ctx context.Context, t *harness.T) {
 func executionError500(ctx context.Context, t *harness.T) {
 	t.As(harness.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), harness.Args{}).MustSucceed()
 
-	for _, tool := range scenario.Failing(t) {
+	failing := scenario.Failing(t)
+	responses := scenario.InvokeEach(ctx, t, harness.Agent, failing)
+	for i, tool := range failing {
 		t.For(harness.Agent, tool.Name, func() {
-			r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+			r := responses.Response(i)
 			t.Expect(r).To(match.BeRefused(500, "execution_error"))
 			t.Expect(r).To(match.HaveMessageWith(tool.Fails().Message))
 		})
 	}
-	tool, ok := untypedTool(ctx, t)
-	if !ok {
+	untyped := untypedTools(ctx, t)
+	if len(untyped) == 0 {
 		return
 	}
+	tool := untyped[0]
 	restoreBehaviours(t.Drupal)
 	setBehaviour(t.Drupal, tool.ID, fixtures.Behaviour{Kind: fixtures.Fail, Error: &fixtures.RPCError{Code: rpcMethodNotFound, Message: "Method not found"}})
 	t.Row(harness.Agent, tool.Name, "the site returns -32601", func() {
@@ -108,8 +111,10 @@ const rpcMethodNotFound = -32601
 
 func errorDataKept(ctx context.Context, t *harness.T) {
 	tested := 0
-	for _, tool := range scenario.Failing(t) {
-		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	failing := scenario.Failing(t)
+	responses := scenario.InvokeEach(ctx, t, harness.Agent, failing)
+	for i, tool := range failing {
+		r := responses.Response(i)
 		if r.Status != http.StatusInternalServerError {
 			continue // invoke/execution-error-500 tests that
 		}
@@ -143,12 +148,11 @@ func noTraceLeak(ctx context.Context, t *harness.T) {
 		t.Row(refusal.Who, "", refusal.What, func() { t.Expect(refusal.Response).NotTo(holdTrace()) })
 	}
 	tested := 0
-	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Throw, fixtures.Fail) {
+	leaking := slices.DeleteFunc(scenario.Samples(t, harness.Agent, fixtures.Throw, fixtures.Fail), func(s scenario.Sample) bool { return len(canaries(s.Method)) == 0 })
+	asAgent, asAdmin := scenario.InvokeEach(ctx, t, harness.Agent, leaking), scenario.InvokeEach(ctx, t, harness.Admin, leaking)
+	for i, tool := range leaking {
 		planted := canaries(tool.Method)
-		if len(planted) == 0 {
-			continue
-		}
-		r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+		r := asAgent.Response(i)
 		if !r.IsError() {
 			continue // invoke/execution-error-500 tests that
 		}
@@ -161,7 +165,7 @@ func noTraceLeak(ctx context.Context, t *harness.T) {
 				}
 			}
 		})
-		t.For(harness.Admin, tool.Name, func() { t.Expect(t.As(harness.Admin).Invoke(ctx, tool.Name, tool.Arguments)).NotTo(holdAny(planted)) })
+		t.For(harness.Admin, tool.Name, func() { t.Expect(asAdmin.Response(i)).NotTo(holdAny(planted)) })
 	}
 	if tested == 0 {
 		harness.BlockedBy(harness.Finding{Subject: "no method that throws an exception gets an error"}, "invoke/execution-error-500")

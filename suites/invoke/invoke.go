@@ -88,18 +88,20 @@ func drawValid(t scenario.StrictTool) (generate.Case, bool) {
 }
 
 func returnsResult(ctx context.Context, t *harness.T) {
-	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI) {
-		if len(tool.Arguments) > 0 {
-			t.For(harness.Agent, tool.Name, func() {
-				r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				t.Expect(r).To(match.HaveResult())
-				t.Expect(r).To(match.BeJSON())
-			})
-		}
-	}
-	for _, tool := range scenario.Plain(t) {
+	taking := slices.DeleteFunc(scenario.Samples(t, harness.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI), func(s scenario.Sample) bool { return len(s.Arguments) == 0 })
+	taken := scenario.InvokeEach(ctx, t, harness.Agent, taking)
+	for i, tool := range taking {
 		t.For(harness.Agent, tool.Name, func() {
-			if r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments); !r.IsError() { // invoke/empty-arguments tests that
+			r := taken.Response(i)
+			t.Expect(r).To(match.HaveResult())
+			t.Expect(r).To(match.BeJSON())
+		})
+	}
+	plain := scenario.Plain(t)
+	given := scenario.InvokeEach(ctx, t, harness.Agent, plain)
+	for i, tool := range plain {
+		t.For(harness.Agent, tool.Name, func() {
+			if r := given.Response(i); !r.IsError() { // invoke/empty-arguments tests that
 				t.Expect(r).To(match.HaveInResult(tool.Behaviour.Value))
 				t.Expect(r).To(match.BeJSON())
 			}
@@ -138,31 +140,35 @@ func eachSpelling(ctx context.Context, t *harness.T, tool scenario.Sample) {
 
 func argumentsForwarded(ctx context.Context, t *harness.T) {
 	listed := t.As(harness.Agent).MustListAll(ctx)
-	tested := 0
-	for _, c := range exactValues {
-		tool, parameter, ok := scenario.ToolTaking(t, listed, c.value)
-		if !ok {
-			continue
-		}
-		tested++
-		t.Row(harness.Agent, tool.Name, c.name, func() {
-			sent := map[string]any{parameter: json.RawMessage(c.value)}
-			t.Drupal.Mark()
-			r := t.As(harness.Agent).Invoke(ctx, tool.Name, sent)
-			t.Expect(r).To(match.HaveForwarded(tool.ID, harness.Encode(sent)))
-		})
+	type row struct {
+		scenario.Sample
+		what string
+		sent map[string]any
 	}
-	if tested == 0 {
+	var rows []row
+	for _, c := range exactValues {
+		if tool, parameter, ok := scenario.ToolTaking(t, listed, c.value); ok {
+			rows = append(rows, row{tool, c.name, map[string]any{parameter: json.RawMessage(c.value)}})
+		}
+	}
+	if len(rows) == 0 {
 		harness.NotTestable("the bridge lists no tool that returns its arguments")
 	}
-	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Echo) {
-		if _, shown := listed.Find(tool.Name); shown && hasDefault(tool) {
-			t.For(harness.Agent, tool.Name, func() {
-				t.Drupal.Mark()
-				r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
-				t.Expect(r).To(match.HaveForwarded(tool.ID, harness.Encode(tool.Arguments)), "a parameter with a default left out")
-			})
-		}
+	exactly := t.Table(len(rows), func(i int) *harness.Response { return t.As(harness.Agent).Invoke(ctx, rows[i].Name, rows[i].sent) })
+	for i, r := range rows {
+		t.Row(harness.Agent, r.Name, r.what, func() {
+			t.Expect(exactly.Response(i)).To(match.HaveForwarded(r.ID, harness.Encode(r.sent)))
+		})
+	}
+	withDefault := slices.DeleteFunc(scenario.Samples(t, harness.Agent, fixtures.Echo), func(s scenario.Sample) bool {
+		_, shown := listed.Find(s.Name)
+		return !shown || !hasDefault(s)
+	})
+	left := scenario.InvokeEach(ctx, t, harness.Agent, withDefault)
+	for i, tool := range withDefault {
+		t.For(harness.Agent, tool.Name, func() {
+			t.Expect(left.Response(i)).To(match.HaveForwarded(tool.ID, harness.Encode(tool.Arguments)), "a parameter with a default left out")
+		})
 	}
 	for _, tool := range scenario.Samples(t, harness.Agent, fixtures.Value) {
 		if len(tool.Params) == 0 {
@@ -177,15 +183,21 @@ func argumentsForwarded(ctx context.Context, t *harness.T) {
 		}
 	}
 	echoes := scenario.StrictTools(ctx, t, fixtures.Echo)
-	for _, entry := range echoes {
-		if c, ok := entry.Emptied(); ok {
-			t.For(harness.Agent, entry.Name, func() { t.Expect(invokeWith(ctx, t, entry.Name)(c.Value)).To(haveForwardedTo(entry.ID), c.What) })
+	var emptied []scenario.ToolCase
+	for _, tool := range echoes {
+		if c, ok := tool.Emptied(); ok {
+			emptied = append(emptied, scenario.ToolCase{StrictTool: tool, Case: c})
 		}
 	}
-	for _, c := range scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) }) {
+	empties := scenario.InvokeCases(ctx, t, emptied)
+	for i, c := range emptied {
+		t.For(harness.Agent, c.Name, func() { t.Expect(empties.Response(i)).To(haveForwardedTo(c.ID), c.What) })
+	}
+	cases := scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) })
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
 		t.For(harness.Agent, c.Name, func() {
-			send := invokeWith(ctx, t, c.Name)
-			r, note := smallest(t, c.Case, c.Fits, c.Fault, send(c.Value), send, haveForwardedTo(c.ID))
+			r, note := smallest(t, c.Case, c.Fits, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), haveForwardedTo(c.ID))
 			t.Expect(r).To(haveForwardedTo(c.ID), note)
 		})
 	}
@@ -193,24 +205,28 @@ func argumentsForwarded(ctx context.Context, t *harness.T) {
 
 func resultExact(ctx context.Context, t *harness.T) {
 	scenario.MustGiveResults(ctx, t)
-	for _, tool := range scenario.MustFind(t, harness.Agent, fixtures.Value) {
-		if string(tool.Behaviour.Value) == "null" || !fits(tool.Output, tool.Behaviour.Value) || beyondPHP(tool.Behaviour.Value) {
-			continue // invoke/null-result and invoke/output-matches-schema test the first two
-		}
-		t.For(harness.Agent, tool.Name, func() {
-			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(string(tool.Behaviour.Value)))
-		})
+	returning := slices.DeleteFunc(scenario.MustFind(t, harness.Agent, fixtures.Value), func(s scenario.Sample) bool { // invoke/null-result and invoke/output-matches-schema test the first two
+		return string(s.Behaviour.Value) == "null" || !fits(s.Output, s.Behaviour.Value) || beyondPHP(s.Behaviour.Value)
+	})
+	returned := scenario.InvokeEach(ctx, t, harness.Agent, returning)
+	for i, tool := range returning {
+		t.For(harness.Agent, tool.Name, func() { t.Expect(returned.Response(i)).To(match.GiveResult(string(tool.Behaviour.Value))) })
 	}
-	tool, ok := untypedTool(ctx, t)
-	if !ok {
+	untyped := untypedTools(ctx, t)
+	if len(untyped) == 0 {
 		return
 	}
 	restoreBehaviours(t.Drupal)
-	for _, v := range slices.Concat(exactValues, resultValues) {
-		t.Row(harness.Agent, tool.Name, v.name, func() {
-			setValues(t.Drupal, map[string]any{tool.ID: json.RawMessage(v.value)})
-			t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult(v.value))
-		})
+	for round := range slices.Chunk(slices.Concat(exactValues, resultValues), len(untyped)) {
+		values := map[string]any{}
+		for i, v := range round {
+			values[untyped[i].ID] = json.RawMessage(v.value)
+		}
+		setValues(t.Drupal, values)
+		responses := scenario.InvokeEach(ctx, t, harness.Agent, untyped[:len(round)])
+		for i, v := range round {
+			t.Row(harness.Agent, untyped[i].Name, v.name, func() { t.Expect(responses.Response(i)).To(match.GiveResult(v.value)) })
+		}
 	}
 }
 
@@ -242,16 +258,15 @@ func emptyArguments(ctx context.Context, t *harness.T) {
 		t.Expect(t.Call(ctx, call)).To(match.BeSuccess())
 		return
 	}
-	tested := 0
-	for _, tool := range scenario.Samples(t, harness.Agent, scenario.SucceedingKinds...) {
-		if len(tool.Arguments) > 0 || tool.Behaviour.Kind == fixtures.Value && !scenario.IsPlain(tool.Behaviour.Value) {
-			continue
-		}
-		tested++
-		t.For(harness.Agent, tool.Name, func() { t.Expect(t.As(harness.Agent).Invoke(ctx, tool.Name, harness.Args{})).To(match.BeSuccess()) })
-	}
-	if tested == 0 {
+	tools := slices.DeleteFunc(scenario.Samples(t, harness.Agent, scenario.SucceedingKinds...), func(s scenario.Sample) bool {
+		return len(s.Arguments) > 0 || s.Behaviour.Kind == fixtures.Value && !scenario.IsPlain(s.Behaviour.Value)
+	})
+	if len(tools) == 0 {
 		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool without required parameters")
+	}
+	responses := scenario.InvokeEach(ctx, t, harness.Agent, tools)
+	for i, tool := range tools {
+		t.For(harness.Agent, tool.Name, func() { t.Expect(responses.Response(i)).To(match.BeSuccess()) })
 	}
 }
 
@@ -362,25 +377,9 @@ func fits(schema, value fixtures.Raw) bool {
 // haveForwardedTo matches an invoke whose arguments, read from the request, reached the method unchanged.
 func haveForwardedTo(method string) OmegaMatcher {
 	return match.Conform("the arguments to reach "+method+" as they were sent", func(r *harness.Response) string {
-		return match.ForwardFault(r, method, match.Must(exact.Parse(sentArguments(r))))
+		_, sent := r.Invoked()
+		return match.ForwardFault(r, method, match.Must(exact.Parse(sent)))
 	})
-}
-
-// sentArguments returns the arguments in the body of an invoke, or of tools/call.
-func sentArguments(r *harness.Response) []byte {
-	var body struct {
-		Arguments json.RawMessage `json:"arguments"`
-		Params    struct {
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"params"`
-	}
-	if err := json.Unmarshal([]byte(r.Shown), &body); err != nil {
-		panic(fmt.Sprintf("a check's own request is no JSON: %v", err))
-	}
-	if r.T.Alone() {
-		return body.Params.Arguments
-	}
-	return body.Arguments
 }
 
 // haveReachedOnce matches a response if exactly one call of the method reached the site since the last Mark, whether it

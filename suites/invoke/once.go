@@ -19,11 +19,10 @@ import (
 func runsOnce(ctx context.Context, t *harness.T) {
 	tool := scenario.MustFind(t, harness.Agent, fixtures.Count)[0]
 	t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
-	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw) {
-		t.For(harness.Agent, s.Name, func() {
-			t.Drupal.Mark()
-			t.Expect(t.As(harness.Agent).Invoke(ctx, s.Name, s.Arguments)).To(match.HaveRun(s.ID, 1))
-		})
+	tools := scenario.Samples(t, harness.Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw)
+	responses := scenario.InvokeEach(ctx, t, harness.Agent, tools)
+	for i, s := range tools {
+		t.For(harness.Agent, s.Name, func() { t.Expect(responses.Response(i)).To(match.HaveRun(s.ID, 1)) })
 	}
 	invokeDuring := func(tool scenario.Sample, f scenario.SiteFailure) {
 		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true

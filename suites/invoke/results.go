@@ -37,15 +37,13 @@ func resultTools(ctx context.Context, t *harness.T) []resultTool {
 	return tools
 }
 
-// untypedTool returns a tool that returns a fixed value and lists no outputSchema, so that its method may return any value.
-func untypedTool(ctx context.Context, t *harness.T) (scenario.Sample, bool) {
+// untypedTools are tools that return a fixed value and list no outputSchema, so that their methods may return any value.
+func untypedTools(ctx context.Context, t *harness.T) []scenario.Sample {
 	listed := t.As(harness.Agent).MustListAll(ctx)
-	for _, s := range scenario.Samples(t, harness.Agent, fixtures.Value) {
-		if shown, ok := listed.Find(s.Name); ok && s.Output == nil && shown["outputSchema"] == nil {
-			return s, true
-		}
-	}
-	return scenario.Sample{}, false
+	return slices.DeleteFunc(scenario.Samples(t, harness.Agent, fixtures.Value), func(s scenario.Sample) bool {
+		shown, ok := listed.Find(s.Name)
+		return !ok || s.Output != nil || shown["outputSchema"] != nil
+	})
 }
 
 // returnAndInvoke returns a function that sets the method's result and invokes its tool.

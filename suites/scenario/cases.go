@@ -49,11 +49,15 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 		}
 	}
 	var tools []StrictTool
-	for _, tool := range RandomSubset(Random(t, "strict"), able, t.Cases) {
+	able = RandomSubset(Random(t, "strict"), able, t.Cases)
+	first := t.Table(len(able), func(i int) *harness.Response { return t.As(harness.Agent).Invoke(ctx, able[i].Name, able[i].Plain()) })
+	for i, tool := range able {
 		key := harness.TakenBy{Tool: tool.Name, Made: tool.Maker}
 		taken, asked := t.Taken[key]
 		ask := func() {
-			taken = tool.Taken(func(arguments any) bool { return !t.As(harness.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
+			if taken = tool.Maker; first.Response(i).IsError() {
+				taken = tool.Taken(func(arguments any) bool { return !t.As(harness.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
+			}
 			t.Taken[key] = taken
 		}
 		if len(tools) == 0 {
@@ -87,6 +91,11 @@ func EveryCase(t *harness.T, tools []StrictTool, broken func(StrictTool) []gener
 		}
 	}
 	return all
+}
+
+// InvokeCases is the table of the agent's invokes with generated arguments.
+func InvokeCases(ctx context.Context, t *harness.T, cases []ToolCase) *harness.Table {
+	return t.Table(len(cases), func(i int) *harness.Response { return t.As(harness.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) })
 }
 
 // BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -124,28 +125,40 @@ type SentRefusal struct {
 func SendRefusals(ctx context.Context, t *harness.T) []SentRefusal {
 	t.As(harness.Agent).List(ctx).MustSucceed()
 	tools := FillPlaceholders(ctx, t)
-	var all []SentRefusal
-	for _, r := range refusals {
-		query, known := tools.In(r.query)
-		body, also := tools.In(r.body)
-		if !known || !also || !t.Knows(r.Caller) || r.fault != nil && t.Drupal == nil {
+	possible := slices.DeleteFunc(slices.Clone(refusals), func(r refusal) bool {
+		_, known := tools.In(r.query)
+		_, also := tools.In(r.body)
+		return !known || !also || !t.Knows(r.Caller) || r.fault != nil && t.Drupal == nil
+	})
+	quiet := slices.DeleteFunc(slices.Clone(possible), refusal.duringFault)
+	responses := t.Table(len(quiet), func(i int) *harness.Response { return quiet[i].send(ctx, t, tools) })
+	all := make([]SentRefusal, len(possible))
+	for i, r := range possible {
+		all[i].refusal = r
+		if !r.duringFault() {
+			all[i].Response = responses.Response(i)
 			continue
 		}
-		q := harness.Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
-		if r.body != "" {
-			q.Body, q.Show = strings.NewReader(body), body
-		}
-		disarm := func() {}
-		if r.fault != nil {
-			disarm = t.Drupal.Arm(*r.fault)
-		}
-		all = append(all, SentRefusal{r, t.As(r.Caller).Send(ctx, q)})
+		disarm := t.Drupal.Arm(*r.fault)
+		all[i].Response = r.send(ctx, t, tools)
 		disarm()
-		if r.fault != nil {
-			WaitRecovered(ctx, t, MustRun(ctx, t))
-		}
+		WaitRecovered(ctx, t, MustRun(ctx, t))
 	}
 	return all
+}
+
+// duringFault reports whether the site fails meanwhile. Those refusals stand last in their list.
+func (r refusal) duringFault() bool { return r.fault != nil }
+
+// send sends the request.
+func (r refusal) send(ctx context.Context, t *harness.T, tools Placeholders) *harness.Response {
+	query, _ := tools.In(r.query)
+	q := harness.Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
+	if r.body != "" {
+		q.Show, _ = tools.In(r.body)
+		q.Body = strings.NewReader(q.Show)
+	}
+	return t.As(r.Caller).Send(ctx, q)
 }
 
 // portable are the names that can stand in a query and in JSON as they are.

@@ -100,6 +100,11 @@ func MustFind(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Samp
 	return found
 }
 
+// InvokeEach is the table of invokes of each tool with the least arguments that it takes.
+func InvokeEach(ctx context.Context, t *harness.T, who harness.Identity, tools []Sample) *harness.Table {
+	return t.Table(len(tools), func(i int) *harness.Response { return t.As(who).Invoke(ctx, tools[i].Name, tools[i].Arguments) })
+}
+
 // SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.
 var SucceedingKinds = []fixtures.Kind{fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Runs, fixtures.WhoAmI, fixtures.Lookup, fixtures.Pick, fixtures.Types, fixtures.Concat}
 
