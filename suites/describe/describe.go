@@ -32,10 +32,9 @@ var Checks = []harness.Check{
 }
 
 func returnsTool(ctx context.Context, t *harness.T) {
-	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
-		r := caller.Describe(ctx, listed.Name())
-		t.Expect(r).To(match.BeTool(listed.Name()))
-		t.Expect(r).To(match.BeJSON())
+	eachListed(ctx, t, func(described *harness.Response, listed harness.Tool) {
+		t.Expect(described).To(match.BeTool(listed.Name()))
+		t.Expect(described).To(match.BeJSON())
 	})
 	if t.HasFindings() {
 		return
@@ -48,8 +47,8 @@ func returnsTool(ctx context.Context, t *harness.T) {
 }
 
 func equalsList(ctx context.Context, t *harness.T) {
-	eachListed(ctx, t, func(caller harness.Client, listed harness.Tool) {
-		if described := caller.Describe(ctx, listed.Name()); described.Tool() != nil { // else describe/answers-tool fails
+	eachListed(ctx, t, func(described *harness.Response, listed harness.Tool) {
+		if described.Tool() != nil { // else describe/answers-tool fails
 			t.Expect(described).To(includeAll(listed))
 		}
 	})
@@ -221,13 +220,15 @@ func reflectsSafely(ctx context.Context, t *harness.T) {
 	}
 }
 
-// eachListed visits the tools that the agent sees. Where the site is known it also visits the first tool of other callers,
-// and those that the agent does not see. It visits at most --cases tools for each caller.
-func eachListed(ctx context.Context, t *harness.T, visit func(caller harness.Client, listed harness.Tool)) {
+// eachListed describes the tools that the agent sees. Where the site is known it also describes the first tool of other callers,
+// and those that the agent does not see. It describes at most --cases tools for each caller.
+func eachListed(ctx context.Context, t *harness.T, test func(described *harness.Response, listed harness.Tool)) {
 	own := t.As(harness.Agent).MustListAll(ctx)
 	visitSome := func(who harness.Identity, tools []harness.Tool) {
-		for _, tool := range scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases) {
-			t.For(who, tool.Name(), func() { visit(t.As(who), tool) })
+		tools = scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases)
+		responses := t.Table(len(tools), func(i int) *harness.Response { return t.As(who).Describe(ctx, tools[i].Name()) })
+		for i, tool := range tools {
+			t.For(who, tool.Name(), func() { test(responses.Response(i), tool) })
 		}
 	}
 	visitSome(harness.Agent, own.Tools())
