@@ -74,7 +74,7 @@ func (e Expectation) match(matcher types.GomegaMatcher, want bool, note []any) {
 	if matched == want {
 		return
 	}
-	if a, ok := e.actual.(*Response); ok && a.sendAgain() {
+	if a, ok := e.actual.(*Response); ok && want && a.sendAgain() {
 		e.match(matcher, want, note)
 	} else {
 		e.t.Fail(e.finding(matcher, want, note))

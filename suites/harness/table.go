@@ -19,8 +19,9 @@ const (
 
 // Table gives the responses to the rows of a table, where a row is one request and changes nothing: Response sends them one
 // after the other, as they are asked for. Where the bridge takes long for each, the rows that follow go side by side, more of
-// them as long as they take no longer, and their responses are kept. A row that then fails its expectation is sent again by
-// itself, and so are all of which it is not certain what they caused at the site.
+// them as long as they take no longer, and their responses are kept. A row whose response then is not as expected is sent
+// again by itself, and so are all of which it is not certain what they caused at the site. What must not be in a response and is
+// counts at once.
 type Table struct {
 	t     *T
 	rows  int
@@ -45,16 +46,16 @@ func (b *Table) Response(row int) *Response {
 	}
 	if e := b.ahead[row]; e != nil {
 		delete(b.ahead, row)
-		e.Response.again = func() *Response { return b.Alone(row) }
+		e.Response.again = func() *Response { return b.sendAlone(row) }
 		t.Mark()
 		t.show(e)
 		return e.Response
 	}
-	return b.Alone(row)
+	return b.sendAlone(row)
 }
 
-// Alone sends a row by itself.
-func (b *Table) Alone(row int) *Response {
+// sendAlone sends a row by itself.
+func (b *Table) sendAlone(row int) *Response {
 	b.t.Mark()
 	r := b.send(row)
 	if r.Err != nil || r.Took < slowRow {
@@ -82,12 +83,11 @@ func (b *Table) goAhead(row int) {
 		})
 	})
 	took := time.Since(began)
-	if slices.ContainsFunc(sent, (*exchange).unserved) {
+	unserved := slices.ContainsFunc(sent, (*exchange).unserved)
+	if unserved {
 		t.vainLanes++
-		b.lanes = 0
-		return
 	}
-	if !t.attribute(sent, since) {
+	if unserved || !t.attribute(sent, since) {
 		b.lanes = 0
 		return
 	}

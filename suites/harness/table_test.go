@@ -129,9 +129,10 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A row that fails beside others is sent again by itself: that response counts, and is the evidence.
+// A row that fails beside others is sent again by itself: that response counts, and is the evidence. What must not be in a
+// response counts at once.
 func TestAFailingRowIsSentAgain(t *testing.T) {
-	const wrong, always = 7, 8
+	const wrong, always, forbidden = 7, 8, 9
 	own := newT()
 	s := &slowRows{takes: func(int) time.Duration { return slowRow }}
 	send := s.send(own)
@@ -145,13 +146,14 @@ func TestAFailingRowIsSentAgain(t *testing.T) {
 	for row := range 12 {
 		r := table.Response(row)
 		own.Row(Agent, "", fmt.Sprint(row), func() {
+			own.Expect(r).NotTo(gomega.HaveField("Body", []byte(fmt.Sprint(forbidden))))
 			own.Expect(r).To(gomega.HaveField("Status", 200))
 		})
 	}
-	if found := own.Findings.noted; len(found) != 1 || found[0].Row != fmt.Sprint(always) {
-		t.Errorf("the findings are %v, want one of row %d", found, always)
+	if found := own.Findings.noted; len(found) != 2 || found[0].Row != fmt.Sprint(always) || found[1].Row != fmt.Sprint(forbidden) {
+		t.Errorf("the findings are %v, want those of the rows %d and %d", found, always, forbidden)
 	}
-	if s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.Exchanges) != 12 {
+	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.Exchanges) != 12 {
 		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.Exchanges))
 	}
 }
