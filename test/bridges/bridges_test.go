@@ -148,7 +148,7 @@ func copied(t *testing.T, directory string) string {
 // run tests the bridge in the directory and returns the report and what was printed.
 func run(t *testing.T, binary, directory string, more ...string) (*reports.Report, string) {
 	t.Helper()
-	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--report-dir", "report"}, more)...)
+	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--jobs", "3", "--report-dir", "report"}, more)...)
 	cmd.Dir = directory
 	printed, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
