@@ -83,6 +83,7 @@ type Options struct {
 	Makers          *generate.Makers                                  // of generated cases, shared by runs one after the other; nil: of its own
 	Tool            reports.Tool                                      // who runs
 	Take            func(clause string) bool                          // asks whether this process tests a clause, the one that takes longest first; nil: it tests all
+	Sharers         int                                               // processes that test the bridge at the same time, of which this is one; 0: it alone
 	Independent     bool                                              // end the run where what a check finds may depend on those before it; the part says why
 	Started         func(clause string)                               // receives each clause when its check starts; nil: nobody
 	Progress        func(reports.Result)                              // receives each verdict; nil: nobody
@@ -252,7 +253,7 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	r := &harness.Environment{
 		Policy:   harness.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
-		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio,
+		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio, Sharers: o.Sharers,
 		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
 		Transport: newTransport(o.TLS, o.Proxy, o.Dial), Contract: contract,
 		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens, Clients: o.Clients,

@@ -29,6 +29,27 @@ func newPart(r *harness.Environment, o Options, report *reports.Report, c *colle
 	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Carried: cmp.Or(c.carried, r.Carried())}
 }
 
+// Unsettled takes the results out of the parts of a pass that what ran beside them may explain: all but those of clauses that
+// are kept, do not apply, or cannot be tested without asking the bridge. It returns their clauses, for one process that tests
+// them alone; none where the parts were cut short.
+func Unsettled(parts []*Part) map[string]bool {
+	clauses := map[string]bool{}
+	if slices.ContainsFunc(parts, func(p *Part) bool { return p.Report.CutShort != "" }) {
+		return nil
+	}
+	for _, p := range parts {
+		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool {
+			settled := r.Verdict == reports.Pass || r.Verdict == reports.NotApplicable || r.Verdict == reports.NotTestable && len(r.Evidence) == 0
+			if !settled {
+				clauses[r.ID] = true
+				delete(p.Blocked, r.ID)
+			}
+			return !settled
+		})
+	}
+	return clauses
+}
+
 // Join makes the report of a pass of all its parts. What no part has tested is not testable. progress, if not nil, receives
 // the verdicts that the culprit rule changes.
 func Join(progress func(reports.Result), parts ...*Part) (*reports.Report, error) {

@@ -31,6 +31,7 @@ const (
 	mostJobs   = 8    // without --jobs
 	perCore    = 3    // the reference bridge waits more than it computes
 	perExec    = 2    // with --exec: more of a bridge that computes would respond late
+	atOne      = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
@@ -39,8 +40,8 @@ const (
 var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep", "shard", "run-id"}
 
 // inWorkers runs the passes in worker processes, which take the checks from one queue, and returns the parts of each; none where
-// one process has to run them: it alone can where they share a target, or where what it finds in one check may depend on
-// what it did before.
+// one process has to run them: it alone can where checks change what they share, or where what it finds in one check may
+// depend on what it did before.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) ([][]*suites.Part, error) {
 	queue, weight, err := p.queue()
 	if err != nil {
@@ -61,10 +62,14 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	}
 	began := time.Now()
 	shown := f.progress(cmd, p)
+	sharers := 0
+	if p.target.URL != "" {
+		sharers = n
+	}
 	parts, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
 		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
 	}, func(i int) workers.Job {
-		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1))}
+		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
 	}, queue, workers.Observer{
 		Started: func(clause string) {
 			_ = cleared() // an error is returned by test
@@ -88,15 +93,34 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	if final := p.final(err, dir); final != nil {
 		return nil, final
 	}
+	p.spend(time.Since(began))
 	if err != nil || len(slices.Concat(parts...)) == 0 {
-		if err != nil && !f.quiet {
+		if err != nil && !f.quiet && !isUnreachable(err) {
 			cmd.PrintErrf("bridgecheck: one worker tests all, because %s\n", terminal.Escape(err.Error()))
 		}
-		p.spend(time.Since(began))
 		return nil, nil
 	}
-	return parts, nil
+	if p.target.URL == "" {
+		return parts, nil
+	}
+	again := suites.Unsettled(parts[0])
+	if len(again) == 0 {
+		return parts, nil
+	}
+	alone, err := f.inTurn(cmd, p, cleared, again)
+	if err != nil {
+		return nil, err
+	}
+	return [][]*suites.Part{append(parts[0], alone[0]...)}, nil
 }
+
+// isUnreachable reports whether the bridge gave a worker no response, as it will give the run none.
+func isUnreachable(err error) bool {
+	var failed *workers.FailedError
+	return errors.As(err, &failed) && failed.Kind == unreachable
+}
+
+const unreachable = "unreachable" // the kind of a worker's error
 
 // queue holds the checks of each pass with their weights, in all so many milliseconds.
 func (p *plan) queue() (q *workers.Queue, weight int, err error) {
@@ -196,7 +220,7 @@ func (f *runFlags) selectShard(p *plan) error {
 	return nil
 }
 
-// jobs is how many workers test the plan. Where they would share the bridge or its site, it is one.
+// jobs is how many workers test the plan. Where they would share what checks change, it is one.
 func (p *plan) jobs(given, weight int) int {
 	switch {
 	case p.shared() != "":
@@ -204,26 +228,37 @@ func (p *plan) jobs(given, weight int) int {
 	case given > 0:
 		return given
 	}
-	cores := perCore
-	if p.exec != "" {
-		cores = perExec
+	most := perCore * runtime.GOMAXPROCS(0) // most checks wait, so there are more workers than processors
+	switch {
+	case p.exec != "":
+		most = perExec * runtime.GOMAXPROCS(0)
+	case p.target.URL != "":
+		most = atOne
 	}
-	return max(1, min(mostJobs, cores*runtime.GOMAXPROCS(0), weight/worthAJob)) // most checks wait, so there are more than processors
+	return max(1, min(mostJobs, most, weight/worthAJob))
 }
 
-// shared says what workers would share, so that one alone tests the plan; "": nothing.
+// shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they
+// can, where the checks only read.
 func (p *plan) shared() string {
+	o := p.legs[0].options
 	switch {
-	case p.target.URL != "":
-		return "the bridge of --url"
-	case p.proxy.site != nil:
-		return "the site of --drupal"
 	case p.mockListen != "":
 		return "the address of --mock-listen"
+	case p.proxy.listen != "":
+		return "the address of --drupal-proxy"
 	case p.keepUp:
 		return "the bridge that --keep keeps"
 	case len(p.file.Sessions()) > 0:
 		return "the sessions of its identities"
+	case p.target.URL == "":
+		return ""
+	case len(o.Invocations) > 0:
+		return "the site on which they invoke tools"
+	case o.Rate > 0 || o.RateLimit > 0:
+		return "the number of requests that the bridge takes"
+	case p.failFast:
+		return "the first failure, which --fail-fast ends with"
 	}
 	return ""
 }
@@ -306,11 +341,14 @@ func serveRun(cmd *cobra.Command) error {
 		err := workFor(ctx, job, w)
 		var usage *suites.UsageError
 		var notReady *notReadyError
+		var unreached *suites.UnreachableError
 		switch {
 		case errors.As(err, &usage):
 			return &workers.FailedError{Kind: "usage", Text: err.Error()}
 		case errors.As(err, &notReady) && notReady.slow:
 			return &workers.FailedError{Kind: "not ready", Text: err.Error()}
+		case errors.As(err, &unreached):
+			return &workers.FailedError{Kind: unreachable, Text: err.Error()}
 		}
 		return err
 	})
@@ -338,7 +376,7 @@ func workFor(ctx context.Context, job workers.Job, w *workers.Worker) error {
 		}
 		l := p.legs[i]
 		l.options.Take = func(clause string) bool { return w.Take(ctx, clause) }
-		l.options.Independent, l.options.Progress = true, w.Finished
+		l.options.Independent, l.options.Sharers, l.options.Progress = true, job.Sharers, w.Finished
 		part, err := p.part(cmd, l)
 		if err != nil {
 			return err

@@ -5,15 +5,19 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
@@ -102,6 +106,90 @@ func same(t *testing.T, one, several outcomeOfRun) {
 			t.Errorf("one worker:\n%s\nseveral:\n%s", show(a), show(b))
 		}
 	}
+}
+
+// Workers share a bridge of --url where the checks only read. What fails while others are at it is tested again alone: a bridge
+// that does not bear them is not blamed, and one with a fault is.
+func TestWorkersShareABridge(t *testing.T) {
+	anyCase, ok := mutants.Find("describe-any-case")
+	if !ok {
+		t.Fatal("there is no mutant describe-any-case")
+	}
+	for name, broken := range map[string]func(http.Handler) http.Handler{
+		"conformant":                 nil,
+		"with a fault":               anyCase.Middleware,
+		"that does not bear company": refuseCompany,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, most := servedBridge(t, broken)
+			args := []string{"--url", url, "--only", "list/*", "--only", "describe/*", "--only", "errors/*", "--cases", "50"}
+			one := runJobs(t, "1", args)
+			if n := most.Swap(0); n > 4 {
+				t.Errorf("%d requests were under way at once with one worker", n)
+			}
+			same(t, one, runJobs(t, "4", args))
+			if n := most.Load(); n < 2 {
+				t.Errorf("with four workers no two requests were under way at once")
+			}
+			if fails := strings.Contains(one.stdout, "FAILED  describe/name-exact"); fails != (name == "with a fault") {
+				t.Errorf("describe/name-exact fails: %t\n%s", fails, one.stdout)
+			}
+		})
+	}
+}
+
+// servedBridge serves the reference bridge over the mock with a middleware, if there is one. most is how many requests were under
+// way at once.
+func servedBridge(t *testing.T, middleware func(http.Handler) http.Handler) (address string, most *atomic.Int64) {
+	t.Helper()
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := drupal.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { behind.Close() })
+	b, err := bridge.New(bridge.Options{Drupal: behind.URL, UpstreamTimeout: 2 * time.Second, AddressFailures: 100000, TotalFailures: 100000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handler http.Handler = b
+	if middleware != nil {
+		handler = middleware(handler)
+	}
+	var now atomic.Int64
+	most = &atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer now.Add(-1)
+		for n := now.Add(1); n > most.Load(); {
+			most.Store(n)
+		}
+		time.Sleep(5 * time.Millisecond) // so that there is company
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.Replace(server.URL, "http://", "http://agent:agent-pass@", 1), most
+}
+
+// refuseCompany serves one request at a time, and breaks down over a second.
+func refuseCompany(next http.Handler) http.Handler {
+	var serving atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer serving.Add(-1)
+		if serving.Add(1) > 1 {
+			http.Error(w, "out of order", http.StatusInternalServerError)
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // outcomeOfRun is what a run gave, without times and ports.

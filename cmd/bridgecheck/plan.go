@@ -38,6 +38,7 @@ type plan struct {
 	filtered         bool   // --only or --skip, or the configuration's, leave clauses out
 	rerunOf          string // the report whose failed clauses alone are tested; "": all are
 	shard            shard
+	failFast         bool
 	keepUp           bool         // the stages stay up after the run
 	kept             []*keptStage // those that are up
 	file             *config.File // the configuration; empty where none was given
@@ -67,7 +68,7 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	}
 	p := &plan{
 		target: file.Target(), exec: pick(cmd, "exec", f.exec, file.Exec), mockListen: pick(cmd, "mock-listen", f.mockListen, file.MockListen),
-		moreURLs: f.moreURLs, replicas: f.replicas,
+		moreURLs: f.moreURLs, replicas: f.replicas, failFast: f.failFast,
 		mcpStdio: f.mcpStdio, readyTimeout: f.readyTimeout, reportDir: pick(cmd, "report-dir", f.reportDir, file.ReportDir),
 	}
 	switch changed := cmd.Flags().Changed; {

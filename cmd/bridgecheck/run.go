@@ -134,7 +134,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir")
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
-	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own; 0: as many as help, at most 8")
+	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own, or all at the bridge of --url; 0: as many as help, at most 8")
 	flags.StringVar(&f.shard, "shard", "", "test only the clauses of shard `I/N`, as 1/3; report merge makes one report of all")
 	flags.StringVar(&f.runID, "run-id", "", "with --shard: `name` of the run, the same for all its shards (default that of the CI run)")
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
@@ -239,7 +239,7 @@ func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	parts, err := f.inWorkers(cmd, p, cleared)
 	shared := parts != nil
 	if err == nil && !shared {
-		parts, err = f.inTurn(cmd, p, cleared)
+		parts, err = f.inTurn(cmd, p, cleared, p.shard.clauses)
 	}
 	if err == nil {
 		err = cleared()
@@ -294,8 +294,8 @@ func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
 	return suites.Whole(passes, p.filtered)
 }
 
-// inTurn runs the passes in this process, one after the other.
-func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([][]*suites.Part, error) {
+// inTurn runs the passes in this process, one after the other: of them these clauses, all if it is nil.
+func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error, clauses map[string]bool) ([][]*suites.Part, error) {
 	shown := f.progress(cmd, p)
 	defer shown.stop()
 	parts := make([][]*suites.Part, len(p.legs))
@@ -308,8 +308,8 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error) ([]
 		if f.failFast {
 			l.options.StopAfter = p.firstFailure
 		}
-		if p.shard.of > 0 {
-			l.options.Take = func(clause string) bool { return p.shard.clauses[clause] }
+		if clauses != nil {
+			l.options.Take = func(clause string) bool { return clauses[clause] }
 		}
 		part, err := p.part(cmd, l)
 		shown.clear()

@@ -29,6 +29,7 @@ type Environment struct {
 	End             func(why error) // ends the whole run
 	Responded       bool            // the bridge has responded as one
 	URL             string
+	Sharers         int       // processes that test the bridge at the same time; 0: this one
 	Replicas        []Replica // all of the bridge, the first at URL; nil: there is one
 	Claimed         []string
 	Credentials     map[Identity]Credentials

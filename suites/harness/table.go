@@ -14,7 +14,7 @@ import (
 const (
 	slowRow   = 150 * time.Millisecond // of two rows in succession, from which those after them go side by side
 	fewLanes  = 4                      // at first
-	mostLanes = 16                     // a site that takes long may have few processes
+	mostLanes = 16                     // of all processes that test the bridge: a site that takes long may have few
 )
 
 // Table gives the responses to the rows of a table, where a row is one request and changes nothing: Response sends them one
@@ -65,10 +65,13 @@ func (b *Table) sendAlone(row int) *Response {
 	b.slow++
 	b.alone = max(b.alone, r.Took)
 	if b.slow == 2 && b.t.vainLanes < mostVain {
-		b.lanes = max(b.t.lanes, fewLanes)
+		b.lanes = min(max(b.t.lanes, fewLanes), b.most())
 	}
 	return r
 }
+
+// most is how many rows of this process go side by side at most.
+func (b *Table) most() int { return max(1, mostLanes/max(1, b.t.Sharers)) }
 
 // goAhead sends a row and those that follow it side by side.
 func (b *Table) goAhead(row int) {
@@ -96,7 +99,7 @@ func (b *Table) goAhead(row int) {
 	}
 	switch {
 	case took <= b.alone*7/2: // discovery may come before a call, too
-		b.lanes = min(2*b.lanes, mostLanes)
+		b.lanes = min(2*b.lanes, b.most())
 		t.lanes = b.lanes
 	case b.lanes > fewLanes:
 		b.lanes /= 2

@@ -34,8 +34,9 @@ const maxErrors = 8 << 10
 
 // Job is the first message to every worker.
 type Job struct {
-	Args []string `json:"args"` // of the command that is the run
-	Dir  string   `json:"dir"`  // for the worker's files
+	Args    []string `json:"args"`    // of the command that is the run
+	Dir     string   `json:"dir"`     // for the worker's files
+	Sharers int      `json:"sharers"` // workers that test the same bridge; 0: it has one of its own
 }
 
 // toWorker is a message to a worker: one member is set.
