@@ -22,30 +22,28 @@ type Part struct {
 	Report          *reports.Report     // of the checks that this process tested, not summarized
 	Blocked         map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 	Unauthenticated bool                // the bridge refuses the agent that the run was given
+	Unsettled       []string            // clauses of which other processes that tested the bridge may explain what was found
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
 }
 
 func newPart(r *harness.Environment, o Options, report *reports.Report, c *collector) *Part {
-	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Carried: cmp.Or(c.carried, r.Carried())}
+	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Unsettled: c.unsettled, Carried: cmp.Or(c.carried, r.Carried())}
 }
 
-// Unsettled takes the results out of the parts of a pass that what ran beside them may explain: all but those of clauses that
-// are kept, do not apply, or cannot be tested without asking the bridge. It returns their clauses, for one process that tests
-// them alone; none where the parts were cut short.
-func Unsettled(parts []*Part) map[string]bool {
+// Unsettle takes the unsettled results out of the parts of a pass, and returns their clauses, for one process that tests them
+// alone; none where the parts were cut short.
+func Unsettle(parts []*Part) map[string]bool {
 	clauses := map[string]bool{}
 	if slices.ContainsFunc(parts, func(p *Part) bool { return p.Report.CutShort != "" }) {
 		return nil
 	}
 	for _, p := range parts {
-		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool {
-			settled := r.Verdict == reports.Pass || r.Verdict == reports.NotApplicable || r.Verdict == reports.NotTestable && len(r.Evidence) == 0
-			if !settled {
-				clauses[r.ID] = true
-				delete(p.Blocked, r.ID)
-			}
-			return !settled
-		})
+		for _, id := range p.Unsettled {
+			clauses[id] = true
+			delete(p.Blocked, id)
+		}
+		p.Unsettled = nil
+		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return clauses[r.ID] })
 	}
 	return clauses
 }
@@ -107,6 +105,7 @@ type partJSON struct {
 	Selected        []string                  `json:"selected"`
 	Blocked         map[string][]string       `json:"blocked,omitempty"`
 	Unauthenticated bool                      `json:"unauthenticated,omitempty"`
+	Unsettled       []string                  `json:"unsettled,omitempty"`
 	Carried         string                    `json:"carried,omitempty"`
 	Tested          map[string][]reports.Part `json:"tested,omitempty"` // by clause
 	Whole           map[string]map[int][]byte `json:"whole,omitempty"`  // by clause and exchange: bodies of requests
@@ -119,7 +118,7 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	if err := reports.WriteJSON(&report, p.Report); err != nil {
 		return nil, err
 	}
-	j := partJSON{Contract: p.Contract, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Carried: p.Carried,
+	j := partJSON{Contract: p.Contract, Selected: p.Selected, Blocked: p.Blocked, Unauthenticated: p.Unauthenticated, Unsettled: p.Unsettled, Carried: p.Carried,
 		Tested: map[string][]reports.Part{}, Whole: map[string]map[int][]byte{}, Report: report.Bytes()}
 	for _, r := range p.Report.Results {
 		if len(r.Tested) > 0 {
@@ -160,6 +159,6 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 			r.Evidence[at].Request.Whole = body
 		}
 	}
-	*p = Part{Contract: j.Contract, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Carried: j.Carried}
+	*p = Part{Contract: j.Contract, Selected: j.Selected, Report: report, Blocked: j.Blocked, Unauthenticated: j.Unauthenticated, Unsettled: j.Unsettled, Carried: j.Carried}
 	return nil
 }

@@ -219,6 +219,7 @@ type collector struct {
 	results   map[string]reports.Result
 	blocked   map[string][]string // by clause: those that the bridge breaks so that it cannot be tested
 	outlook   outlook
+	unsettled []string // clauses that what ran beside them may explain
 
 	independent bool
 	carried     string // why what a check found may depend on those before it, or on what else runs; "": it does not
@@ -277,6 +278,10 @@ func (c *collector) collect(spec types.SpecReport) {
 		r.Remedy = "" // of a fault that nobody has seen
 	}
 	c.results[clause.ID] = r
+	settled := r.Verdict == reports.Pass || r.Verdict == reports.NotApplicable || r.Verdict == reports.NotTestable && len(r.Evidence) == 0
+	if c.run.Sharers > 1 && (!settled || t.Unserved()) {
+		c.unsettled = append(c.unsettled, clause.ID)
+	}
 	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !t.Blamed().Throttled() {
 		c.blocked[clause.ID] = ending.Culprits
 		if c.run.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it

@@ -103,7 +103,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	if p.target.URL == "" {
 		return parts, nil
 	}
-	again := suites.Unsettled(parts[0])
+	again := suites.Unsettle(parts[0])
 	if len(again) == 0 {
 		return parts, nil
 	}

@@ -189,6 +189,9 @@ func (c Client) Patiently(a *Response, send func(limit time.Duration, since int6
 	if a.Took == 0 {
 		a.Took = time.Since(a.At)
 	}
+	if a.Err != nil || a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError {
+		c.T.unserved.Store(true)
+	}
 	if !faulty {
 		atSite := time.Duration(0)
 		if a.Took >= c.T.Timeout/10 {

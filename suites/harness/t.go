@@ -53,10 +53,14 @@ type T struct {
 	excuse    excuse          // for what the check finds
 	listed    map[string]bool // names that the bridge lists to any caller; nil: not asked
 	unsent    atomic.Int64    // requests of the check that the run had no patience for
+	unserved  atomic.Bool     // the bridge did not serve a request of the check
 
 	sessionsMu sync.Mutex
 	sessions   map[sessionKey]*Session // of callers, where the bridge has MCP alone
 }
+
+// Unserved reports whether the bridge did not serve a request of the check: it gave no response, 429 or 500 and more.
+func (t *T) Unserved() bool { return t.unserved.Load() }
 
 // Cleanup undoes something when the running check has ended.
 func Cleanup(undo func(context.Context)) {
