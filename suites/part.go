@@ -32,18 +32,18 @@ func newPart(r *harness.Environment, o Options, report *reports.Report, c *colle
 
 // Unsettle takes the unsettled results out of the parts of a pass, and returns their clauses, for one process that tests them
 // alone; none where the parts were cut short.
-func Unsettle(parts []*Part) map[string]bool {
-	clauses := map[string]bool{}
+func Unsettle(parts []*Part) map[string]int {
+	clauses := map[string]int{}
 	if slices.ContainsFunc(parts, func(p *Part) bool { return p.Report.CutShort != "" }) {
 		return nil
 	}
 	for _, p := range parts {
 		for _, id := range p.Unsettled {
-			clauses[id] = true
+			clauses[id] = 0
 			delete(p.Blocked, id)
 		}
 		p.Unsettled = nil
-		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return clauses[r.ID] })
+		p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { _, again := clauses[r.ID]; return again })
 	}
 	return clauses
 }

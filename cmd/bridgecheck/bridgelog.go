@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
@@ -45,6 +46,22 @@ func createLog(dir string, secrets *redact.Redactor) (*bridgeLog, error) {
 		return nil, unwritable(dir, err)
 	}
 	return &bridgeLog{path: path, secrets: secrets, limit: maxLog, file: file}, nil
+}
+
+// openLog is the log of all bridges that the plan starts.
+func (p *plan) openLog(o suites.Options) (*bridgeLog, error) {
+	var err error
+	if p.log == nil {
+		p.log, err = createLog(p.reportDir, o.Redactor())
+	}
+	return p.log, err
+}
+
+// closeLog closes that log, if there is one.
+func (p *plan) closeLog() {
+	if p.log != nil {
+		p.log.Close()
+	}
 }
 
 // writer is for the output of one process. Close writes what is left of its last line.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
@@ -79,5 +81,23 @@ func TestTheLogReplacesALink(t *testing.T) {
 	fmt.Fprintln(log, "output")
 	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
 		t.Errorf("the link's target holds %q (%v)", data, err)
+	}
+}
+
+// Each bundle of checks has a bridge of its own, and bridge.log has the output of all.
+func TestTheBridgesOfARunShareTheLog(t *testing.T) {
+	p := &plan{reportDir: t.TempDir()}
+	defer p.closeLog()
+	for _, said := range []string{"of the first\n", "of the second\n"} {
+		log, err := p.openLog(suites.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := log.writer()
+		io.WriteString(w, said)
+		w.Close()
+	}
+	if kept, err := os.ReadFile(filepath.Join(p.reportDir, "bridge.log")); err != nil || string(kept) != "of the first\nof the second\n" {
+		t.Errorf("the log holds %q, %v", kept, err)
 	}
 }

@@ -33,6 +33,8 @@ const (
 	perExec    = 2    // with --exec: more of a bridge that computes would respond late
 	atOne      = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
+	inBundle   = 1300 // milliseconds of checks that one bridge is started for
+	inBundleX  = 2600 // with --exec: a bridge may take long to start
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
 
@@ -42,12 +44,8 @@ var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "on
 // inWorkers runs the passes in worker processes, which take the checks from one queue, and returns the parts of each; none where
 // one process has to run them: it alone can where checks change what they share, or where what it finds in one check may
 // depend on what it did before.
-func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) ([][]*suites.Part, error) {
-	queue, weight, err := p.queue()
-	if err != nil {
-		return nil, err
-	}
-	n := p.jobs(f.jobs, weight)
+func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
+	n := p.jobs(f.jobs, bundles)
 	if n == 1 {
 		return nil, nil
 	}
@@ -70,7 +68,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
-	}, queue, workers.Observer{
+	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
 		Started: func(clause string) {
 			_ = cleared() // an error is returned by test
 			shown.started(clause)
@@ -107,7 +105,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, cleared func() error) 
 	if len(again) == 0 {
 		return parts, nil
 	}
-	alone, err := f.inTurn(cmd, p, cleared, again)
+	alone, err := f.inTurn(cmd, p, []workers.Bundle{{Checks: again}}, cleared)
 	if err != nil {
 		return nil, err
 	}
@@ -122,19 +120,25 @@ func isUnreachable(err error) bool {
 
 const unreachable = "unreachable" // the kind of a worker's error
 
-// queue holds the checks of each pass with their weights, in all so many milliseconds.
-func (p *plan) queue() (q *workers.Queue, weight int, err error) {
+// bundles are the checks of each pass, in one bundle where there is one bridge for all, or one process tests all.
+func (p *plan) bundles() ([]workers.Bundle, error) {
 	passes, err := p.weights()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, pass := range passes {
-		maps.DeleteFunc(pass, func(id string, _ int) bool { return p.shard.of > 0 && !p.shard.clauses[id] })
-		for _, ms := range pass {
-			weight += ms
+	var all []workers.Bundle
+	for i, checks := range passes {
+		maps.DeleteFunc(checks, func(id string, _ int) bool { return p.shard.of > 0 && !p.shard.clauses[id] })
+		switch {
+		case p.target.URL != "" || p.shared() != "":
+			all = append(all, workers.Bundle{Pass: i, Checks: checks, Shared: true})
+		case p.exec != "":
+			all = append(all, workers.Bundles(i, checks, inBundleX)...)
+		default:
+			all = append(all, workers.Bundles(i, checks, inBundle)...)
 		}
 	}
-	return workers.NewQueue(passes...), weight, nil
+	return all, nil
 }
 
 // weights are the clauses of each pass with the milliseconds that they take: what was measured of a clause is that of all
@@ -221,21 +225,20 @@ func (f *runFlags) selectShard(p *plan) error {
 }
 
 // jobs is how many workers test the plan. Where they would share what checks change, it is one.
-func (p *plan) jobs(given, weight int) int {
+func (p *plan) jobs(given int, bundles []workers.Bundle) int {
 	switch {
 	case p.shared() != "":
 		return 1
 	case given > 0:
 		return given
 	}
-	most := perCore * runtime.GOMAXPROCS(0) // most checks wait, so there are more workers than processors
 	switch {
-	case p.exec != "":
-		most = perExec * runtime.GOMAXPROCS(0)
 	case p.target.URL != "":
-		most = atOne
+		return max(1, min(atOne, bundles[0].Weight()/worthAJob))
+	case p.exec != "":
+		return min(mostJobs, perExec*runtime.GOMAXPROCS(0), len(bundles))
 	}
-	return max(1, min(mostJobs, most, weight/worthAJob))
+	return min(mostJobs, perCore*runtime.GOMAXPROCS(0), len(bundles)) // most checks wait, so there are more workers than processors
 }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they
@@ -369,6 +372,7 @@ func workFor(ctx context.Context, job workers.Job, w *workers.Worker) error {
 	if err != nil {
 		return err
 	}
+	defer p.closeLog()
 	for {
 		i, ok := w.Next(ctx)
 		if !ok {

@@ -38,6 +38,7 @@ type plan struct {
 	filtered         bool   // --only or --skip, or the configuration's, leave clauses out
 	rerunOf          string // the report whose failed clauses alone are tested; "": all are
 	shard            shard
+	log              *bridgeLog // of the bridges of --exec; nil: none was started
 	failFast         bool
 	keepUp           bool         // the stages stay up after the run
 	kept             []*keptStage // those that are up

@@ -84,11 +84,10 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 			env = append(env, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
 		}
 	}
-	log, err := createLog(plan.reportDir, o.Redactor())
+	log, err := plan.openLog(o)
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, func() { log.Close() })
 	group := processtree.NewGroup()
 	s.stops = append(s.stops, func() { group.Close(grace(ctx)) })
 	env = bridgeEnvironment(plan.env, append(env, replicaEnvironment(plan.replicas)...)...)

@@ -22,6 +22,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 // runFlags are the flags of run. The configuration supplies the values of flags that are not given.
@@ -196,6 +197,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := remember(p.reportDir, p.file.Sessions()); err != nil {
 		return err
 	}
+	defer p.closeLog()
 	defer p.closeKept()
 	report, err := f.test(cmd, p)
 	if err != nil {
@@ -236,10 +238,14 @@ func collectLess() {
 func (f *runFlags) test(cmd *cobra.Command, p *plan) (*reports.Report, error) {
 	cleared := sync.OnceValue(func() error { return removeReport(p.reportDir) })
 	began := time.Now()
-	parts, err := f.inWorkers(cmd, p, cleared)
+	bundles, err := p.bundles()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := f.inWorkers(cmd, p, bundles, cleared)
 	shared := parts != nil
 	if err == nil && !shared {
-		parts, err = f.inTurn(cmd, p, cleared, p.shard.clauses)
+		parts, err = f.inTurn(cmd, p, bundles, cleared)
 	}
 	if err == nil {
 		err = cleared()
@@ -294,12 +300,13 @@ func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
 	return suites.Whole(passes, p.filtered)
 }
 
-// inTurn runs the passes in this process, one after the other: of them these clauses, all if it is nil.
-func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error, clauses map[string]bool) ([][]*suites.Part, error) {
+// inTurn runs the bundles in this process, one after the other.
+func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
 	shown := f.progress(cmd, p)
 	defer shown.stop()
 	parts := make([][]*suites.Part, len(p.legs))
-	for i, l := range p.legs {
+	for _, b := range bundles {
+		began, l := time.Now(), p.legs[b.Pass]
 		l.options.Started = func(clause string) {
 			_ = cleared() // an error is returned by test
 			shown.started(clause)
@@ -308,15 +315,16 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, cleared func() error, cla
 		if f.failFast {
 			l.options.StopAfter = p.firstFailure
 		}
-		if clauses != nil {
-			l.options.Take = func(clause string) bool { return clauses[clause] }
+		if !b.Shared || p.shard.of > 0 {
+			l.options.Take = func(clause string) bool { _, ours := b.Checks[clause]; return ours }
 		}
 		part, err := p.part(cmd, l)
 		shown.clear()
 		if err != nil {
 			return nil, err
 		}
-		parts[i] = []*suites.Part{part}
+		parts[b.Pass] = append(parts[b.Pass], part)
+		p.spend(time.Since(began))
 		if part.Report.CutShort != "" {
 			break
 		}

@@ -1,101 +1,127 @@
 package workers
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/suites"
 )
 
-// Queue holds the checks of each pass that no worker has taken. It is safe for concurrent use.
+// Bundle are checks of a pass that one worker tests with a bridge of its own, whatever the number of workers: what a bridge
+// remembers of one check shows in the same others then.
+type Bundle struct {
+	Pass   int
+	Checks map[string]int // clause → weight in milliseconds
+	Shared bool           // workers share the bridge, and so the bundle
+}
+
+// Bundles are those of a pass, each of about so many milliseconds. A site that fails is tested in others than the rest, where
+// that takes long: a tree has its area last, and what waits longest should begin first.
+func Bundles(pass int, checks map[string]int, each int) []Bundle {
+	last := maps.Clone(checks)
+	maps.DeleteFunc(last, func(clause string, _ int) bool { return !suites.IsLast(clause) })
+	rest := maps.Clone(checks)
+	if total(last) >= each/2 {
+		maps.DeleteFunc(rest, func(clause string, _ int) bool { return suites.IsLast(clause) })
+	} else {
+		last = nil
+	}
+	var all []Bundle
+	for _, group := range []map[string]int{rest, last} {
+		if len(group) == 0 {
+			continue
+		}
+		n := max(1, (total(group)+each/2)/each)
+		for i := range n {
+			share := suites.Share(group, i+1, n)
+			b := Bundle{Pass: pass, Checks: maps.Clone(group)}
+			maps.DeleteFunc(b.Checks, func(clause string, _ int) bool { return !share[clause] })
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// Weight is that of its checks, in milliseconds.
+func (b Bundle) Weight() int { return total(b.Checks) }
+
+func total(checks map[string]int) (weight int) {
+	for _, ms := range checks {
+		weight += ms
+	}
+	return weight
+}
+
+// Queue holds the checks of the bundles that no worker has taken. It is safe for concurrent use.
 type Queue struct {
-	mu     sync.Mutex
-	passes []*pass
+	passes  int
+	mu      sync.Mutex
+	bundles []*bundle
 }
 
-type pass struct {
-	open   map[string]int // clause → weight in milliseconds
-	weight int            // of those that are open
-	at     int            // workers that are at it
-	ends   bool           // a worker tests its last area alone
+type bundle struct {
+	Bundle
+	open   map[string]int
+	weight int // of those that are open
+	at     int // workers that are at it
 }
 
-// work is what a worker is at: a pass, -1 for none, or the last area of it alone. A tree has that area last, and with it what
-// waits longest: a worker that begins with it needs a bridge of its own, for nothing else may follow.
-type work struct {
-	pass int
-	end  bool
-}
+// none is what a worker is at that is at no bundle.
+const none = -1
 
-// worthJoining is what has to be left of a pass that another worker is at, in milliseconds for each of them: a pass has to
-// start a bridge.
+// worthJoining is what has to be left of a shared bundle that another worker is at, in milliseconds for each of them.
 const worthJoining = 400
 
-// NewQueue makes a queue of the checks of each pass, by clause with its weight in milliseconds.
-func NewQueue(passes ...map[string]int) *Queue {
-	q := &Queue{}
-	for _, checks := range passes {
-		p := &pass{open: map[string]int{}}
-		for clause, weight := range checks {
-			p.open[clause] = weight
-			p.weight += weight
-		}
-		q.passes = append(q.passes, p)
+// NewQueue makes a queue of the bundles of so many passes.
+func NewQueue(passes int, bundles ...Bundle) *Queue {
+	q := &Queue{passes: passes}
+	for _, b := range bundles {
+		q.bundles = append(q.bundles, &bundle{Bundle: b, open: maps.Clone(b.Checks), weight: b.Weight()})
 	}
 	return q
 }
 
-// next is the pass with the most left to do for each worker at it, where one is worth it. The second worker at a pass tests
-// its last area.
-func (q *Queue) next() work {
+// next is the bundle with the most left to do for each worker at it, among those that wait or may be joined, and its pass.
+func (q *Queue) next() (at, pass int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w, most := work{pass: -1}, 0
-	for i, p := range q.passes {
-		if len(p.open) == 0 || p.at > 0 && p.weight < worthJoining*(p.at+1) {
+	at, pass = none, none
+	most := 0
+	for i, b := range q.bundles {
+		if len(b.open) == 0 || b.at > 0 && (!b.Shared || b.weight < worthJoining*(b.at+1)) {
 			continue
 		}
-		if share := p.weight / (p.at + 1); w.pass < 0 || share > most {
-			w.pass, most = i, share
+		if share := b.weight / (b.at + 1); at == none || share > most {
+			at, pass, most = i, b.Pass, share
 		}
 	}
-	if w.pass < 0 {
-		return w
+	if at != none {
+		q.bundles[at].at++
 	}
-	p := q.passes[w.pass]
-	last := 0
-	for clause, weight := range p.open {
-		if suites.IsLast(clause) {
-			last += weight
-		}
-	}
-	if p.at > 0 && !p.ends && last >= worthJoining {
-		w.end, p.ends = true, true
-	}
-	p.at++
-	return w
+	return at, pass
 }
 
-// left notes that a worker is done.
-func (q *Queue) left(w work) {
+// left notes that a worker is done with a bundle.
+func (q *Queue) left(at int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.pass >= 0 {
-		q.passes[w.pass].at--
+	if at != none {
+		q.bundles[at].at--
 	}
 }
 
 // take gives a check to the worker that asks first.
-func (q *Queue) take(w work, clause string) bool {
+func (q *Queue) take(at int, clause string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.pass < 0 || w.end && !suites.IsLast(clause) {
+	if at == none {
 		return false
 	}
-	p := q.passes[w.pass]
-	weight, open := p.open[clause]
+	b := q.bundles[at]
+	weight, open := b.open[clause]
 	if open {
-		delete(p.open, clause)
-		p.weight -= weight
+		delete(b.open, clause)
+		b.weight -= weight
 	}
 	return open
 }

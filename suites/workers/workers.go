@@ -77,7 +77,7 @@ type Observer struct {
 func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, len(q.passes))}
+	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, q.passes)}
 	group := processtree.NewGroup()
 	defer group.Close(killGrace)
 	var all sync.WaitGroup
@@ -164,7 +164,7 @@ func (r *run) work(group *processtree.Group, cmd *exec.Cmd, job Job) error {
 // serve responds to a worker until its output ends.
 func (r *run) serve(stdout io.Reader, w *lines) error {
 	in := json.NewDecoder(stdout)
-	at := work{pass: -1}
+	at, pass := none, none
 	defer func() { r.queue.left(at) }()
 	for {
 		var m fromWorker
@@ -178,8 +178,8 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 			return m.Failed
 		case m.Next:
 			r.queue.left(at)
-			at = r.queue.next()
-			if err := w.write(toWorker{Pass: &at.pass}); err != nil {
+			at, pass = r.queue.next()
+			if err := w.write(toWorker{Pass: &pass}); err != nil {
 				return err
 			}
 		case m.Take != "":
@@ -198,7 +198,7 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 				}
 			})
 		case m.Part != nil:
-			r.observe(func(Observer) { r.parts[at.pass] = append(r.parts[at.pass], m.Part) })
+			r.observe(func(Observer) { r.parts[pass] = append(r.parts[pass], m.Part) })
 			if m.Part.Carried != "" {
 				return errors.New(m.Part.Carried)
 			}

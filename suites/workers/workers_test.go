@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -73,7 +78,7 @@ func runKind(ctx context.Context, kind string, n int, finished func(reports.Resu
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "WORKER="+kind)
 		return cmd
-	}, func(int) Job { return Job{Args: []string{"an argument"}} }, NewQueue(checks, checks), Observer{Started: func(string) {}, Finished: finished})
+	}, func(int) Job { return Job{Args: []string{"an argument"}} }, NewQueue(2, Bundle{Checks: checks, Shared: true}, Bundle{Pass: 1, Checks: checks, Shared: true}), Observer{Started: func(string) {}, Finished: finished})
 }
 
 func TestEveryCheckIsTestedOnce(t *testing.T) {
@@ -154,32 +159,77 @@ func TestAReasonEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestTheQueueGivesThePassWithMostLeft(t *testing.T) {
-	q := NewQueue(map[string]int{"a": 900, "b": 900}, map[string]int{"c": 1200}, map[string]int{"d": 0})
-	var got []int
-	for range 3 {
-		got = append(got, q.next().pass)
+func TestTheQueueGivesTheBundleWithMostLeft(t *testing.T) {
+	q := NewQueue(3, Bundle{Pass: 1, Checks: map[string]int{"a": 900}}, Bundle{Pass: 0, Checks: map[string]int{"b": 1200}}, Bundle{Pass: 2, Checks: map[string]int{"c": 0}})
+	var passes []int
+	for range 4 {
+		_, pass := q.next()
+		passes = append(passes, pass)
 	}
-	q.take(work{pass: 0}, "b")
-	q.take(work{pass: 1}, "c")
-	for range 3 {
-		got = append(got, q.next().pass)
+	if want := []int{0, 1, 2, none}; !slices.Equal(passes, want) {
+		t.Errorf("the passes are %v, want %v: each bundle is for one worker", passes, want)
 	}
-	if want := []int{0, 1, 0, 2, -1, -1}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the passes are %v, want %v", got, want)
-	}
-	if !q.take(work{pass: 0}, "a") || q.take(work{pass: 0}, "a") || q.take(work{pass: 1}, "a") || q.take(work{pass: -1}, "b") {
-		t.Error("a check is given once, in its pass")
+	if !q.take(0, "a") || q.take(0, "a") || q.take(1, "a") || q.take(none, "b") {
+		t.Error("a check is given once, in its bundle")
 	}
 }
 
-func TestTheSecondWorkerAtAPassBeginsWithItsLastArea(t *testing.T) {
-	q := NewQueue(map[string]int{"list/a": 2000, "upstream/b": 300, "upstream/c": 300})
-	first, second, third := q.next(), q.next(), q.next()
-	if first.end || !second.end || third.end {
-		t.Errorf("the workers test the last area alone: %t, %t, %t, want the second alone", first.end, second.end, third.end)
+func TestWorkersJoinASharedBundle(t *testing.T) {
+	q := NewQueue(1, Bundle{Checks: map[string]int{"a": worthJoining, "b": worthJoining}, Shared: true})
+	first, _ := q.next()
+	second, _ := q.next()
+	third, _ := q.next()
+	if first != 0 || second != 0 || third != none {
+		t.Errorf("the workers are at %d, %d, %d, want two at the bundle, which has work for no more", first, second, third)
 	}
-	if q.take(second, "list/a") || !q.take(second, "upstream/b") || !q.take(first, "upstream/c") || !q.take(third, "list/a") {
-		t.Error("a worker of the last area gets that alone, the others get all")
+	if !q.take(second, "a") || q.take(first, "a") || !q.take(first, "b") {
+		t.Error("a check is given once")
+	}
+}
+
+// last are the checks of the last area.
+func last(checks map[string]int) map[string]int {
+	found := maps.Clone(checks)
+	maps.DeleteFunc(found, func(id string, _ int) bool { return !suites.IsLast(id) })
+	return found
+}
+
+// Each check is in one bundle, those of the last area are together, and nothing depends on more than the weights.
+func TestBundles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checks := rapid.MapOf(rapid.SampledFrom([]string{"list/a", "list/b", "list/c", "invoke/d", "invoke/e", "http/f", "upstream/g", "upstream/h", "upstream/i"}), rapid.IntRange(0, 3000)).Draw(t, "checks")
+		all := Bundles(3, checks, 1000)
+		seen := map[string]int{}
+		for _, b := range all {
+			if b.Pass != 3 || b.Shared {
+				t.Fatalf("a bundle is %+v", b)
+			}
+			areas := map[bool]bool{}
+			for id, weight := range b.Checks {
+				seen[id]++
+				areas[suites.IsLast(id)] = true
+				if checks[id] != weight {
+					t.Fatalf("%s has the weight %d, want %d", id, weight, checks[id])
+				}
+			}
+			if len(areas) > 1 && total(last(checks)) >= 500 {
+				t.Fatalf("the last area takes long, and is among others in %v", b.Checks)
+			}
+		}
+		for id := range checks {
+			if seen[id] != 1 {
+				t.Fatalf("%s is in %d bundles of %v", id, seen[id], all)
+			}
+		}
+		if again := Bundles(3, checks, 1000); !reflect.DeepEqual(again, all) {
+			t.Fatalf("the bundles are %v, and then %v", all, again)
+		}
+	})
+	mixed := Bundles(0, map[string]int{"list/a": 3000, "upstream/b": 900, "upstream/c": 50}, 1000)
+	if len(mixed) != 4 {
+		t.Errorf("3 s and 0.95 s of the last area are %d bundles, want 3 and 1: %v", len(mixed), mixed)
+	}
+	if few := Bundles(0, map[string]int{"list/a": 300, "upstream/b": 400}, 1000); len(few) != 1 {
+		t.Errorf("0.7 s are %d bundles, want 1: %v", len(few), few)
 	}
 }
