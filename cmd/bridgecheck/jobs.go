@@ -41,9 +41,8 @@ const (
 // ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
 var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "only", "fail-fast", "previous", "baseline", "write-baseline", "json", "quiet", "list", "keep", "shard", "run-id"}
 
-// inWorkers runs the passes in worker processes, which take the checks from one queue, and returns the parts of each; none where
-// one process has to run them: it alone can where checks change what they share, or where what it finds in one check may
-// depend on what it did before.
+// inWorkers runs the bundles in worker processes, which take them from one queue, and returns the parts of each pass. What may
+// depend on more than its bundle is then tested again by this process. It returns none where this process has to test all.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
 	n := p.jobs(f.jobs, bundles)
 	if n == 1 {
@@ -59,12 +58,12 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return nil, err
 	}
 	began := time.Now()
-	shown := f.progress(cmd, p)
+	shown := f.progress(cmd, p, bundles)
 	sharers := 0
 	if p.target.URL != "" {
 		sharers = n
 	}
-	parts, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
+	parts, again, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
 		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
@@ -84,7 +83,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	shown.clear()
 	shown.stop()
 	if p.exec != "" {
-		if err := joinLogs(p.reportDir, dir, n); err != nil {
+		if err := p.joinLogs(dir, n); err != nil {
 			return nil, err
 		}
 	}
@@ -92,24 +91,34 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		return nil, final
 	}
 	p.spend(time.Since(began))
-	if err != nil || len(slices.Concat(parts...)) == 0 {
-		if err != nil && !f.quiet && !isUnreachable(err) {
-			cmd.PrintErrf("bridgecheck: one worker tests all, because %s\n", terminal.Escape(err.Error()))
-		}
+	if err != nil && !f.quiet && !isUnreachable(err) {
+		cmd.PrintErrf("bridgecheck: one worker tests all, because %s\n", terminal.Escape(err.Error()))
+	}
+	if err != nil || len(slices.Concat(parts...))+len(again.Bundles) == 0 {
 		return nil, nil
 	}
-	if p.target.URL == "" {
+	if p.target.URL != "" {
+		if clauses := suites.Unsettle(parts[0]); len(clauses) > 0 {
+			again.Bundles = []workers.Bundle{{Checks: clauses}}
+		}
+	}
+	if len(again.Bundles) == 0 {
 		return parts, nil
 	}
-	again := suites.Unsettle(parts[0])
-	if len(again) == 0 {
-		return parts, nil
+	if again.Why != "" && !f.quiet {
+		cmd.PrintErrf("bridgecheck: one worker tests %d of %d bundles again, because %s\n", len(again.Bundles), len(bundles), terminal.Escape(again.Why))
 	}
-	alone, err := f.inTurn(cmd, p, []workers.Bundle{{Checks: again}}, cleared)
+	if p.log != nil {
+		fmt.Fprintln(p.log, "[bridgecheck: the bridges of what is tested again]")
+	}
+	alone, err := f.inTurn(cmd, p, again.Bundles, cleared)
 	if err != nil {
 		return nil, err
 	}
-	return [][]*suites.Part{append(parts[0], alone[0]...)}, nil
+	for i := range parts {
+		parts[i] = append(parts[i], alone[i]...)
+	}
+	return parts, nil
 }
 
 // isUnreachable reports whether the bridge gave a worker no response, as it will give the run none.
@@ -314,12 +323,11 @@ func (p *plan) spend(d time.Duration) {
 }
 
 // joinLogs writes the bridge.log of each worker into that of the run.
-func joinLogs(reportDir, dir string, n int) error {
-	out, err := os.Create(filepath.Join(reportDir, "bridge.log"))
+func (p *plan) joinLogs(dir string, n int) error {
+	all, err := p.openLog(p.legs[0].options)
 	if err != nil {
-		return unwritable(reportDir, err)
+		return err
 	}
-	defer out.Close()
 	for i := range n {
 		log, err := os.Open(filepath.Join(dir, fmt.Sprint(i+1), "bridge.log"))
 		if errors.Is(err, os.ErrNotExist) {
@@ -328,11 +336,11 @@ func joinLogs(reportDir, dir string, n int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "[bridgecheck: the bridge of worker %d]\n", i+1)
-		_, err = io.Copy(out, log)
+		fmt.Fprintf(all, "[bridgecheck: the bridges of worker %d]\n", i+1)
+		_, err = io.Copy(all, log)
 		log.Close()
 		if err != nil {
-			return unwritable(reportDir, err)
+			return unwritable(p.reportDir, err)
 		}
 	}
 	return nil

@@ -192,11 +192,30 @@ func refuseCompany(next http.Handler) http.Handler {
 	})
 }
 
+// shortLived is a bridge for --exec: that of mutant, and the first that makes the file $FIRST ends within a second.
+func shortLived() {
+	if _, err := os.OpenFile(os.Getenv("FIRST"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		time.AfterFunc(time.Second, func() { os.Exit(1) })
+	}
+	mutant()
+}
+
+// Where a bridge ends, the checks for which it was started are tested again, and no others.
+func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
+	t.Setenv("FIRST", filepath.Join(t.TempDir(), "first"))
+	args := []string{"--exec", "shortLived describe-any-case", "--env", "FIRST", "--only", "list/*", "--only", "describe/*", "--cases", "50"}
+	several := runJobs(t, "3", args)
+	if !strings.Contains(several.stderr, "one worker tests 1 of ") {
+		t.Errorf("nothing was tested again: %s", several.stderr)
+	}
+	same(t, runJobs(t, "1", args), several)
+}
+
 // outcomeOfRun is what a run gave, without times and ports.
 type outcomeOfRun struct {
-	code    int
-	stdout  string
-	results []string
+	code           int
+	stdout, stderr string
+	results        []string
 }
 
 var variable = regexp.MustCompile(`127\.0\.0\.1:\d+|[0-9.]+ ?m?s\b|/[^ ]*/report`)
@@ -229,7 +248,7 @@ func outcomeOf(t *testing.T, code int, stdout, stderr, dir string) outcomeOfRun 
 	if strings.Contains(stderr, "one worker tests all") {
 		t.Errorf("one worker is compared with itself: %s", stderr)
 	}
-	o := outcomeOfRun{code: code, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}
+	o := outcomeOfRun{code: code, stderr: stderr, stdout: variable.ReplaceAllString(strings.ReplaceAll(stdout, dir, "DIR"), "…")}
 	for _, r := range report.Results {
 		r.DurationMS = 0
 		for i := range r.Evidence {

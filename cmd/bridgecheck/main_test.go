@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "echoes": echoes})
+	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "echoes": echoes})
 }
 
 // TestScripts runs the command lines of testdata/script. Beside testscript's own commands they have:

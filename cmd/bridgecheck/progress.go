@@ -13,6 +13,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
+	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 // heartbeatEvery is the time between two lines on what is running, where there is no terminal to show it live.
@@ -32,13 +33,15 @@ type progress struct {
 	open        map[string]int
 }
 
-// progress starts to show the progress of a plan, unless --quiet is given. Call stop at the end.
-func (f *runFlags) progress(cmd *cobra.Command, plan *plan) *progress {
+// progress starts to show the progress of bundles of a plan, unless --quiet is given. Call stop at the end.
+func (f *runFlags) progress(cmd *cobra.Command, plan *plan, bundles []workers.Bundle) *progress {
 	p := &progress{out: cmd.ErrOrStderr(), end: make(chan struct{}), began: time.Now(), open: map[string]int{}}
-	for _, l := range plan.legs {
-		p.total += len(l.checks)
-		for _, c := range l.checks {
-			p.open[c.ID]++
+	for _, b := range bundles {
+		for _, c := range plan.legs[b.Pass].checks {
+			if _, ours := b.Checks[c.ID]; ours {
+				p.total++
+				p.open[c.ID]++
+			}
 		}
 	}
 	if f.quiet {

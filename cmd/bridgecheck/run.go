@@ -302,7 +302,7 @@ func (p *plan) whole(parts [][]*suites.Part) (*reports.Report, error) {
 
 // inTurn runs the bundles in this process, one after the other.
 func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
-	shown := f.progress(cmd, p)
+	shown := f.progress(cmd, p, bundles)
 	defer shown.stop()
 	parts := make([][]*suites.Part, len(p.legs))
 	for _, b := range bundles {

@@ -110,6 +110,15 @@ func (q *Queue) left(at int) {
 	}
 }
 
+// drop takes what is left of a bundle away, which is for one worker, when that has found what it has.
+func (q *Queue) drop(at int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if b := q.bundles[at]; !b.Shared {
+		b.open, b.weight = nil, 0
+	}
+}
+
 // take gives a check to the worker that asks first.
 func (q *Queue) take(at int, clause string) bool {
 	q.mu.Lock()

@@ -8,6 +8,7 @@ package workers
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,10 +72,17 @@ type Observer struct {
 	Finished func(reports.Result) (end string) // a reason ends the run
 }
 
-// Run shares the checks of the queue among n processes that command starts, and returns the parts of each pass. When ctx
-// ends, the parts say that they were cut short. The error says what kept a worker from its work; then the parts are worth
-// nothing.
-func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, error) {
+// Again are bundles to be tested again where nothing else runs, and why the first of them is.
+type Again struct {
+	Bundles []Bundle
+	Why     string
+}
+
+// Run shares the checks of the queue among n processes that command starts, and returns the parts of each pass. Those of a
+// bundle in which what a check found may depend on more than the bundle are left out, and it is to be tested again. When ctx
+// ends, the parts say that they were cut short, and none is left out. The error says what kept a worker from its work; then the
+// parts are worth nothing.
+func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, Again, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, q.passes)}
@@ -91,7 +99,13 @@ func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker i
 		})
 	}
 	all.Wait()
-	return r.parts, errors.Join(errs...)
+	if ctx.Err() == nil {
+		return r.parts, r.again, errors.Join(errs...)
+	}
+	for i, b := range r.again.Bundles {
+		r.parts[b.Pass] = append(r.parts[b.Pass], r.carried[i])
+	}
+	return r.parts, Again{}, errors.Join(errs...)
 }
 
 type run struct {
@@ -102,6 +116,8 @@ type run struct {
 	mu       sync.Mutex
 	observer Observer
 	parts    [][]*suites.Part // by pass
+	again    Again
+	carried  []*suites.Part // what was found in its bundles
 }
 
 // work starts a worker and serves it until it has ended.
@@ -198,12 +214,24 @@ func (r *run) serve(stdout io.Reader, w *lines) error {
 				}
 			})
 		case m.Part != nil:
-			r.observe(func(Observer) { r.parts[pass] = append(r.parts[pass], m.Part) })
-			if m.Part.Carried != "" {
+			b := r.queue.bundles[at].Bundle
+			if b.Shared && m.Part.Carried != "" {
 				return errors.New(m.Part.Carried)
 			}
+			r.queue.drop(at)
+			r.observe(func(Observer) { r.found(b, m.Part) })
 		}
 	}
+}
+
+// found keeps what was found in a bundle.
+func (r *run) found(b Bundle, part *suites.Part) {
+	if part.Carried == "" {
+		r.parts[b.Pass] = append(r.parts[b.Pass], part)
+		return
+	}
+	r.again.Bundles, r.carried = append(r.again.Bundles, b), append(r.carried, part)
+	r.again.Why = cmp.Or(r.again.Why, part.Carried)
 }
 
 func (r *run) observe(call func(Observer)) {

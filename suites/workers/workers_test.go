@@ -70,6 +70,14 @@ func TestMain(m *testing.M) {
 var clauses = []string{"list/answers-json", "list/names-unique", "invoke/result-exact", "describe/unknown-404"}
 
 func runKind(ctx context.Context, kind string, n int, finished func(reports.Result) string) ([][]*suites.Part, error) {
+	parts, again, err := runBundles(ctx, kind, n, true, finished)
+	if len(again.Bundles) > 0 {
+		return nil, fmt.Errorf("bundles that are shared are to be tested again: %v", again.Bundles)
+	}
+	return parts, err
+}
+
+func runBundles(ctx context.Context, kind string, n int, shared bool, finished func(reports.Result) string) ([][]*suites.Part, Again, error) {
 	checks := map[string]int{}
 	for _, id := range clauses {
 		checks[id] = worthJoining
@@ -78,7 +86,7 @@ func runKind(ctx context.Context, kind string, n int, finished func(reports.Resu
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "WORKER="+kind)
 		return cmd
-	}, func(int) Job { return Job{Args: []string{"an argument"}} }, NewQueue(2, Bundle{Checks: checks, Shared: true}, Bundle{Pass: 1, Checks: checks, Shared: true}), Observer{Started: func(string) {}, Finished: finished})
+	}, func(int) Job { return Job{Args: []string{"an argument"}} }, NewQueue(2, Bundle{Checks: checks, Shared: shared}, Bundle{Pass: 1, Checks: checks, Shared: shared}), Observer{Started: func(string) {}, Finished: finished})
 }
 
 func TestEveryCheckIsTestedOnce(t *testing.T) {
@@ -129,6 +137,21 @@ func TestAWorkerThatCannotGoOnEndsTheRun(t *testing.T) {
 				t.Errorf("the error is %#v", err)
 			}
 		})
+	}
+}
+
+// What may depend on more than its bundle is not counted, and nobody goes on with that bundle.
+func TestABundleIsTestedAgain(t *testing.T) {
+	parts, again, err := runBundles(t.Context(), "carries", 3, false, func(reports.Result) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Concat(parts...)); n != 0 || len(again.Bundles) != 2 || again.Why != "it was slow" {
+		t.Errorf("%d parts count, and to be tested again are %+v", n, again)
+	}
+	parts, again, err = runBundles(t.Context(), "works", 3, false, func(reports.Result) string { return "" })
+	if n := len(slices.Concat(parts...)); err != nil || n != 2 || len(again.Bundles) != 0 {
+		t.Errorf("%d parts count, to be tested again are %+v, %v", n, again, err)
 	}
 }
 
