@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,9 +68,9 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	}
 	s.discoveryTTL = cmp.Or(o.DiscoveryTTL, execDiscoveryTTL)
 	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
-	ttl := seconds(s.discoveryTTL)
+	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
 	env := []string{"DRUPAL_URL=" + drupal, "BRIDGE_LISTEN=" + listen, "BRIDGE_DISCOVERY_TTL=" + ttl, "BRIDGE_PERMISSION_TTL=" + ttl,
-		"BRIDGE_UPSTREAM_TIMEOUT=" + seconds(s.upstreamTimeout), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
+		fmt.Sprintf("BRIDGE_UPSTREAM_TIMEOUT=%d", int(s.upstreamTimeout.Seconds())), fmt.Sprintf("BRIDGE_PAGE_SIZE=%d", o.PageSize)}
 	if s.drupal != nil || s.control != nil {
 		env = append(env, "DRUPAL_USER=service", "DRUPAL_PASSWORD=service-pass")
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
@@ -202,9 +203,6 @@ func (f *runFlags) claimedByReplicas() []string {
 	}
 	return nil
 }
-
-// seconds writes d as the whole seconds, at least one, that the bridge's environment holds.
-func seconds(d time.Duration) string { return fmt.Sprint(max(1, int(d/time.Second))) }
 
 // grace is how long a bridge may take to end: little when the user waits for it.
 func grace(ctx context.Context) time.Duration {
