@@ -51,7 +51,7 @@ say · 1 not so · 4 no verdict.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSelftest(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone")
+	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone: a mutant by the clauses that fail of it, unless --full is given")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
 	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause; --update and --write-golden do so, too")
@@ -174,7 +174,15 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 	if !ok {
 		return usagef("there is no mutant %q; did you mean %s?", f.mutant, suggest.Nearest(f.mutant, mutantNames()))
 	}
-	row := selftest.Evaluate(cmd.Context(), m, suites.Options{Tool: thisTool()}, nil)
+	o := suites.Options{Tool: thisTool()}
+	if !f.full && !f.update {
+		golden, err := selftest.Golden()
+		if err != nil {
+			return err
+		}
+		o.Only = selftest.Meant(m, golden)
+	}
+	row := selftest.Evaluate(cmd.Context(), m, o, nil)
 	if err := printRow(cmd, f, row); err != nil {
 		return err
 	}
