@@ -180,7 +180,7 @@ func selftestOne(cmd *cobra.Command, f selftestFlags) error {
 		if err != nil {
 			return err
 		}
-		o.Only = selftest.Meant(m, golden)
+		o.Only = selftest.Expected(m, golden)
 	}
 	row := selftest.Evaluate(cmd.Context(), m, o, nil)
 	if err := printRow(cmd, f, row); err != nil {

@@ -23,19 +23,19 @@ func Narrow(o *suites.Options, m mutants.Mutant, golden Sets) error {
 		o.Cases = fewCases
 		return err
 	case !correct && !isFirst(m, mutants.Mutants()):
-		o.Only = Meant(m, golden)
+		o.Only = Expected(m, golden)
 	}
 	return nil
 }
 
-// Meant are the clauses that fail of a mutant, as it says itself and as its golden set says; of a correct variant none.
-func Meant(m mutants.Mutant, golden Sets) []string {
+// Expected are the clauses that fail of a mutant, as it says itself and as its golden set says; of a correct variant none.
+func Expected(m mutants.Mutant, golden Sets) []string {
 	if len(m.Breaks) == 0 {
 		return nil
 	}
-	meant := slices.Concat(m.Breaks, golden[m.Name])
-	slices.Sort(meant)
-	return slices.Compact(meant)
+	expected := slices.Concat(m.Breaks, golden[m.Name])
+	slices.Sort(expected)
+	return slices.Compact(expected)
 }
 
 // isFirst reports whether m is the first of its mechanism.
