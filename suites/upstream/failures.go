@@ -117,7 +117,7 @@ func hugeResponse(ctx context.Context, t *harness.T) {
 				r = t.Call(ctx, call)
 			}
 			if r.Status == http.StatusGatewayTimeout {
-				t.ExcuseLag()
+				t.ExcuseCrowd()
 			}
 			t.Expect(r).To(beUpstreamError())
 			for _, entry := range t.Upstream.Journal() {
