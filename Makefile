@@ -86,7 +86,9 @@ weights: build
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/in-process" && \
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/exec" --exec 'bin/bridgecheck bridge' && \
-	go run ./suites/workers/weigh "$$dir/in-process" "$$dir/exec"
+	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
+	bin/bridgecheck run --quiet --contract draft --jobs 8 --report-dir "$$dir/slow" --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge" && \
+	go run ./suites/workers/weigh "$$dir/in-process" "$$dir/exec" "$$dir/slow"
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:

@@ -19,7 +19,7 @@ var weightsJSON []byte
 // Weight is how long the check of a clause takes.
 type Weight struct {
 	InProcess int `json:"in_process"` // milliseconds, with the reference bridge, whose clock a check can move
-	RealTime  int `json:"real_time"`  // milliseconds, with a bridge of --exec, where checks wait
+	RealTime  int `json:"real_time"`  // milliseconds, with a bridge of --exec, where checks wait; more, where its share is larger before a slow site
 }
 
 // Weights are the measured weights by clause. Only the order in which checks begin, and which shard tests them, depends on

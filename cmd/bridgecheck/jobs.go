@@ -34,7 +34,7 @@ const (
 	atOne      = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
 	inBundle   = 1300 // milliseconds of checks that one bridge is started for
-	inBundleX  = 1300 // with --exec: a bridge may take long to start
+	inBundleX  = 3000 // with --exec: a bridge may take long to start
 	unmeasured = 100  // milliseconds of a check that has no weight
 )
 

@@ -1,6 +1,6 @@
-// Command weights writes suites/weights.json: how long the check of each clause takes. Its arguments are the reports of two
-// runs with one worker, of the reference bridge in process and of a bridge of --exec; make weights makes both. Clauses that
-// they do not have keep their weights, those of no check are taken out, and new ones get a default.
+// Command weights writes suites/weights.json: how long the check of each clause takes. Its arguments are the reports of three
+// runs: of the reference bridge in process, of a bridge of --exec, and of one before a slow site; make weights makes them.
+// Clauses that they do not have keep their weights, those of no check are taken out, and new ones get a default.
 package main
 
 import (
@@ -27,10 +27,10 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 0 && len(args) != 2 {
-		return fmt.Errorf("give two reports, of a run in process and of one with --exec, or none to add the new clauses; got %d", len(args))
+	if len(args) != 0 && len(args) != 3 {
+		return fmt.Errorf("give three reports, of a run in process, of one with --exec and of one before a slow site, or none to add the new clauses; got %d", len(args))
 	}
-	measured := make([]map[string]int, 2)
+	measured := make([]map[string]int, 3)
 	for i, path := range args {
 		report, err := reports.ReadFile(path)
 		if err != nil {
@@ -57,7 +57,8 @@ func run(args []string) error {
 			w.InProcess = ms
 		}
 		if ms, ok := measured[1][c.ID]; ok {
-			w.RealTime = ms
+			share := float64(measured[2][c.ID]) / float64(total(measured[2])) // before a slow site
+			w.RealTime = max(ms, rounded(share*float64(total(measured[1]))))
 		} else if measured[1] != nil { // it does not apply there
 			w.RealTime = w.InProcess
 		}
@@ -68,6 +69,13 @@ func run(args []string) error {
 		return err
 	}
 	return os.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+func total(measured map[string]int) (sum int) {
+	for _, ms := range measured {
+		sum += ms
+	}
+	return sum
 }
 
 // rounded has two digits, so that a second measurement differs where a check does.
