@@ -147,6 +147,9 @@ func (p *plan) bundles() ([]workers.Bundle, error) {
 			all = append(all, workers.Bundles(i, checks, inBundle)...)
 		}
 	}
+	if len(all) == 0 { // a shard may have no clause: its report says so
+		all = []workers.Bundle{{}}
+	}
 	return all, nil
 }
 
@@ -263,13 +266,13 @@ func (p *plan) shared() string {
 		return "the bridge that --keep keeps"
 	case len(p.file.Sessions()) > 0:
 		return "the sessions of its identities"
-	case p.target.URL == "":
+	case p.target.URL == "" && p.proxy.site == nil: // each has a bridge and a site of its own
 		return ""
 	case len(o.Invocations) > 0:
 		return "the site on which they invoke tools"
 	case o.Rate > 0 || o.RateLimit > 0:
 		return "the number of requests that the bridge takes"
-	case p.failFast:
+	case p.failFast && p.target.URL != "":
 		return "the first failure, which --fail-fast ends with"
 	}
 	return ""
