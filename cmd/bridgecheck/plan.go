@@ -16,6 +16,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/authserver"
 	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
 	"github.com/bridgecheck/bridgecheck/suites/testbed"
@@ -40,9 +41,10 @@ type plan struct {
 	shard            shard
 	log              *bridgeLog // of the bridges of --exec; nil: none was started
 	failFast         bool
-	keepUp           bool         // the stages stay up after the run
-	kept             []*keptStage // those that are up
-	file             *config.File // the configuration; empty where none was given
+	keepUp           bool            // the stages stay up after the run
+	kept             []*keptStage    // those that are up
+	keys             authserver.Keys // of the stages, one after the other
+	file             *config.File    // the configuration; empty where none was given
 }
 
 // leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.

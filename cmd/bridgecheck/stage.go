@@ -30,6 +30,7 @@ type stage struct {
 	site      *url.URL           // the real one behind the bridge; nil: none
 	recorder  *proxy.Proxy       // in front of the real site; nil: none
 	control   *remotesite.Site   // changes the real site; nil: it is only read
+	keys      *authserver.Keys   // of authority
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
 	replicas  []harness.Replica  // of the bridge beside the target
@@ -50,7 +51,7 @@ func (s *stage) close() {
 
 // stage starts what the plan requires. When it fails, nothing is left running.
 func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
-	s := &stage{target: p.target}
+	s := &stage{target: p.target, keys: &p.keys}
 	for _, url := range p.moreURLs {
 		s.replicas = append(s.replicas, harness.Replica{URL: url})
 	}
@@ -85,7 +86,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 	}
 	var mock mockdrupal.Options
 	if slices.Contains(o.Capabilities, harness.OAuth) {
-		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{}); err != nil {
+		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Keys: s.keys}); err != nil {
 			return "", err
 		}
 		s.stops = append(s.stops, s.authority.Close)
@@ -107,7 +108,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 
 // inProcess starts the reference bridge over the mock, both on one clock that the checks may move.
 func (s *stage) inProcess(l leg) error {
-	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Bridge: func(o *bridge.Options) {
+	bed, err := testbed.Start(testbed.Options{Profile: l.profile, Keys: s.keys, Bridge: func(o *bridge.Options) {
 		o.PageSize, o.UpstreamTimeout = l.options.PageSize, l.options.UpstreamTimeout
 	}})
 	if err != nil {

@@ -326,7 +326,7 @@ func (s *Server) verify(token string, claims jwt.Claims, keys []*Key) error {
 		}
 		for _, key := range keys {
 			if t.Header["kid"] == key.ID {
-				return key.private.Public(), nil
+				return key.Public(), nil
 			}
 		}
 		return nil, errors.New("the key is not known")

@@ -2,6 +2,7 @@ package authserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -23,7 +24,7 @@ const algorithm = "RS256"
 // Key is a key pair that signs tokens.
 type Key struct {
 	ID      string
-	private *rsa.PrivateKey
+	private func() *rsa.PrivateKey // made when it is first needed
 }
 
 const keyBits = 2048
@@ -32,30 +33,24 @@ const keyBits = 2048
 // under other ids, to the next. It is safe for use by many goroutines.
 type Keys struct {
 	mu    sync.Mutex
-	spare []*rsa.PrivateKey
+	spare []func() *rsa.PrivateKey
 }
 
 func (k *Keys) take() *Key {
-	private := k.takeSpare()
-	if private == nil {
-		var err error
-		if private, err = rsa.GenerateKey(rand.Reader, keyBits); err != nil {
-			panic("authserver: generating a key: " + err.Error()) // the machine has no randomness
-		}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	private := sync.OnceValue(generate)
+	if last := len(k.spare) - 1; last >= 0 {
+		private, k.spare = k.spare[last], k.spare[:last]
 	}
 	return &Key{ID: "key-" + rand.Text()[:8], private: private}
 }
 
-// takeSpare returns a key that was given back; nil where there is none.
-func (k *Keys) takeSpare() *rsa.PrivateKey {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.spare) == 0 {
-		return nil
+func generate() *rsa.PrivateKey {
+	private, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		panic("authserver: generating a key: " + err.Error()) // the machine has no randomness
 	}
-	last := len(k.spare) - 1
-	private := k.spare[last]
-	k.spare = k.spare[:last]
 	return private
 }
 
@@ -68,28 +63,28 @@ func (k *Keys) giveBack(keys []*Key) {
 }
 
 // Public is the public key.
-func (k *Key) Public() *rsa.PublicKey { return &k.private.PublicKey }
+func (k *Key) Public() *rsa.PublicKey { return &k.private().PublicKey }
 
 // JWK is the public key as the server publishes it.
 func (k *Key) JWK() map[string]any {
 	encode := base64.RawURLEncoding.EncodeToString
 	return map[string]any{
 		"kty": "RSA", "use": "sig", "alg": algorithm, "kid": k.ID,
-		"n": encode(k.private.N.Bytes()), "e": encode(big.NewInt(int64(k.private.E)).Bytes()),
+		"n": encode(k.Public().N.Bytes()), "e": encode(big.NewInt(int64(k.Public().E)).Bytes()),
 	}
 }
 
 // PublicKeys are the public key as texts that a careless library may take for a shared secret.
 func (k *Key) PublicKeys() map[string][]byte {
-	der, err := x509.MarshalPKIXPublicKey(&k.private.PublicKey)
+	der, err := x509.MarshalPKIXPublicKey(k.Public())
 	if err != nil {
 		panic("authserver: encoding a public key: " + err.Error()) // of a key that was just made
 	}
 	spki := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	return map[string][]byte{
 		"the PEM file": spki, "the PEM file without its last line break": bytes.TrimSpace(spki), "the DER bytes": der,
-		"the PKCS #1 file": pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&k.private.PublicKey)}),
-		"the modulus":      k.private.N.Bytes(), "the modulus in base64url": []byte(base64.RawURLEncoding.EncodeToString(k.private.N.Bytes())),
+		"the PKCS #1 file": pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(k.Public())}),
+		"the modulus":      k.Public().N.Bytes(), "the modulus in base64url": []byte(base64.RawURLEncoding.EncodeToString(k.Public().N.Bytes())),
 	}
 }
 
@@ -125,8 +120,8 @@ func (s *Server) Sign(t Token) string {
 	if t.Key == nil {
 		t.Key = s.Key()
 	}
-	var key crypto.PrivateKey = t.Key.private
 	method := t.Method
+	var key crypto.PrivateKey
 	switch {
 	case method == "none":
 		key = jwt.UnsafeAllowNoneSignatureType
@@ -135,8 +130,8 @@ func (s *Server) Sign(t Token) string {
 		if method == "" {
 			method = "HS256"
 		}
-	case method == "":
-		method = algorithm
+	default:
+		key, method = t.Key.private(), cmp.Or(method, algorithm)
 	}
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(method), jwt.MapClaims(without(t.Claims)))
 	token.Header["typ"], token.Header["kid"] = "at+jwt", t.Key.ID

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/suites/harness"
@@ -92,9 +93,9 @@ func Translatable(t *harness.T, m *fixtures.Method) bool {
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
 func MethodOf(t *harness.T, name string) *fixtures.Method {
 	var found *fixtures.Method
-	methods := t.Site.Methods()
+	methods, length := t.Site.Methods(), utf8.RuneCountInString(name)
 	for i := range methods {
-		if t.ToolName(methods[i].ID) == name {
+		if utf8.RuneCountInString(methods[i].ID) == length && t.ToolName(methods[i].ID) == name { // an id has as many characters as its name
 			if found != nil {
 				return nil
 			}
