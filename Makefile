@@ -66,8 +66,8 @@ variants: build
 	printf '%s\n' $(VARIANTS) | xargs -P $(BESIDE) -I NAME sh -c 'said=$$(bin/bridgecheck selftest --mutant NAME 2>&1) && echo "NAME: blamed for nothing" || { echo "NAME: BLAMED"; echo "$$said"; exit 1; }'
 
 # Each line: one worker, then as many as help; how many times as fast, and the checks that passed in a second. In process a
-# clause is checked for each kind of bridge that it applies to. Before a site of 300 ms there are eight workers. The last
-# lines are the official MCP suite's, whose checks are single comparisons.
+# clause is checked for each kind of bridge that it applies to. The last lines are the official MCP suite's,
+# whose checks are single comparisons.
 bench-run: build test/clients/node_modules
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --shard 1/1 --run-id bench --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
@@ -78,7 +78,7 @@ bench-run: build test/clients/node_modules
 	compare 'in process' && compare 'exec, reference bridge' --exec 'bin/bridgecheck bridge' && \
 	bin/bridgecheck init node "$$dir/node" >/dev/null && compare 'exec, Node bridge' --config "$$dir/node/bridgecheck.yaml" --exec "node $$dir/node/bridge.js" && \
 	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
-	slow=$$(took --jobs 8 --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge") && echo "exec, site of 300 ms, --jobs 8: $$slow ms" && \
+	slow=$$(took --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge") && echo "exec, site of 300 ms: $$slow ms" && \
 	go test -count=1 -v -run TestOfficialConformance ./test/clients | grep -o 'official MCP suite.*'
 
 # Two runs in one worker say how long each check takes.

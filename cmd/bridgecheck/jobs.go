@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -28,14 +29,16 @@ import (
 )
 
 const (
-	mostJobs   = 8    // without --jobs
-	perCore    = 3    // the reference bridge waits more than it computes
-	perExec    = 2    // with --exec: more of a bridge that computes would respond late
-	atOne      = 4    // with --url: more would be a load for a bridge that others may use
-	worthAJob  = 1000 // milliseconds of checks, below which a further worker does not help
-	inBundle   = 1300 // milliseconds of checks that one bridge is started for
-	inBundleX  = 3000 // with --exec: a bridge may take long to start
-	unmeasured = 100  // milliseconds of a check that has no weight
+	mostJobs    = 8    // without --jobs
+	perCore     = 3    // the reference bridge waits more than it computes
+	perExec     = 2    // with --exec: more of a bridge that computes would respond late
+	atOne       = 4    // with --url: more would be a load for a bridge that others may use
+	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
+	inBundle    = 1300 // milliseconds of checks that one bridge is started for
+	inBundleX   = 3000 // with --exec: a bridge may take long to start
+	spareShare  = 0.9  // of a processor that this process gets, above which there is one for a further worker
+	spareRounds = 20   // of measuring it, of half a millisecond or more
+	unmeasured  = 100  // milliseconds of a check that has no weight
 )
 
 // ofTheRunAlone are the flags that no worker gets. What they decide is decided once, or they name files that are read once.
@@ -44,8 +47,8 @@ var ofTheRunAlone = []string{"jobs", "worker", "report-dir", "rerun-failed", "on
 // inWorkers runs the bundles in worker processes, which take them from one queue, and returns the parts of each pass. What may
 // depend on more than its bundle is then tested again by this process. It returns none where this process has to test all.
 func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bundle, cleared func() error) ([][]*suites.Part, error) {
-	n := p.jobs(f.jobs, bundles)
-	if n == 1 {
+	staff := p.staff(f.jobs, bundles)
+	if staff.Most == 1 {
 		return nil, nil
 	}
 	dir, err := os.MkdirTemp("", "bridgecheck-workers-")
@@ -61,9 +64,9 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	shown := f.progress(cmd, p, bundles)
 	sharers := 0
 	if p.target.URL != "" {
-		sharers = n
+		sharers = staff.Most
 	}
-	parts, again, err := workers.Run(cmd.Context(), n, func() *exec.Cmd {
+	parts, again, err := workers.Run(cmd.Context(), staff, func() *exec.Cmd {
 		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
@@ -83,7 +86,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	shown.clear()
 	shown.stop()
 	if p.exec != "" {
-		if err := p.joinLogs(dir, n); err != nil {
+		if err := p.joinLogs(dir, staff.Most); err != nil {
 			return nil, err
 		}
 	}
@@ -236,21 +239,23 @@ func (f *runFlags) selectShard(p *plan) error {
 	return nil
 }
 
-// jobs is how many workers test the plan. Where they would share what checks change, it is one.
-func (p *plan) jobs(given int, bundles []workers.Bundle) int {
+// staff is how many workers test the plan. Where they would share what checks change, it is one; where nobody says how many,
+// those that help: more where the bridge waits more than it computes.
+func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
+	fixed := func(n int) workers.Staff { return workers.Staff{First: n, Most: n} }
+	each := perCore
 	switch {
 	case p.shared() != "":
-		return 1
+		return fixed(1)
 	case given > 0:
-		return given
-	}
-	switch {
+		return fixed(given)
 	case p.target.URL != "":
-		return max(1, min(atOne, bundles[0].Weight()/worthAJob))
+		return fixed(max(1, min(atOne, bundles[0].Weight()/worthAJob)))
 	case p.exec != "":
-		return min(mostJobs, perExec*runtime.GOMAXPROCS(0), len(bundles))
+		each = perExec
 	}
-	return min(mostJobs, perCore*runtime.GOMAXPROCS(0), len(bundles)) // most checks wait, so there are more workers than processors
+	most := min(mostJobs, len(bundles))
+	return workers.Staff{First: min(most, each*runtime.GOMAXPROCS(0)), Most: most, Spare: func() bool { return processor.Share(spareRounds) > spareShare }}
 }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they

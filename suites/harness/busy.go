@@ -2,16 +2,15 @@ package harness
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
 	"github.com/bridgecheck/bridgecheck/suites/exact"
 )
@@ -238,12 +237,7 @@ func (t *T) ExcuseLag() {
 
 // ExcuseCrowd excuses the check, in which the bridge had not the time for what it computes, where others compute, too.
 func (t *T) ExcuseCrowd() {
-	block := make([]byte, 1<<20)
-	share := computing(func() time.Duration {
-		began := time.Now()
-		sha256.Sum256(block)
-		return time.Since(began)
-	})
+	share := processor.Share(100)
 	if share < crowded {
 		t.excuseOverload(fmt.Sprintf("this process gets %.0f %% of a processor", 100*share))
 	}
@@ -251,18 +245,6 @@ func (t *T) ExcuseCrowd() {
 
 // crowded is the share of a processor below which a bridge may compute too long.
 const crowded = 0.7
-
-// computing is the share of a processor that this process gets: the least time of a piece of work to the mean of many.
-func computing(work func() time.Duration) float64 {
-	const rounds = 100
-	var all time.Duration
-	least := time.Duration(math.MaxInt64)
-	for range rounds {
-		took := work()
-		all, least = all+took, min(least, took)
-	}
-	return float64(least) * rounds / float64(all)
-}
 
 func (t *T) excuseOverload(seen string) {
 	t.Excuse("the machine is overloaded: " + seen + "; run it again with free cores")

@@ -23,21 +23,3 @@ func TestLagExcusesTheCheckThatMetIt(t *testing.T) {
 		t.Errorf("got %q, by the site: %v", why, site)
 	}
 }
-
-func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
-	for name, c := range map[string]struct {
-		heldUp  int // rounds of ten
-		crowded bool
-	}{"alone": {0, false}, "interrupted now and then": {1, false}, "with others": {5, true}, "with many others": {9, true}} {
-		n := 0
-		share := computing(func() time.Duration {
-			if n++; n%10 < c.heldUp {
-				return 4 * time.Millisecond
-			}
-			return time.Millisecond
-		})
-		if (share < crowded) != c.crowded {
-			t.Errorf("%s: the share is %.2f", name, share)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/bridgecheck/bridgecheck/suites"
@@ -99,6 +100,13 @@ func (q *Queue) next() (at, pass int) {
 		q.bundles[at].at++
 	}
 	return at, pass
+}
+
+// waits reports whether there is something to do for one worker more.
+func (q *Queue) waits() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.bundles, func(b *bundle) bool { return b.at == 0 && len(b.open) > 0 })
 }
 
 // left notes that a worker is done with a bundle.

@@ -78,27 +78,60 @@ type Again struct {
 	Why     string
 }
 
-// Run shares the checks of the queue among n processes that command starts, and returns the parts of each pass. Those of a
+// Staff is how many workers a run has: First at the beginning, and one more, up to Most, whenever Spare, asked every half second,
+// said twice in succession that there is a processor for it.
+type Staff struct {
+	First, Most int
+	Spare       func() bool
+}
+
+// askSpare is how often Staff.Spare is asked.
+const askSpare = 500 * time.Millisecond
+
+// Run shares the checks of the queue among processes that command starts, and returns the parts of each pass. Those of a
 // bundle in which what a check found may depend on more than the bundle are left out, and it is to be tested again. When ctx
 // ends, the parts say that they were cut short, and none is left out. The error says what kept a worker from its work; then the
 // parts are worth nothing.
-func Run(ctx context.Context, n int, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, Again, error) {
+func Run(ctx context.Context, staff Staff, command func() *exec.Cmd, job func(worker int) Job, q *Queue, o Observer) ([][]*suites.Part, Again, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	r := &run{ctx: ctx, end: end, queue: q, observer: o, parts: make([][]*suites.Part, q.passes)}
 	group := processtree.NewGroup()
 	defer group.Close(killGrace)
-	var all sync.WaitGroup
-	errs := make([]error, n)
-	for i := range n {
-		all.Go(func() {
-			if err := r.work(group, command(), job(i)); err != nil {
-				errs[i] = err
+	ended := make(chan error)
+	started, at := 0, 0
+	start := func() {
+		cmd, job := command(), job(started)
+		started, at = started+1, at+1
+		go func() {
+			err := r.work(group, cmd, job)
+			if err != nil {
 				end(err)
 			}
-		})
+			ended <- err
+		}()
 	}
-	all.Wait()
+	for range staff.First {
+		start()
+	}
+	ask := time.NewTicker(askSpare)
+	defer ask.Stop()
+	var errs []error
+	for spare := 0; at > 0; {
+		select {
+		case err := <-ended:
+			errs, at = append(errs, err), at-1
+		case <-ask.C:
+			if started == staff.Most || ctx.Err() != nil || !q.waits() {
+				continue
+			}
+			if spare++; !staff.Spare() {
+				spare = 0
+			} else if spare > 1 {
+				start()
+			}
+		}
+	}
 	if ctx.Err() == nil {
 		return r.parts, r.again, errors.Join(errs...)
 	}

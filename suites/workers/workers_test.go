@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,6 +46,10 @@ func TestMain(m *testing.M) {
 					return &FailedError{Kind: "usage", Text: "not that"}
 				case "hangs":
 					select {}
+				case "waits":
+					for _, err := os.Stat(job.Dir); err != nil && ctx.Err() == nil; _, err = os.Stat(job.Dir) {
+						time.Sleep(10 * time.Millisecond)
+					}
 				case "carries":
 					part.Carried = "it was slow"
 				}
@@ -78,15 +83,22 @@ func runKind(ctx context.Context, kind string, n int, finished func(reports.Resu
 }
 
 func runBundles(ctx context.Context, kind string, n int, shared bool, finished func(reports.Result) string) ([][]*suites.Part, Again, error) {
+	return Run(ctx, Staff{First: n, Most: n}, func() *exec.Cmd { return workerOf(kind) },
+		func(int) Job { return Job{Args: []string{"an argument"}} }, twoPasses(shared), Observer{Started: func(string) {}, Finished: finished})
+}
+
+func workerOf(kind string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "WORKER="+kind)
+	return cmd
+}
+
+func twoPasses(shared bool) *Queue {
 	checks := map[string]int{}
 	for _, id := range clauses {
 		checks[id] = worthJoining
 	}
-	return Run(ctx, n, func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "WORKER="+kind)
-		return cmd
-	}, func(int) Job { return Job{Args: []string{"an argument"}} }, NewQueue(2, Bundle{Checks: checks, Shared: shared}, Bundle{Pass: 1, Checks: checks, Shared: shared}), Observer{Started: func(string) {}, Finished: finished})
+	return NewQueue(2, Bundle{Checks: checks, Shared: shared}, Bundle{Pass: 1, Checks: checks, Shared: shared})
 }
 
 func TestEveryCheckIsTestedOnce(t *testing.T) {
@@ -122,6 +134,51 @@ func TestEveryCheckIsTestedOnce(t *testing.T) {
 		if tested != len(clauses) {
 			t.Errorf("the parts of pass %d hold %d results", i, tested)
 		}
+	}
+}
+
+// A worker joins while a bundle waits and a processor was free twice in succession.
+func TestWorkersJoinWhereAProcessorIsFree(t *testing.T) {
+	for name, c := range map[string]struct {
+		spare func(asked int) bool
+		want  int
+	}{
+		"free":              {func(int) bool { return true }, 2},
+		"free now and then": {func(asked int) bool { return asked%2 == 1 }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			asked, started, end := 0, 0, filepath.Join(t.TempDir(), "end")
+			goOn := func() {
+				if err := os.WriteFile(end, nil, 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+			spare := func() bool {
+				if asked++; asked == 4 {
+					goOn()
+				}
+				return c.spare(asked)
+			}
+			parts, _, err := Run(ctx, Staff{First: 1, Most: 8, Spare: spare}, func() *exec.Cmd {
+				if started++; started == 2 {
+					goOn()
+				}
+				return workerOf("waits")
+			}, func(int) Job { return Job{Args: []string{"an argument"}, Dir: end} }, twoPasses(false), Observer{Started: func(string) {}, Finished: func(reports.Result) string { return "" }})
+			if err != nil || ctx.Err() != nil {
+				t.Fatal(err, ctx.Err())
+			}
+			if started != c.want {
+				t.Errorf("%d workers started, want %d", started, c.want)
+			}
+			for i := range parts {
+				if len(parts[i]) != 1 || len(parts[i][0].Report.Results) != len(clauses) {
+					t.Errorf("the parts of pass %d are %v", i, parts[i])
+				}
+			}
+		})
 	}
 }
 

@@ -1,0 +1,30 @@
+package processor
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWhatOthersComputeTakesOfAProcessor(t *testing.T) {
+	for name, c := range map[string]struct {
+		heldUp      int // rounds of ten
+		least, most float64
+	}{"alone": {0, 1, 1}, "interrupted now and then": {1, 0.7, 0.8}, "with others": {5, 0.35, 0.45}, "with many others": {9, 0.25, 0.3}} {
+		n := 0
+		got := share(100, func() time.Duration {
+			if n++; n%10 < c.heldUp {
+				return 4 * time.Millisecond
+			}
+			return time.Millisecond
+		})
+		if got < c.least || got > c.most {
+			t.Errorf("%s: the share is %.2f, want %.2f to %.2f", name, got, c.least, c.most)
+		}
+	}
+}
+
+func TestShareIsAPart(t *testing.T) {
+	if got := Share(10); got <= 0 || got > 1 {
+		t.Errorf("the share is %v", got)
+	}
+}
