@@ -30,6 +30,62 @@ func newPart(r *harness.Environment, o Options, report *reports.Report, c *colle
 	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Unsettled: c.unsettled, Carried: cmp.Or(c.carried, r.Carried())}
 }
 
+// Ended notes that the bridge ended by itself while a clause was tested, and how. The clause fails whatever its level, as the
+// bridge breaks more than the clause. What was found after it is left out, and the part is no longer cut short or carried.
+func (p *Part) Ended(clause, how string, after []string) error {
+	p.Report.Results = slices.DeleteFunc(p.Report.Results, func(r reports.Result) bool { return slices.Contains(after, r.ID) })
+	i := slices.IndexFunc(p.Report.Results, func(r reports.Result) bool { return r.ID == clause })
+	if i < 0 { // it was cut off
+		known, err := contractAt(p.Contract)
+		if err != nil {
+			return err
+		}
+		c, _ := known.Clause(clause)
+		cutOff := result(c)
+		cutOff.Evidence = []reports.Exchange{}
+		i, p.Report.Results = len(p.Report.Results), append(p.Report.Results, cutOff)
+	}
+	r := &p.Report.Results[i]
+	why := reports.Finding{Subject: "the bridge", Expected: "to go on running", Actual: "it ended by itself: " + how + "; bridge.log has its output"}
+	for _, f := range r.Findings {
+		if f.Request != nil && r.Evidence[*f.Request].Response == nil {
+			why.Request = f.Request
+			break
+		}
+	}
+	r.Verdict, r.Findings, r.Remedy = reports.Fail, append([]reports.Finding{why}, r.Findings...), ""
+	r.Conclude()
+	for _, id := range append(after, clause) {
+		delete(p.Blocked, id)
+	}
+	p.Report.CutShort, p.Carried = "", ""
+	return nil
+}
+
+// Continue adds a part with the checks that p left.
+func (p *Part) Continue(rest *Part) {
+	p.Report.Results = append(p.Report.Results, rest.Report.Results...)
+	p.Report.DurationMS += rest.Report.DurationMS
+	p.Report.CutShort = rest.Report.CutShort
+	if p.Blocked == nil {
+		p.Blocked = map[string][]string{}
+	}
+	maps.Copy(p.Blocked, rest.Blocked)
+}
+
+// contractAt is the contract of a version, as Options name it.
+func contractAt(version string) (*contract.Contract, error) {
+	all, err := contract.Load()
+	if err != nil {
+		return nil, err
+	}
+	at, err := all.At(version)
+	if err != nil {
+		return nil, &UsageError{err.Error()}
+	}
+	return at, nil
+}
+
 // Unsettle takes the unsettled results out of the parts of a pass, and returns their clauses, for one process that tests them
 // alone; none where the parts were cut short.
 func Unsettle(parts []*Part) map[string]int {
@@ -67,13 +123,9 @@ func gather(progress func(reports.Result), parts []*Part) (*outcome, *reports.Re
 		return nil, nil, errors.New("there is no part to join")
 	}
 	first := parts[0]
-	all, err := contract.Load()
+	at, err := contractAt(first.Contract)
 	if err != nil {
 		return nil, nil, err
-	}
-	at, err := all.At(first.Contract)
-	if err != nil {
-		return nil, nil, &UsageError{err.Error()}
 	}
 	joined := *first.Report
 	o := &outcome{contract: at, selected: first.Selected, results: map[string]reports.Result{}, blocked: map[string][]string{}, progress: progress}

@@ -86,7 +86,7 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 	c := &collector{run: r, independent: o.Independent, outlook: newOutlook(r, started, defaulted(o.RunTimeout, runTimeout)), progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
 	globals.Reset()
 	r.Takes = func(clause string) bool {
-		if o.Take != nil && !o.Take(clause) {
+		if ctx.Err() != nil || o.Take != nil && !o.Take(clause) {
 			return false
 		}
 		if o.Started != nil {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -192,16 +193,22 @@ func refuseCompany(next http.Handler) http.Handler {
 	})
 }
 
-// shortLived is a bridge for --exec: that of mutant, and the first that makes the file $FIRST ends within a second.
+// shortLived is a bridge for --exec: that of mutant, and the first that makes the file $FIRST is killed within a second.
 func shortLived() {
 	if _, err := os.OpenFile(os.Getenv("FIRST"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		time.AfterFunc(time.Second, func() { os.Exit(1) })
+		time.AfterFunc(time.Second, func() {
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+		})
 	}
 	mutant()
 }
 
-// Where a bridge ends, the checks for which it was started are tested again, and no others.
+// Where somebody ends a bridge, the checks for which it was started are tested again, and no others.
 func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("NOT TESTED: Windows does not say that a process was killed")
+	}
 	t.Setenv("FIRST", filepath.Join(t.TempDir(), "first"))
 	args := []string{"--exec", "shortLived describe-any-case", "--env", "FIRST", "--only", "list/*", "--only", "describe/*", "--cases", "50"}
 	several := runJobs(t, "3", args)
@@ -209,6 +216,54 @@ func TestWhatABridgeLeftUntestedIsTestedAgain(t *testing.T) {
 		t.Errorf("nothing was tested again: %s", several.stderr)
 	}
 	same(t, runJobs(t, "1", args), several)
+}
+
+// crashes is a bridge for --exec: the reference bridge, which ends by itself at a request of the method that its argument names.
+func crashes() {
+	b, err := bridge.New(bridge.Options{Drupal: os.Getenv("DRUPAL_URL"), DiscoveryTTL: time.Second, PermissionTTL: time.Second, UpstreamTimeout: 2 * time.Second,
+		AddressFailures: 100000, TotalFailures: 100000})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Fprintln(os.Stderr, http.ListenAndServe(os.Getenv("BRIDGE_LISTEN"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == os.Args[1] {
+			fmt.Fprintf(os.Stderr, "panic: %s is not handled\n", r.Method)
+			os.Exit(2)
+		}
+		b.ServeHTTP(w, r)
+	})))
+}
+
+// A bridge that ends by itself fails the clause that was tested, also a SHOULD, and nothing else is left untested for it.
+func TestABridgeThatEndsFailsTheClause(t *testing.T) {
+	for method, clause := range map[string]string{"HEAD": "http/head", "none": ""} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--exec", "crashes " + method, "--only", "http/*", "--only", "describe/*"}
+			for _, jobs := range []string{"1", "3"} {
+				outcome, failed := runJobs(t, jobs, args), []string{}
+				for _, text := range outcome.results {
+					var r reports.Result
+					if err := json.Unmarshal([]byte(text), &r); err != nil {
+						t.Fatal(err)
+					}
+					switch {
+					case r.Verdict == reports.Fail:
+						failed = append(failed, r.ID)
+						if !strings.Contains(r.Message, "it ended by itself: exit status 2") || r.Curl == "" {
+							t.Errorf("%s fails because %s, as %q shows", r.ID, r.Message, r.Curl)
+						}
+					case r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable:
+						t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Message)
+					}
+				}
+				if got := strings.Join(failed, " "); got != clause || (outcome.code == exitOK) != (clause == "") {
+					t.Errorf("with --jobs %s %q failed, and the run ended with %d: %s%s", jobs, got, outcome.code, outcome.stdout, outcome.stderr)
+				}
+			}
+		})
+	}
 }
 
 // outcomeOfRun is what a run gave, without times and ports.

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "echoes": echoes})
+	testscript.Main(m, map[string]func(){"bridgecheck": main, "stubborn": stubborn, "mutant": mutant, "shortLived": shortLived, "crashes": crashes, "echoes": echoes})
 }
 
 // TestScripts runs the command lines of testdata/script. Beside testscript's own commands they have:
@@ -115,10 +115,11 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("EXAMPLES", examples)
-	free, err := freeport.Address()
+	free, release, err := freeport.Address()
 	if err != nil {
 		return err
 	}
+	env.Defer(release)
 	env.Setenv("FREE", free)
 	return nil
 }

@@ -62,10 +62,11 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 	if err != nil {
 		return err
 	}
-	listen, err := freeport.Address()
+	listen, release, err := freeport.Address()
 	if err != nil {
 		return err
 	}
+	s.stops = append(s.stops, release)
 	s.discoveryTTL = cmp.Or(o.DiscoveryTTL, execDiscoveryTTL)
 	s.upstreamTimeout = cmp.Or(o.UpstreamTimeout, execUpstreamTimeout)
 	ttl := strconv.FormatFloat(s.discoveryTTL.Seconds(), 'f', -1, 64)
@@ -116,10 +117,11 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 
 // replicate starts a replica of the bridge of --exec, which the checks may end and start again.
 func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Group, log *bridgeLog, env []string) error {
-	listen, err := freeport.Address()
+	listen, release, err := freeport.Address()
 	if err != nil {
 		return err
 	}
+	s.stops = append(s.stops, release)
 	env = append(slices.Clone(env), "BRIDGE_LISTEN="+listen)
 	r := harness.Replica{URL: "http://" + listen}
 	var p *process
@@ -286,7 +288,19 @@ func responds(ctx context.Context, client *http.Client, url string) bool {
 	return true
 }
 
-// ended says how the process ended by itself; "" while it runs.
+// endedByItself says how the process ended; "" while it runs, and where somebody else ended it, as a system does that is short of
+// memory. A shell gives the signal that ended a program as 128 and its number.
+func (p *process) endedByItself() string {
+	how := p.ended()
+	for signal, number := range map[string]int{"hangup": 1, "interrupt": 2, "killed": 9, "terminated": 15} {
+		if how == "signal: "+signal || how == fmt.Sprintf("exit status %d", 128+number) {
+			return ""
+		}
+	}
+	return how
+}
+
+// ended says how the process ended; "" while it runs.
 func (p *process) ended() string {
 	select {
 	case <-p.exited:

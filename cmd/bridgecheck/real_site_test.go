@@ -315,10 +315,11 @@ func TestRealSitesBelowABasePathAndBehindAProxy(t *testing.T) {
 	if asked["bridge.invalid"] < 10 {
 		t.Errorf("the proxy was asked for %v", asked)
 	}
-	free, err := freeport.Address()
+	free, release, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	if o := runWith(t, t.TempDir(), "url: http://bridge.invalid/sub/path"+only+"proxy: http://"+free+"\n"); o.code != exitUnreachable || !strings.Contains(o.stderr, "cannot connect to the proxy") {
 		t.Errorf("without its proxy the run ended with %d: %s%s", o.code, o.stdout, o.stderr)
 	}

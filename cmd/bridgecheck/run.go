@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -343,35 +342,6 @@ func (p *plan) firstFailure(r reports.Result) string {
 		return ""
 	}
 	return "--fail-fast: " + r.ID + " failed"
-}
-
-// part starts the target, runs the suites against it and, without --keep, stops it.
-func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
-	stage, err := p.stage(cmd.Context(), l)
-	if err != nil {
-		return nil, err
-	}
-	if p.keepUp {
-		p.kept = append(p.kept, &keptStage{stage: stage, profile: l.profile})
-	} else {
-		defer stage.close()
-	}
-	o := l.options
-	if stage.control != nil {
-		o.Control = stage.control
-	}
-	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
-	o.Dial, o.Replicas = stage.dial, stage.replicas
-	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
-	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
-	part, err := suites.RunPart(cmd.Context(), stage.target, o)
-	if stage.bridge != nil && stage.bridge.ended() != "" {
-		cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
-		if part != nil {
-			part.Carried = "the bridge ended during the run"
-		}
-	}
-	return part, err
 }
 
 // keep writes the report, and the baseline if one is requested.

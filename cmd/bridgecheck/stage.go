@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
@@ -71,6 +74,100 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// mostEnds is how often the bridge may end by itself before the rest of a bundle is left untested.
+const mostEnds = 5
+
+// part tests what is left of a bundle. Where the bridge of --exec ends by itself, the clause that was tested fails, and those
+// after it are tested with another.
+func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
+	take, began := l.options.Take, time.Now()
+	open := map[string]bool{} // by clause: it was taken and has to be tested still
+	if take != nil {
+		l.options.Take = func(clause string) bool {
+			again, taken := open[clause]
+			open[clause] = false
+			return again || !taken && take(clause)
+		}
+	}
+	var whole *suites.Part
+	for ends := 1; ; ends++ {
+		part, end, err := p.onStage(cmd, l)
+		switch {
+		case whole == nil:
+			whole = part
+		case err != nil:
+			whole.Report.CutShort, err = err.Error(), nil
+			return whole, nil
+		default:
+			whole.Continue(part)
+		}
+		if err != nil || end.how == "" {
+			return whole, err
+		}
+		short := whole.Report.CutShort
+		if err := whole.Ended(end.clause, end.how, end.after); err != nil {
+			return nil, err
+		}
+		if take == nil || ends == mostEnds || cmd.Context().Err() != nil {
+			whole.Report.CutShort = cmp.Or(short, "the bridge ended by itself")
+			return whole, nil
+		}
+		for _, clause := range end.after {
+			open[clause] = true
+		}
+		l.options.RunTimeout = max(time.Second, l.options.RunTimeout-time.Since(began))
+		began = time.Now()
+	}
+}
+
+// ending is how the bridge ended by itself, while a clause was tested; the zero value: it did not.
+type ending struct {
+	clause, how string
+	after       []string // clauses that were begun when it had ended
+}
+
+// onStage starts the target, runs the suites against it and, without --keep, stops it.
+func (p *plan) onStage(cmd *cobra.Command, l leg) (*suites.Part, ending, error) {
+	stage, err := p.stage(cmd.Context(), l)
+	if err != nil {
+		return nil, ending{}, err
+	}
+	if p.keepUp {
+		p.kept = append(p.kept, &keptStage{stage: stage, profile: l.profile})
+	} else {
+		defer stage.close()
+	}
+	o := l.options
+	if stage.control != nil {
+		o.Control = stage.control
+	}
+	o.Drupal, o.Site, o.Recorder, o.Authority, o.Advance, o.Stdio = stage.drupal, stage.site, stage.recorder, stage.authority, stage.advance, stage.stdio
+	o.Dial, o.Replicas = stage.dial, stage.replicas
+	o.DiscoveryTTL = cmp.Or(o.DiscoveryTTL, stage.discoveryTTL)
+	o.UpstreamTimeout = cmp.Or(o.UpstreamTimeout, stage.upstreamTimeout)
+	var end ending
+	o.Started = func(clause string) {
+		if stage.bridge != nil && stage.bridge.ended() != "" {
+			end.after = append(end.after, clause)
+		} else {
+			end.clause = clause
+		}
+		if l.options.Started != nil {
+			l.options.Started(clause)
+		}
+	}
+	part, err := suites.RunPart(cmd.Context(), stage.target, o)
+	if err != nil || stage.bridge == nil || stage.bridge.ended() == "" {
+		return part, ending{}, err
+	}
+	cmd.PrintErrf("bridgecheck: the bridge ended during the run: %s%s\n", stage.bridge.ended(), stage.bridge.log.tail())
+	if end.how = stage.bridge.endedByItself(); end.how == "" || end.clause == "" {
+		part.Carried = "the bridge ended during the run"
+		return part, ending{}, nil
+	}
+	return part, end, nil
 }
 
 // mock serves the default site at addr and returns its URL. Behind a bridge that selects tools by patterns the site shows

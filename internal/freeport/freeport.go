@@ -1,7 +1,7 @@
 // Package freeport finds addresses for servers that other processes will start. It is for nothing that can listen on port 0.
 //
-// Its invariant: the ports are below those that systems give to connections and to servers without a port of their own, so
-// that a busy machine takes none between the choice and its use.
+// Its invariant: the ports are below those that systems give to connections and to servers without a port of their own, and no
+// two who ask here have the same, so that a busy machine takes none between the choice and its use.
 package freeport
 
 import (
@@ -16,15 +16,22 @@ const (
 	tries  = 100
 )
 
-// Address returns HOST:PORT of this machine where nobody listens.
-func Address() (string, error) {
-	var err error
+// Address returns HOST:PORT of this machine where nobody listens. Nobody else is given it, in any process, until release: who
+// has it holds the UDP port of the same number.
+func Address() (address string, release func(), err error) {
 	for range tries {
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(beyond-lowest))); err == nil {
-			defer l.Close()
-			return l.Addr().String(), nil
+		address = fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(beyond-lowest))
+		var held net.PacketConn
+		if held, err = net.ListenPacket("udp", address); err != nil {
+			continue
 		}
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err != nil {
+			held.Close()
+			continue
+		}
+		l.Close()
+		return address, func() { held.Close() }, nil
 	}
-	return "", fmt.Errorf("find a free port from %d to %d: %w", lowest, beyond-1, err)
+	return "", nil, fmt.Errorf("find a free port from %d to %d: %w", lowest, beyond-1, err)
 }

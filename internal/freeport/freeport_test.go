@@ -6,7 +6,7 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	address, err := Address()
+	address, release, err := Address()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,5 +17,30 @@ func TestAddress(t *testing.T) {
 	defer l.Close()
 	if port := l.Addr().(*net.TCPAddr).Port; port < lowest || port >= beyond {
 		t.Errorf("the port is %d", port)
+	}
+	if other, err := net.ListenPacket("udp", address); err == nil {
+		other.Close()
+		t.Errorf("%s is not held", address)
+	}
+	release()
+	other, err := net.ListenPacket("udp", address)
+	if err != nil {
+		t.Fatalf("%s is not released: %v", address, err)
+	}
+	other.Close()
+}
+
+func TestNoAddressIsGivenTwice(t *testing.T) {
+	given := map[string]bool{}
+	for range 500 {
+		address, release, err := Address()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if given[address] {
+			t.Fatalf("%s was given twice", address)
+		}
+		given[address] = true
 	}
 }

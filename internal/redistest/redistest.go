@@ -28,10 +28,11 @@ func Start(t testing.TB) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("NOT TESTED: redis-server is not installed (apt-get install redis-server): nothing that replicas share was tested")
 	}
-	address, err := freeport.Address()
+	address, release, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	_, port, _ := net.SplitHostPort(address)
 	s := &Server{Address: "redis://" + address, t: t, port: port}
 	t.Cleanup(s.Kill)

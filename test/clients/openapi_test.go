@@ -85,10 +85,11 @@ func TestPrismFindsNoViolation(t *testing.T) {
 // prism starts Prism before the bridge at target and returns its address.
 func prism(t *testing.T, target string) string {
 	t.Helper()
-	address, err := freeport.Address()
+	address, release, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	_, port, _ := net.SplitHostPort(address)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, node22, modules+"/@stoplight/prism-cli/dist/index.js", "proxy", openAPI, target, "--host", "127.0.0.1", "--port", port)

@@ -112,10 +112,11 @@ func startGo(t *testing.T, name string) string {
 	if out, err := exec.Command("go", "build", "-o", program, name).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	address, err := freeport.Address()
+	address, release, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(release)
 	cmd := exec.CommandContext(within(t, 2*time.Minute), program, "-http", address)
 	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {

@@ -179,10 +179,11 @@ func (r *reader) write(t *testing.T, name, text string) {
 func (r *reader) free(t *testing.T, port string) string {
 	t.Helper()
 	if r.ports[port] == "" {
-		address, err := freeport.Address()
+		address, release, err := freeport.Address()
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(release)
 		r.ports[port] = address
 	}
 	return r.ports[port]
