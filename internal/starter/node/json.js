@@ -27,15 +27,16 @@ export function parse(text) {
   return JSON.parse(marked)
 }
 
-const parsed = new Map()
-
-/** parse for a text that comes again, as a site's list does: the newest values are kept. They are shared: do not change them. */
-export function parseOnce(text) {
-  if (!parsed.has(text)) {
-    if (parsed.size === 8) parsed.delete(parsed.keys().next().value)
-    parsed.set(text, parse(text))
+/** The function with a memory: the newest values are kept by their argument. They are shared: do not change them. */
+export function memoized(make) {
+  const made = new Map()
+  return argument => {
+    if (!made.has(argument)) {
+      if (made.size === 8) made.delete(made.keys().next().value)
+      made.set(argument, make(argument))
+    }
+    return made.get(argument)
   }
-  return parsed.get(text)
 }
 
 export const stringify = value => JSON.stringify(value).replace(MARKED, '$1')

@@ -56,7 +56,7 @@ async function invoke(caller, query, request) {
     throw new Failure(400, 'missing_parameter', 'The parameter name is missing, or no string.')
   }
   if (!isObject(args)) throw new Failure(400, 'missing_parameter', 'The parameter arguments is missing, or no object.')
-  const tool = toolsOf(found.filter(({id}) => id === name)).get(name)
+  const tool = toolsOf(found).get(name)
   if (!tool) throw notFound(name)
   return {result: await call(caller, tool, args)} // the site decides, and validates the arguments
 }

@@ -1,10 +1,10 @@
 // From the methods of the site to tools.
-import {isNumber, isObject} from './json.js'
+import {isNumber, isObject, memoized} from './json.js'
 
 const reported = new Set()
 
 /** The tools among the methods, by name. One that cannot be translated does not cost the others (translate/one-bad-tool). */
-export function toolsOf(methods) {
+export const toolsOf = memoized(methods => {
   const tools = new Map() // not an object: names such as constructor exist on every object (describe/name-exact)
   for (const method of methods) {
     if (!method.attributes?.mcpTool) continue // list/only-marked-methods
@@ -16,7 +16,7 @@ export function toolsOf(methods) {
     }
   }
   return tools
-}
+})
 
 function tool({id, attributes: {usage, params, output, mcpTool}}) {
   const made = {name: id, description: usage || mcpTool.title || id, inputSchema: inputSchema(params ?? {})}
