@@ -30,7 +30,7 @@ import (
 
 const (
 	mostJobs    = 8    // without --jobs
-	perCore     = 3    // the reference bridge waits more than it computes
+	perCore     = 4    // the reference bridge waits more than it computes
 	perExec     = 2    // with --exec: more of a bridge that computes would respond late
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
 	worthAJob   = 1000 // milliseconds of checks, below which a further worker does not help
@@ -66,8 +66,12 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 	if p.target.URL != "" {
 		sharers = staff.Most
 	}
+	env := os.Environ()
+	if cores := runtime.GOMAXPROCS(0); staff.First >= cores { // a processor each: what they run in parallel then would only wait for each other
+		env = append(env, "GOMAXPROCS=1")
+	}
 	parts, again, err := workers.Run(cmd.Context(), staff, func() *exec.Cmd {
-		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}}
+		return &exec.Cmd{Path: self, Args: []string{"bridgecheck", "run", "--worker"}, Env: env}
 	}, func(i int) workers.Job {
 		return workers.Job{Args: f.forWorkers(cmd), Dir: filepath.Join(dir, fmt.Sprint(i+1)), Sharers: sharers}
 	}, workers.NewQueue(len(p.legs), bundles...), workers.Observer{
@@ -192,6 +196,17 @@ type shard struct {
 	clauses   map[string]bool
 }
 
+// parseShard reads --shard I/N.
+func parseShard(text string) (index, of int, err error) {
+	i, n, _ := strings.Cut(text, "/")
+	index, errI := strconv.Atoi(i)
+	of, errN := strconv.Atoi(n)
+	if errI != nil || errN != nil || index < 1 || index > of || of > suites.MaxShards {
+		return 0, 0, usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", text, suites.MaxShards)
+	}
+	return index, of, nil
+}
+
 // ciRuns are the variables in which CI systems give the id of a run, the same for all its jobs.
 var ciRuns = []string{"GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_TAG", "BUILDKITE_BUILD_ID", "CIRCLE_WORKFLOW_ID"}
 
@@ -208,12 +223,9 @@ func (f *runFlags) selectShard(p *plan) error {
 		return usagef("--keep and --shard: give one of the two")
 	}
 	s := &p.shard
-	index, of, _ := strings.Cut(f.shard, "/")
-	var errI, errN error
-	s.index, errI = strconv.Atoi(index)
-	s.of, errN = strconv.Atoi(of)
-	if errI != nil || errN != nil || s.index < 1 || s.index > s.of || s.of > suites.MaxShards {
-		return usagef("--shard is %q: give I/N with I from 1 to N, and N at most %d, for example 1/3", f.shard, suites.MaxShards)
+	var err error
+	if s.index, s.of, err = parseShard(f.shard); err != nil {
+		return err
 	}
 	s.run = f.runID
 	for _, name := range ciRuns {

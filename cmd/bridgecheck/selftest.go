@@ -29,6 +29,7 @@ type selftestFlags struct {
 	update   bool
 	golden   string
 	full     bool
+	shard    string // I/N; "": all
 	worker   bool
 }
 
@@ -38,12 +39,14 @@ func newSelftest() *cobra.Command {
 		Use:   "selftest",
 		Short: "Test the checks: every mutant must fail, every correct variant must pass",
 		Example: `  bridgecheck selftest
-  bridgecheck selftest --mutant describe-any-case --update`,
+  bridgecheck selftest --mutant describe-any-case --update
+  bridgecheck selftest --full --shard 1/3`,
 		Long: `selftest runs the suites against mutants, which are bridges with one fault each and must fail the
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that
 differ from the reference in the same way the first is tested by every clause, the others by those
-that they fail; --full tests all of them by every clause.
+that they fail; --full tests all of them by every clause. With --shard I/N machines share the
+mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
@@ -55,6 +58,7 @@ say · 1 not so · 4 no verdict.`,
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
 	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause; --update and --write-golden do so, too")
+	flags.StringVar(&f.shard, "shard", "", "test only the mutants and correct variants of shard `I/N`, as 1/3")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this `directory` instead of comparing with them")
 	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
 	_ = flags.MarkHidden("worker")
@@ -67,6 +71,8 @@ func runSelftest(cmd *cobra.Command, f selftestFlags) error {
 	switch {
 	case f.update && f.golden != "":
 		return usagef("--update and --write-golden both write the golden sets: give one of them")
+	case f.shard != "" && (f.update || f.golden != "" || f.mutant != "" || f.markdown):
+		return usagef("--shard is a part of what is tested and compared with the golden sets: give it without --mutant, --update, --write-golden and --markdown")
 	case f.worker:
 		return work(cmd, f.full)
 	case f.mutant != "":
@@ -99,14 +105,24 @@ func work(cmd *cobra.Command, full bool) error {
 
 // selftestAll tests all mutants and variants, in worker processes.
 func selftestAll(cmd *cobra.Command, f selftestFlags) error {
-	all := mutants.All()
+	full := f.full || f.update || f.golden != ""
+	all, others := mutants.All(), []mutants.Mutant(nil)
+	if f.shard != "" {
+		index, of, err := parseShard(f.shard)
+		if err != nil {
+			return err
+		}
+		if all, others, err = selftest.Shard(all, index, of, full); err != nil {
+			return err
+		}
+	}
 	progress, end := counter(cmd.ErrOrStderr(), len(all))
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	workers := selftest.NewWorkers(cmd.Context(), parallel(), func(ctx context.Context) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", f.full || f.update || f.golden != ""))
+		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
 	})
 	matrix, err := selftest.All(cmd.Context(), all, parallel(), workers.Test, progress)
 	workers.Close()
@@ -114,6 +130,11 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	if err != nil {
 		return err
 	}
+	golden, err := selftest.Golden()
+	if err != nil {
+		return err
+	}
+	matrix.Complete(others, golden)
 	if f.json {
 		err = writeJSON(cmd.OutOrStdout(), matrix)
 	} else {
@@ -127,7 +148,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	case f.update:
 		return updateGolden(matrix.Rows...)
 	}
-	return compareWithGolden(cmd, matrix)
+	return compareWithGolden(cmd, matrix, golden)
 }
 
 // updateGolden writes the golden sets of the rows and the kill matrix into the source tree.
@@ -140,11 +161,7 @@ func updateGolden(rows ...selftest.Row) error {
 }
 
 // compareWithGolden prints what differs from the golden sets.
-func compareWithGolden(cmd *cobra.Command, matrix selftest.Matrix) error {
-	golden, err := selftest.Golden()
-	if err != nil {
-		return err
-	}
+func compareWithGolden(cmd *cobra.Command, matrix selftest.Matrix, golden selftest.Sets) error {
 	drift := matrix.Drift(golden)
 	for _, line := range drift {
 		fmt.Fprintln(cmd.ErrOrStderr(), line)

@@ -78,7 +78,7 @@ type Again struct {
 	Why     string
 }
 
-// Staff is how many workers a run has: First at the beginning, and one more, up to Most, whenever Spare, asked every half second,
+// Staff is how many workers a run has: First at the beginning, and one more, up to Most, whenever Spare, asked every quarter of a second,
 // said twice in succession that there is a processor for it.
 type Staff struct {
 	First, Most int
@@ -86,7 +86,7 @@ type Staff struct {
 }
 
 // askSpare is how often Staff.Spare is asked.
-const askSpare = 500 * time.Millisecond
+const askSpare = 250 * time.Millisecond
 
 // Run shares the checks of the queue among processes that command starts, and returns the parts of each pass. Those of a
 // bundle in which what a check found may depend on more than the bundle are left out, and it is to be tested again. When ctx
