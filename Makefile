@@ -65,16 +65,16 @@ variants: build
 	fi; \
 	printf '%s\n' $(VARIANTS) | xargs -P $(BESIDE) -I NAME sh -c 'said=$$(bin/bridgecheck selftest --mutant NAME 2>&1) && echo "NAME: blamed for nothing" || { echo "NAME: BLAMED"; echo "$$said"; exit 1; }'
 
-# Each line: one worker, then as many as help; how many times as fast, and the checks that passed in a second. In process a
-# clause is checked for each kind of bridge that it applies to. The last lines are the official MCP suite's,
-# whose checks are single comparisons.
+# Each line: one worker, then as many as help; how many times as fast, the checks that passed in a second, and what they
+# compared apart: a tool, a caller or a row of a table with a finding of its own. In process a clause is checked for each kind
+# of bridge that it applies to. The last lines are the official MCP suite's, whose checks compare one response or two.
 bench-run: build test/clients/node_modules
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	took() { began=$$(date +%s%N); bin/bridgecheck run --quiet --shard 1/1 --run-id bench --report-dir "$$dir" "$$@" >"$$dir/said" || { cat "$$dir/said"; exit 1; }; echo $$((($$(date +%s%N) - began) / 1000000)); }; \
 	compare() { name=$$1; shift; one=$$(took --jobs 1 "$$@") && all=$$(took "$$@") || exit 1; \
-		checks=$$(grep -o '"verdict":"pass"' "$$dir/shard.json" | wc -l); \
-		awk -v name="$$name" -v one=$$one -v all=$$all -v checks=$$checks \
-		'BEGIN { printf "%-22s %6.1f s %6.1f s   %.1f times as fast, %.0f checks a second\n", name, one/1000, all/1000, one/all, checks*1000/all }'; }; \
+		checks=$$(grep -o '"verdict":"pass"' "$$dir/shard.json" | wc -l); compared=$$(grep -o '{"Tool":' "$$dir/shard.json" | wc -l); \
+		awk -v name="$$name" -v one=$$one -v all=$$all -v checks=$$checks -v compared=$$compared \
+		'BEGIN { printf "%-22s %6.1f s %6.1f s   %.1f times as fast, %.0f checks and %.0f comparisons a second\n", name, one/1000, all/1000, one/all, checks*1000/all, compared*1000/all }'; }; \
 	compare 'in process' && compare 'exec, reference bridge' --exec 'bin/bridgecheck bridge' && \
 	bin/bridgecheck init node "$$dir/node" >/dev/null && compare 'exec, Node bridge' --config "$$dir/node/bridgecheck.yaml" --exec "node $$dir/node/bridge.js" && \
 	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
