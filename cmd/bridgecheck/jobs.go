@@ -29,7 +29,8 @@ import (
 )
 
 const (
-	mostJobs    = 8    // without --jobs
+	mostJobs    = 12   // without --jobs
+	mostAtSite  = 8    // the same, where they share a real site
 	perCore     = 4    // the reference bridge waits more than it computes
 	perExec     = 2    // with --exec: more of a bridge that computes would respond late
 	atOne       = 4    // with --url: more would be a load for a bridge that others may use
@@ -267,6 +268,9 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 		each = perExec
 	}
 	most := min(mostJobs, len(bundles))
+	if p.proxy.site != nil {
+		most = min(mostAtSite, most)
+	}
 	return workers.Staff{First: min(most, each*runtime.GOMAXPROCS(0)), Most: most, Spare: func() bool { return processor.Share(spareRounds) > spareShare }}
 }
 

@@ -134,7 +134,7 @@ If stderr is no terminal, run writes a line there every 10 s with the checks tha
 	flags.StringVar(&f.rerunFailed, "rerun-failed", "", "test only the clauses that failed in this `report.json`, or in a directory with one; without a value, that of --report-dir")
 	flags.Lookup("rerun-failed").NoOptDefVal = inReportDir
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run after the first MUST that fails and is not excused by the baseline")
-	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own, or all at the bridge of --url; 0: as many as help, at most 8")
+	flags.IntVar(&f.jobs, "jobs", 0, "`number` of workers, each with a bridge and a mock Drupal of its own, or all at the bridge of --url; 0: as many as help, at most 12")
 	flags.StringVar(&f.shard, "shard", "", "test only the clauses of shard `I/N`, as 1/3; report merge makes one report of all")
 	flags.StringVar(&f.runID, "run-id", "", "with --shard: `name` of the run, the same for all its shards (default that of the CI run)")
 	flags.BoolVar(&f.keepUp, "keep", false, "after the run, keep the bridge and the mock Drupal running until Ctrl-C, and print their addresses and accounts on stderr")
