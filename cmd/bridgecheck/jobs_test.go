@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -263,6 +264,34 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One that ends at every call leaves untested what comes after the fifth end of a bundle, whatever the number of workers.
+func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	args := []string{"--exec", "crashes POST", "--only", "invoke/*", "--cases", "20"}
+	verdicts := make([][]string, 2)
+	t.Run("jobs", func(t *testing.T) {
+		for i, jobs := range []string{"1", "3"} {
+			t.Run(jobs, func(t *testing.T) {
+				t.Parallel()
+				outcome := runJobs(t, jobs, args)
+				if outcome.code != 1 || !strings.Contains(outcome.stdout, bridgeEnded) {
+					t.Errorf("the run ended with %d: %s", outcome.code, outcome.stdout)
+				}
+				for _, text := range outcome.results {
+					var r reports.Result
+					if err := json.Unmarshal([]byte(text), &r); err != nil {
+						t.Fatal(err)
+					}
+					verdicts[i] = append(verdicts[i], r.ID+" "+string(r.Verdict))
+				}
+			})
+		}
+	})
+	if !slices.Equal(verdicts[0], verdicts[1]) {
+		t.Errorf("one worker: %q\nthree: %q", verdicts[0], verdicts[1])
 	}
 }
 

@@ -324,7 +324,7 @@ func (f *runFlags) inTurn(cmd *cobra.Command, p *plan, bundles []workers.Bundle,
 		}
 		parts[b.Pass] = append(parts[b.Pass], part)
 		p.spend(time.Since(began))
-		if part.Report.CutShort != "" {
+		if cut := part.Report.CutShort; cut != "" && cut != bridgeEnded { // another bundle has another bridge
 			break
 		}
 	}

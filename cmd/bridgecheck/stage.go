@@ -76,8 +76,11 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	return s, nil
 }
 
-// mostEnds is how often the bridge may end by itself before the rest of a bundle is left untested.
-const mostEnds = 5
+// A bridge that ends by itself so often leaves the rest of a bundle untested, which says then why.
+const (
+	mostEnds    = 5
+	bridgeEnded = "the bridge ended by itself"
+)
 
 // part tests what is left of a bundle. Where the bridge of --exec ends by itself, the clause that was tested fails, and those
 // after it are tested with another.
@@ -110,8 +113,12 @@ func (p *plan) part(cmd *cobra.Command, l leg) (*suites.Part, error) {
 		if err := whole.Ended(end.clause, end.how, end.after); err != nil {
 			return nil, err
 		}
-		if take == nil || ends == mostEnds || cmd.Context().Err() != nil {
-			whole.Report.CutShort = cmp.Or(short, "the bridge ended by itself")
+		switch {
+		case cmd.Context().Err() != nil:
+			whole.Report.CutShort = short
+			return whole, nil
+		case take == nil || ends == mostEnds:
+			whole.Report.CutShort = bridgeEnded
 			return whole, nil
 		}
 		for _, clause := range end.after {

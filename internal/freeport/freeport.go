@@ -12,26 +12,28 @@ import (
 
 const (
 	lowest = 10_000
-	beyond = 30_000 // Linux gives out ports from 32768, other systems from 49152
+	beyond = 20_000
+	held   = 10_000 // Linux gives out ports from 32768, other systems from 49152
 	tries  = 100
 )
 
 // Address returns HOST:PORT of this machine where nobody listens. Nobody else is given it, in any process, until release: who
-// has it holds the UDP port of the same number.
+// has it listens at the port that is by held above it.
 func Address() (address string, release func(), err error) {
 	for range tries {
-		address = fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(beyond-lowest))
-		var held net.PacketConn
-		if held, err = net.ListenPacket("udp", address); err != nil {
+		port := lowest + rand.IntN(beyond-lowest)
+		var mark, l net.Listener
+		if mark, err = net.Listen("tcp", at(port+held)); err != nil {
 			continue
 		}
-		var l net.Listener
-		if l, err = net.Listen("tcp", address); err != nil {
-			held.Close()
+		if l, err = net.Listen("tcp", at(port)); err != nil {
+			mark.Close()
 			continue
 		}
 		l.Close()
-		return address, func() { held.Close() }, nil
+		return at(port), func() { mark.Close() }, nil
 	}
 	return "", nil, fmt.Errorf("find a free port from %d to %d: %w", lowest, beyond-1, err)
 }
+
+func at(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

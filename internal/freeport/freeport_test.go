@@ -2,6 +2,7 @@ package freeport
 
 import (
 	"net"
+	"strconv"
 	"testing"
 )
 
@@ -18,12 +19,20 @@ func TestAddress(t *testing.T) {
 	if port := l.Addr().(*net.TCPAddr).Port; port < lowest || port >= beyond {
 		t.Errorf("the port is %d", port)
 	}
-	if other, err := net.ListenPacket("udp", address); err == nil {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := net.Listen("tcp", at(number+held)); err == nil {
 		other.Close()
 		t.Errorf("%s is not held", address)
 	}
 	release()
-	other, err := net.ListenPacket("udp", address)
+	other, err := net.Listen("tcp", at(number+held))
 	if err != nil {
 		t.Fatalf("%s is not released: %v", address, err)
 	}
