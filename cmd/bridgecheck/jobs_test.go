@@ -267,7 +267,7 @@ func TestABridgeThatEndsFailsTheClause(t *testing.T) {
 	}
 }
 
-// One that ends at every call leaves untested what comes after the fifth end of a bundle, whatever the number of workers.
+// One that ends at every call leaves untested what comes after the third end of a bundle, whatever the number of workers.
 func TestABridgeThatEndsAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	args := []string{"--exec", "crashes POST", "--only", "invoke/*", "--cases", "20"}

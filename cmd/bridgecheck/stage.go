@@ -78,7 +78,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 
 // A bridge that ends by itself so often leaves the rest of a bundle untested, which says then why.
 const (
-	mostEnds    = 5
+	mostEnds    = 3
 	bridgeEnded = "the bridge ended by itself"
 )
 
