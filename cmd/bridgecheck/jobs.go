@@ -68,7 +68,7 @@ func (f *runFlags) inWorkers(cmd *cobra.Command, p *plan, bundles []workers.Bund
 		sharers = staff.Most
 	}
 	env := os.Environ()
-	if cores := runtime.GOMAXPROCS(0); staff.First >= cores { // a processor each: what they run in parallel then would only wait for each other
+	if staff.First >= runtime.GOMAXPROCS(0) { // a processor each: what they run in parallel then would only wait for each other
 		env = append(env, "GOMAXPROCS=1")
 	}
 	parts, again, err := workers.Run(cmd.Context(), staff, func() *exec.Cmd {

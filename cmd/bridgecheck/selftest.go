@@ -106,13 +106,17 @@ func work(cmd *cobra.Command, full bool) error {
 // selftestAll tests all mutants and variants, in worker processes.
 func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	full := f.full || f.update || f.golden != ""
+	golden, err := selftest.Golden()
+	if err != nil {
+		return err
+	}
 	all, others := mutants.All(), []mutants.Mutant(nil)
 	if f.shard != "" {
 		index, of, err := parseShard(f.shard)
 		if err != nil {
 			return err
 		}
-		if all, others, err = selftest.Shard(all, index, of, full); err != nil {
+		if all, others, err = selftest.Shard(all, golden, index, of, full); err != nil {
 			return err
 		}
 	}
@@ -127,10 +131,6 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	matrix, err := selftest.All(cmd.Context(), all, parallel(), workers.Test, progress)
 	workers.Close()
 	end()
-	if err != nil {
-		return err
-	}
-	golden, err := selftest.Golden()
 	if err != nil {
 		return err
 	}

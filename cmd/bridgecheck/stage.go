@@ -76,7 +76,7 @@ func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	return s, nil
 }
 
-// A bridge that ends by itself so often leaves the rest of a bundle untested, which says then why.
+// After so many ends of the bridge the rest of a bundle is left untested, and for what reason.
 const (
 	mostEnds    = 3
 	bridgeEnded = "the bridge ended by itself"

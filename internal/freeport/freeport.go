@@ -13,7 +13,7 @@ import (
 const (
 	lowest = 10_000
 	beyond = 20_000
-	held   = 10_000 // Linux gives out ports from 32768, other systems from 49152
+	held   = 10_000 // from a port to the one that holds it: below 32768, from where Linux gives out ports, and 49152, as others do
 	tries  = 100
 )
 

@@ -9,11 +9,7 @@ import (
 
 // Shard returns the entries of one shard of several, from 1, and the others: all shards take about as long, and each entry is in
 // one of them. full is whether every entry is tested by every clause.
-func Shard(all []mutants.Mutant, index, of int, full bool) (mine, others []mutants.Mutant, err error) {
-	golden, err := Golden()
-	if err != nil {
-		return nil, nil, err
-	}
+func Shard(all []mutants.Mutant, golden Sets, index, of int, full bool) (mine, others []mutants.Mutant, err error) {
 	checked, err := suites.Checked()
 	if err != nil {
 		return nil, nil, err

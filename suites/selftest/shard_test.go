@@ -10,11 +10,15 @@ import (
 )
 
 func TestShardsHoldEachEntryOnce(t *testing.T) {
+	golden, err := Golden()
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := mutants.All()
 	for _, full := range []bool{false, true} {
 		times, sizes := map[string]int{}, []int{}
 		for i := range 3 {
-			mine, others, err := Shard(all, i+1, 3, full)
+			mine, others, err := Shard(all, golden, i+1, 3, full)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +91,7 @@ func TestShardsAreGoodWhereTheWholeIs(t *testing.T) {
 			}
 			good := true
 			for i := range 4 {
-				mine, others, err := Shard(all, i+1, 4, false)
+				mine, others, err := Shard(all, golden, i+1, 4, false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +112,7 @@ func TestCompleteKeepsFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine, others, err := Shard(mutants.All(), 1, 2, false)
+	mine, others, err := Shard(mutants.All(), golden, 1, 2, false)
 	if err != nil {
 		t.Fatal(err)
 	}

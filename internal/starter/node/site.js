@@ -8,7 +8,7 @@ import {isObject, memoized, parse, stringify} from './json.js'
 const SITE = process.env.DRUPAL_URL?.replace(/\/+$/, '') // the only host that is ever called (upstream/no-ssrf)
 const TIMEOUT = 1000 * (process.env.BRIDGE_UPSTREAM_TIMEOUT || 10)
 const MAX_BYTES = 8 << 20 // upstream/huge-answer
-const {request, Agent} = SITE?.startsWith('https:') ? https : http // fetch takes twice the time, and adds headers of its own
+const {request, Agent} = SITE?.startsWith('https:') ? https : http // fetch computes more, and adds headers of its own
 const agent = new Agent({keepAlive: true}) // upstream/pooled
 
 // A site's list comes again and again: it is parsed once.
