@@ -19,6 +19,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/generate"
 	"github.com/bridgecheck/bridgecheck/suites/selftest"
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/suites/selftest/reach"
 )
 
 // selftestFlags are the flags of selftest.
@@ -45,8 +46,8 @@ func newSelftest() *cobra.Command {
 clauses that they break, and against correct variants, which differ from the reference bridge and
 must fail nothing. It prints what needs attention. Of mutants that
 differ from the reference in the same way the first is tested by every clause, the others by those
-that they fail; --full tests all of them by every clause. With --shard I/N machines share the
-mutants and variants: if all N shards end with 0, so does the whole.
+that they fail; --full tests all of them by every clause that they can touch. With --shard I/N
+machines share the mutants and variants: if all N shards end with 0, so does the whole.
 
 Exit codes: 0 every mutant was killed, every clause that binds is proven, no correct variant was
 blamed, at least 95 of 100 mutants failed only what they break, and all failed as the golden sets
@@ -57,7 +58,7 @@ say · 1 not so · 4 no verdict.`,
 	flags.StringVar(&f.mutant, "mutant", "", "`name` of a mutant or correct variant to test alone: a mutant by the clauses that fail of it, unless --full is given")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the kill matrix of the golden sets as a page of the documentation; nothing is tested")
 	flags.BoolVar(&f.update, "update", false, "write the golden sets of what was tested, and docs/kill-matrix.md, into the source tree around the working directory")
-	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause; --update and --write-golden do so, too")
+	flags.BoolVar(&f.full, "full", false, "test every mutant by every clause that it can touch; --update and --write-golden test it by all")
 	flags.StringVar(&f.shard, "shard", "", "test only the mutants and correct variants of shard `I/N`, as 1/3")
 	flags.StringVar(&f.golden, "write-golden", "", "write the golden sets into this `directory` instead of comparing with them")
 	flags.BoolVar(&f.worker, "worker", false, "test the mutants whose names come on stdin, one a line, and write a line of JSON for each: selftest starts several of these")
@@ -92,8 +93,8 @@ func work(cmd *cobra.Command, full bool) error {
 		return err
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant) (selftest.Row, error) {
-		o := suites.Options{Tool: thisTool(), Makers: makers}
+	return selftest.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), func(m mutants.Mutant, skip []string) (selftest.Row, error) {
+		o := suites.Options{Tool: thisTool(), Makers: makers, Skip: skip}
 		if !full {
 			if err := selftest.Narrow(&o, m, golden); err != nil {
 				return selftest.Row{}, err
@@ -128,7 +129,21 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	workers := selftest.NewWorkers(cmd.Context(), parallel(), func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
 	})
-	matrix, err := selftest.All(cmd.Context(), all, parallel(), workers.Test, progress)
+	test := workers.Whole
+	if f.full && !f.update && f.golden == "" {
+		reach.Last(all)
+		recordings := reach.Record(cmd.Context())
+		test = func(ctx context.Context, m mutants.Mutant) (selftest.Row, error) {
+			beyond, err := recordings.Beyond(ctx, m)
+			if err != nil {
+				return selftest.Row{}, err
+			}
+			row, err := workers.Test(m, beyond...)
+			row.Beyond = beyond
+			return row, err
+		}
+	}
+	matrix, err := selftest.All(cmd.Context(), all, parallel(), test, progress)
 	workers.Close()
 	end()
 	if err != nil {

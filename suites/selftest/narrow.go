@@ -14,18 +14,25 @@ import (
 func Narrow(o *suites.Options, m mutants.Mutant, golden Sets) error {
 	switch correct := len(m.Breaks) == 0; {
 	case correct && !isFirst(m, mutants.Variants()):
-		all, err := suites.Checked()
-		for _, c := range all {
-			if check, _ := suites.Declared(c.ID); check.Costly {
-				o.Skip = append(o.Skip, c.ID)
-			}
-		}
-		o.Cases = fewCases
+		costly, err := Costly()
+		o.Skip, o.Cases = append(o.Skip, costly...), fewCases
 		return err
 	case !correct && !isFirst(m, mutants.Mutants()):
 		o.Only = Expected(m, golden)
 	}
 	return nil
+}
+
+// Costly are the clauses whose checks send most.
+func Costly() ([]string, error) {
+	all, err := suites.Checked()
+	var ids []string
+	for _, c := range all {
+		if check, _ := suites.Declared(c.ID); check.Costly {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, err
 }
 
 // Expected are the clauses that fail of a mutant, as it says itself and as its golden set says; of a correct variant none.

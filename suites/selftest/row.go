@@ -17,6 +17,7 @@ type Row struct {
 	Failed      []string       `json:"failed"`                 // the clauses that failed, warned, or ended with an error
 	NotTestable []string       `json:"not_testable,omitempty"` // the clauses that were not testable
 	Tested      []string       `json:"tested"`                 // the clauses that applied
+	Beyond      []string       `json:"beyond_reach,omitempty"` // the clauses that were not tested, as the change of the mutant cannot touch them
 	DurationMS  int64          `json:"duration_ms"`
 	Problem     string         `json:"problem,omitempty"` // why there is no verdict; "" when there is one
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	makers, keys := &generate.Makers{}, &authserver.Keys{}
-	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant) (Row, error) {
+	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant, _ []string) (Row, error) {
 		o := suites.Options{Makers: makers}
 		switch only {
 		case allOfThem:
@@ -69,10 +69,10 @@ func newWorkers(t *testing.T, only string) *Workers {
 func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bool) []Row {
 	t.Helper()
 	workers := newWorkers(t, only)
-	rows, err := inParallel(t.Context(), all, parallel, workers.Test, nil)
+	rows, err := inParallel(t.Context(), all, parallel, workers.Whole, nil)
 	for i := 0; err == nil && i < len(rows); i++ {
 		if !good(rows[i]) {
-			rows[i], err = workers.Test(t.Context(), all[i])
+			rows[i], err = workers.Test(all[i])
 		}
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func TestMatrix(t *testing.T) {
 	if !*full {
 		t.Skip("the full selftest takes minutes: go test ./suites/selftest -run TestMatrix -args -full, or make selftest")
 	}
-	matrix, err := All(t.Context(), mutants.All(), parallel, newWorkers(t, allOfThem).Test, nil)
+	matrix, err := All(t.Context(), mutants.All(), parallel, newWorkers(t, allOfThem).Whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

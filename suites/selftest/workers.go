@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,8 +40,8 @@ func NewWorkers(ctx context.Context, n int, command func(ctx context.Context) *e
 	return w
 }
 
-// Test tests a mutant with an idle worker. A worker that fails is replaced by a new one.
-func (w *Workers) Test(_ context.Context, m mutants.Mutant) (row Row, err error) {
+// Test tests a mutant with an idle worker, without the clauses to skip. A worker that fails is replaced by a new one.
+func (w *Workers) Test(m mutants.Mutant, skip ...string) (row Row, err error) {
 	one := <-w.idle
 	defer func() { w.idle <- one }()
 	if one == nil {
@@ -48,7 +49,7 @@ func (w *Workers) Test(_ context.Context, m mutants.Mutant) (row Row, err error)
 			return row, err
 		}
 	}
-	line, err := one.ask(m.Name)
+	line, err := one.ask(m.Name, skip)
 	if err == nil {
 		err = json.Unmarshal(line, &row)
 	}
@@ -60,6 +61,9 @@ func (w *Workers) Test(_ context.Context, m mutants.Mutant) (row Row, err error)
 	}
 	return row, err
 }
+
+// Whole is a Worker: it tests a mutant by all the clauses that a worker tests.
+func (w *Workers) Whole(_ context.Context, m mutants.Mutant) (Row, error) { return w.Test(m) }
 
 // Close ends the processes and waits for them.
 func (w *Workers) Close() {
@@ -92,24 +96,25 @@ func startWorker(cmd *exec.Cmd) (*worker, error) {
 	return w, cmd.Start()
 }
 
-// ask sends the name of a mutant and returns the line with its row.
-func (w *worker) ask(name string) ([]byte, error) {
-	if _, err := fmt.Fprintln(w.stdin, name); err != nil {
+// ask sends the name of a mutant, with the clauses to skip, and returns the line with its row.
+func (w *worker) ask(name string, skip []string) ([]byte, error) {
+	if _, err := fmt.Fprintln(w.stdin, name, strings.Join(skip, " ")); err != nil {
 		return nil, err
 	}
 	return w.stdout.ReadBytes('\n')
 }
 
-// Serve is the worker's side: it tests the mutants that are named on in, one a line, and writes the row of each as a line
-// of JSON, until in ends.
-func Serve(in io.Reader, out io.Writer, test func(mutants.Mutant) (Row, error)) error {
-	names, rows := bufio.NewScanner(in), json.NewEncoder(out)
-	for names.Scan() {
-		m, ok := mutants.Find(names.Text())
+// Serve is the worker's side: it tests the mutants that are named on in, one a line and with the clauses to skip, and writes
+// the row of each as a line of JSON, until in ends.
+func Serve(in io.Reader, out io.Writer, test func(m mutants.Mutant, skip []string) (Row, error)) error {
+	lines, rows := bufio.NewScanner(in), json.NewEncoder(out)
+	for lines.Scan() {
+		name, skip, _ := strings.Cut(lines.Text(), " ")
+		m, ok := mutants.Find(name)
 		if !ok {
-			return fmt.Errorf("there is no mutant %q", names.Text())
+			return fmt.Errorf("there is no mutant %q", name)
 		}
-		row, err := test(m)
+		row, err := test(m, strings.Fields(skip))
 		if err != nil {
 			return err
 		}
@@ -117,5 +122,5 @@ func Serve(in io.Reader, out io.Writer, test func(mutants.Mutant) (Row, error)) 
 			return err
 		}
 	}
-	return names.Err()
+	return lines.Err()
 }

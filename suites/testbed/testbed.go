@@ -66,6 +66,7 @@ type Backends struct {
 	Authority *authserver.Server // nil in a profile without OAuth
 	Resource  string             // the bridge's MCP endpoint, the audience of tokens
 	Replica   int                // of the bridge, from 0
+	Transport http.RoundTripper  // for requests that a change sends past the bridge
 }
 
 // Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1. Dial saves requests the way through the
@@ -185,7 +186,7 @@ func (t *Testbed) serve(n int, listener net.Listener) (err error) {
 	if r.handler == nil {
 		r.handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.bridge.ServeHTTP(w, q) }) // which a restart replaces
 		if t.options.Middleware != nil {
-			r.handler = t.options.Middleware(Backends{t.site.URL, t.Authority, t.settings.OAuthResource, n}, r.handler)
+			r.handler = t.options.Middleware(Backends{t.site.URL, t.Authority, t.settings.OAuthResource, n, http.DefaultTransport}, r.handler)
 		}
 	}
 	// Broken connections are part of the tests, so the server does not log them.

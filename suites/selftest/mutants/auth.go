@@ -374,7 +374,7 @@ func authServerMutants() []Mutant {
 			Options: func(o *bridge.Options) { o.OAuthExchange, o.OAuthClient, o.OAuthClientSecret = "", "", "" }},
 		{Name: "auth-token-passed-on-without-exchange", Profile: testbed.Exchange, Breaks: Clauses("auth/no-passthrough", "auth/server-down"), Origin: Imagined, Why: "the call goes on if the exchange fails",
 			AuthMiddleware: func(b testbed.Backends) middleware {
-				site := &siteClient{b.SiteURL}
+				site := &siteClient{b.SiteURL, b.Transport}
 				return onRPC("tools/call", func(m *rpc) {
 					name, _ := m.Params["name"].(string)
 					if m.Status == http.StatusServiceUnavailable {

@@ -88,7 +88,7 @@ func (m Mutant) Testbed() testbed.Options {
 				handler = m.Middleware(handler)
 			}
 			if m.SiteMiddleware != nil {
-				handler = m.SiteMiddleware(&siteClient{b.SiteURL})(handler)
+				handler = m.SiteMiddleware(&siteClient{b.SiteURL, b.Transport})(handler)
 			}
 			if m.AuthMiddleware != nil {
 				handler = m.AuthMiddleware(b)(handler)

@@ -43,7 +43,7 @@ func (r Remedy) Apply(m Mutant) Mutant {
 				handler = outermost(b)(handler)
 			}
 			if r.Front != nil {
-				handler = r.Front(&siteClient{b.SiteURL})(handler)
+				handler = r.Front(&siteClient{b.SiteURL, b.Transport})(handler)
 			}
 			if r.Auth != nil {
 				handler = r.Auth(b)(handler)

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -120,7 +121,10 @@ func (f failing) Read([]byte) (int, error) {
 }
 
 // siteClient sends requests of a mutant to the site, past the bridge.
-type siteClient struct{ site string }
+type siteClient struct {
+	site      string
+	transport http.RoundTripper
+}
 
 // call calls a method with an Authorization header and returns the JSON-RPC response; nil when there is none.
 func (w *siteClient) call(authorization, method string, params any) map[string]any {
@@ -133,7 +137,7 @@ func (w *siteClient) call(authorization, method string, params any) map[string]a
 	if authorization != "" {
 		req.Header.Set("Authorization", authorization)
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	resp, err := w.transport.RoundTrip(req)
 	if err != nil {
 		return nil
 	}
@@ -143,6 +147,18 @@ func (w *siteClient) call(authorization, method string, params any) map[string]a
 		return nil
 	}
 	return decode(reply)
+}
+
+// visit sends a GET to any address, and drops the response.
+func (w *siteClient) visit(ctx context.Context, address, authorization string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", authorization)
+	if resp, err := w.transport.RoundTrip(req); err == nil {
+		resp.Body.Close()
+	}
 }
 
 // run replaces the response to an invoke by the site's response to the call with an Authorization header.
@@ -176,7 +192,7 @@ func (w *siteClient) method(authorization, id string) (attributes map[string]any
 		panic(err)
 	}
 	req.Header.Set("Authorization", authorization)
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	resp, err := w.transport.RoundTrip(req)
 	if err != nil {
 		return nil, false
 	}

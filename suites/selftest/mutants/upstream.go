@@ -441,22 +441,15 @@ func failAfterFault() transport {
 // that match, unless it is its own.
 func calledHost(name string, matches func(*http.Request) bool, host func(*http.Request) string) Mutant {
 	return Mutant{Name: name, Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, MCP: true, Why: "the URL of the site is made from the request",
-		Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-			there := host(r)
-			if !matches(r) || there == "" || own == nil || there == own.String() {
+		SiteMiddleware: func(site *siteClient) middleware {
+			return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+				if there := host(r); matches(r) && there != "" && own != nil && there != own.String() {
+					site.visit(r.Context(), "http://"+there+"/jsonrpc", r.Header.Get("Authorization"))
+				}
 				return false
-			}
-			visit, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://"+there+"/jsonrpc", nil)
-			if err != nil {
-				return false
-			}
-			visit.Header.Set("Authorization", r.Header.Get("Authorization"))
-			if resp, err := http.DefaultTransport.RoundTrip(visit); err == nil {
-				resp.Body.Close()
-			}
-			return false
-		})}
+			})
+		}}
 }
 
 func fromHeader(name string) func(*http.Request) string {
