@@ -7,20 +7,41 @@ import (
 	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
-// Narrow narrows the options to what a selftest that is not full tests an entry by. The first mutant and the first correct
-// variant of a mechanism are tested by everything: what such a change can touch shows there. Of the others a mutant is
-// tested by the clauses that fail of it, as the golden sets say, and a variant by a few generated cases and not by the
-// checks that send most.
-func Narrow(o *suites.Options, m mutants.Mutant, golden Sets) error {
-	switch correct := len(m.Breaks) == 0; {
-	case correct && !isFirst(m, mutants.Variants()):
-		costly, err := Costly()
-		o.Skip, o.Cases = append(o.Skip, costly...), fewCases
-		return err
-	case !correct && !isFirst(m, mutants.Mutants()):
-		o.Only = Expected(m, golden)
+// Narrower says what a selftest that is not full tests an entry by. The first mutant and the first correct variant of a
+// mechanism are tested by everything: what such a change can touch shows there. Of the others a mutant is tested by the
+// clauses that fail of it, as the golden sets say, and a variant by a few generated cases and not by the checks that send most.
+type Narrower struct {
+	golden Sets
+	costly []string
+	first  map[string]bool // by name
+}
+
+// NewNarrower returns one for golden sets.
+func NewNarrower(golden Sets) (*Narrower, error) {
+	costly, err := Costly()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	n := &Narrower{golden, costly, map[string]bool{}}
+	for _, all := range [][]mutants.Mutant{mutants.Mutants(), mutants.Variants()} {
+		seen := map[mutants.Mechanism]bool{}
+		for _, m := range all {
+			n.first[m.Name] = !seen[m.Mechanism()]
+			seen[m.Mechanism()] = true
+		}
+	}
+	return n, nil
+}
+
+// Narrow narrows the options.
+func (n *Narrower) Narrow(o *suites.Options, m mutants.Mutant) {
+	switch correct := len(m.Breaks) == 0; {
+	case n.first[m.Name]:
+	case correct:
+		o.Skip, o.Cases = slices.Concat(o.Skip, n.costly), fewCases
+	default:
+		o.Only = Expected(m, n.golden)
+	}
 }
 
 // Costly are the clauses whose checks send most.
@@ -43,10 +64,4 @@ func Expected(m mutants.Mutant, golden Sets) []string {
 	expected := slices.Concat(m.Breaks, golden[m.Name])
 	slices.Sort(expected)
 	return slices.Compact(expected)
-}
-
-// isFirst reports whether m is the first of its mechanism.
-func isFirst(m mutants.Mutant, all []mutants.Mutant) bool {
-	return slices.IndexFunc(all, func(o mutants.Mutant) bool { return o.Mechanism() == m.Mechanism() }) ==
-		slices.IndexFunc(all, func(o mutants.Mutant) bool { return o.Name == m.Name })
 }

@@ -11,12 +11,14 @@ import (
 // The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
 func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	golden := loadGolden(t)
+	narrower, err := NewNarrower(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
 	whole := map[mutants.Mechanism]int{}
 	for _, m := range mutants.Mutants() {
 		var o suites.Options
-		if err := Narrow(&o, m, golden); err != nil {
-			t.Fatal(err)
-		}
+		narrower.Narrow(&o, m)
 		ids := o.Only
 		if len(ids) == 0 {
 			whole[m.Mechanism()]++
@@ -46,9 +48,7 @@ func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
 	generous := 0
 	for _, v := range mutants.Variants() {
 		var o suites.Options
-		if err := Narrow(&o, v, golden); err != nil {
-			t.Fatal(err)
-		}
+		narrower.Narrow(&o, v)
 		if len(o.Only) > 0 {
 			t.Errorf("the correct variant %s is tested only by %v", v.Name, o.Only)
 		}

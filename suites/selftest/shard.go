@@ -14,13 +14,15 @@ func Shard(all []mutants.Mutant, golden Sets, index, of int, full bool) (mine, o
 	if err != nil {
 		return nil, nil, err
 	}
+	narrower, err := NewNarrower(golden)
+	if err != nil {
+		return nil, nil, err
+	}
 	weights := map[string]int{}
 	for _, m := range all {
 		var o suites.Options
 		if !full {
-			if err := Narrow(&o, m, golden); err != nil {
-				return nil, nil, err
-			}
+			narrower.Narrow(&o, m)
 		}
 		for _, c := range checked {
 			if !slices.Contains(o.Skip, c.ID) && (o.Only == nil || slices.Contains(o.Only, c.ID)) {
