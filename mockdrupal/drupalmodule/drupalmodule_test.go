@@ -58,26 +58,36 @@ var sites = []string{"default", "transcripts", "types"}
 
 func TestEveryFileIsPHP(t *testing.T) {
 	requirePHP(t)
+	seen := map[string]bool{}
 	for _, name := range sites {
 		for _, line := range []int{3, 2} {
 			t.Run(name+"/"+strconv.Itoa(line), func(t *testing.T) {
 				_, dir := exported(t, name, line)
-				lint(t, dir)
+				lint(t, dir, seen)
 			})
 		}
 	}
 }
 
-func lint(t *testing.T, dir string) {
+// lint has PHP read the files of a module whose text it has not seen.
+func lint(t *testing.T, dir string, seen map[string]bool) {
+	t.Helper()
 	var files []string
+	found := 0
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if ext := filepath.Ext(path); ext == ".php" || ext == ".install" {
+		if ext := filepath.Ext(path); err != nil || ext != ".php" && ext != ".install" {
+			return err
+		}
+		found++
+		text, err := os.ReadFile(path)
+		if !seen[string(text)] {
+			seen[string(text)] = true
 			files = append(files, path)
 		}
 		return err
 	})
-	if err != nil || len(files) < 10 {
-		t.Fatal(len(files), err)
+	if err != nil || found < 10 {
+		t.Fatal(found, err)
 	}
 	var group sync.WaitGroup
 	for part := range slices.Chunk(files, len(files)/runtime.NumCPU()+1) {
