@@ -68,7 +68,7 @@ func (p *player) play(set func()) (touched map[int]bool, all bool) {
 	}
 }
 
-// one puts one exchange through the change, unless its clause is touched already.
+// one puts one exchange through the change, unless its clause is touched already and will be tested.
 func (p *player) one(i int) {
 	e := p.exchanges[i]
 	if p.seen[i] || p.touched[e.clause] {
