@@ -16,14 +16,20 @@ import (
 	"github.com/bridgecheck/bridgecheck/reports"
 )
 
-// Each source holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims. The
-// directory here holds faults.yaml: replacements in its source, and the clauses that fail for each.
-var bridges = []struct {
+// A bridge was written from the contract alone.
+type bridge struct {
 	directory   string
 	source      string   // the bridge in PHP is the starter of init
 	interpreter string   // without it the tests of the bridge are skipped
 	probe       []string // arguments with which the interpreter says whether it has all that the bridge needs
-}{
+}
+
+// isStarter reports whether a bridge is what init writes, which TestStarters tests by all clauses.
+func (b bridge) isStarter() bool { return b.source != b.directory }
+
+// Each source holds a bridge with its bridgecheck.yaml, which says by which command it starts and what it claims. The
+// directory here holds faults.yaml: replacements in its source, and the clauses that fail for each.
+var bridges = []bridge{
 	{"php", "../../internal/starter/php", "php", []string{"-r", "exit(PHP_VERSION_ID < 80200 || !extension_loaded('curl') || !extension_loaded('pcntl') ? 1 : 0);"}},
 	{"python", "python", "python3", []string{"-c", "import sys; sys.exit(sys.version_info < (3, 11))"}},
 }
@@ -53,7 +59,7 @@ func TestBridges(t *testing.T) {
 			if err := exec.Command(b.interpreter, b.probe...).Run(); err != nil {
 				t.Skipf("SKIPPED: the %s bridge is not run: %s %q: %v", b.directory, b.interpreter, b.probe, err)
 			}
-			if b.source == b.directory { // a starter is tested by TestStarters
+			if !b.isStarter() {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()
 					report, printed := run(t, binary, copied(t, b.source))

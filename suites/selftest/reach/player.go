@@ -21,10 +21,10 @@ type player struct {
 	strangers atomic.Int64                 // requests of the change's own, past the bridge
 	patience  time.Duration                // with the change, for all exchanges: one that waits for another waits for ever
 
-	seen    map[int]bool // by exchange
-	touched map[int]bool // by clause
-	lost    bool         // the change does something else than to pass on the requests
-	within  time.Duration
+	seen    map[int]bool  // by exchange
+	touched map[int]bool  // by clause
+	lost    bool          // the change does something else than to pass on the requests
+	within  time.Duration // what the change has taken for the exchanges so far
 }
 
 // played is an exchange on its way through the change.
@@ -32,7 +32,8 @@ type played struct {
 	*exchange
 	index   int
 	sent    *http.Request  // the request as it enters the change
-	body    *watched       // of the request
+	body    *watched       // of the request, unless it has none
+	entered io.ReadCloser  // the body that it enters the change with
 	writer  *watchedWriter // of the response, where a handler is changed
 	met     int            // how often the request came out at the other end
 	changed bool           // it came out otherwise
@@ -79,9 +80,10 @@ func (p *player) one(i int) {
 	ctx, cancel := context.WithCancel(context.WithValue(e.request.Context(), playedKey{}, x))
 	defer cancel()
 	x.sent = e.request.Clone(ctx)
-	if x.sent.Body = http.NoBody; len(e.body) > 0 || e.odd && e.request.ContentLength != 0 {
-		x.sent.Body = x.body
+	if x.entered = http.NoBody; len(e.body) > 0 || e.odd && e.request.ContentLength != 0 {
+		x.entered = x.body
 	}
+	x.sent.Body = x.entered
 	began, within := time.Now(), p.within
 	changed := p.through(x)
 	own := time.Since(began) - (p.within - within)
@@ -125,7 +127,7 @@ func (x *played) isRequest(r *http.Request) bool {
 		return false
 	}
 	if x.odd {
-		return r == x.sent && (r.Body == http.NoBody || r.Body == io.ReadCloser(x.body) && !x.body.read)
+		return r == x.sent && r.Body == x.entered && !x.body.read
 	}
 	if r.Body == nil {
 		return len(x.exchange.body) == 0

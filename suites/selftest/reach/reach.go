@@ -39,13 +39,13 @@ type recording struct {
 	passed  map[string]bool // those that passed
 	front   []*exchange     // between callers and the bridge
 	behind  []*exchange     // between the bridge and the site
+	err     error           // why it could not be recorded
 	done    chan struct{}   // closed when this is complete
 }
 
 // Recordings are what was exchanged in all worlds.
 type Recordings struct {
-	of  map[world]*recording
-	err error // of the first world that could not be recorded
+	of map[world]*recording
 }
 
 // Record starts to record all worlds, one after the other.
@@ -56,9 +56,7 @@ func Record(ctx context.Context) *Recordings {
 	}
 	go func() {
 		for _, w := range worlds {
-			if r.err == nil {
-				r.err = r.of[w].record(ctx, w)
-			}
+			r.of[w].err = r.of[w].record(ctx, w)
 			close(r.of[w].done)
 		}
 	}()
@@ -75,11 +73,10 @@ func (r *recording) record(ctx context.Context, w world) error {
 	}
 	o := suites.Options{Contract: contract.Draft, Skip: costly}
 	o.Progress = func(result reports.Result) {
-		if r.passed[result.ID] {
+		if slices.Contains(r.clauses, result.ID) { // the culprit rule has changed its verdict
 			return
 		}
 		r.clauses = append(r.clauses, result.ID)
-		r.passed[result.ID] = result.Verdict == reports.Pass
 		front.next()
 		behind.next()
 	}
@@ -127,8 +124,8 @@ func (r *Recordings) Beyond(ctx context.Context, m mutants.Mutant) ([]string, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if r.err != nil {
-		return nil, r.err
+	if recorded.err != nil {
+		return nil, recorded.err
 	}
 	return recorded.beyond(m), nil
 }
@@ -152,7 +149,7 @@ func (r *recording) beyond(m mutants.Mutant) []string {
 	}
 	var ids []string
 	for i, id := range r.clauses {
-		if r.passed[id] && !touched[i] {
+		if r.passed[id] && !touched[i] && !slices.Contains(m.MayFail, id) { // what may fail is tested: it can rest on what came before
 			ids = append(ids, id)
 		}
 	}

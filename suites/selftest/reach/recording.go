@@ -45,57 +45,64 @@ func (t *tape) next() {
 	t.clause++
 }
 
-// begin records a request. The end, to be called once, records the response that complete has put into the exchange.
-func (t *tape) begin(r *http.Request) (e *exchange, end func(complete bool)) {
+// begin records a request. The end, to be called once, lets complete put the rest into the exchange and say whether that is all.
+func (t *tape) begin(r *http.Request) (end func(complete func(*exchange) bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	began := time.Now()
-	e = &exchange{clause: t.clause, request: r.Clone(context.WithoutCancel(r.Context())), begin: t.places, odd: true}
+	e := &exchange{clause: t.clause, request: r.Clone(context.WithoutCancel(r.Context())), begin: t.places, odd: true}
 	e.request.Body = nil
 	t.places++
 	t.exchanges = append(t.exchanges, e)
-	return e, func(complete bool) {
+	return func(complete func(*exchange) bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		e.odd = !complete || time.Since(began) > slow || r.Context().Err() != nil
+		e.odd = !complete(e) || time.Since(began) > slow || r.Context().Err() != nil
 		e.end = t.places
 		t.places++
 	}
 }
 
-// recorded returns the exchanges. Those that have not ended last until the end.
+// recorded returns the exchanges as they are now. Those that have not ended last until the end.
 func (t *tape) recorded() []*exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range t.exchanges {
-		if e.end == 0 {
-			e.odd, e.end = true, t.places
+	all := make([]*exchange, len(t.exchanges))
+	for i, e := range t.exchanges {
+		now := *e
+		if now.end == 0 {
+			now.end = t.places
 		}
+		all[i] = &now
 	}
-	return t.exchanges
+	return all
 }
 
 // inFront records what callers send to a bridge, and its responses.
 func (t *tape) inFront(bridge http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e, end := t.begin(r)
+		end := t.begin(r)
 		sent := &copied{ReadCloser: r.Body, ended: r.ContentLength == 0}
 		if r.ContentLength != 0 {
 			r.Body = sent
 		}
 		response := &copiedWriter{ResponseWriter: w}
-		complete := false
-		defer func() { end(complete) }() // a handler that panics breaks the connection
+		served := false // a handler that panics breaks the connection
+		defer func() {
+			end(func(e *exchange) bool {
+				e.body, e.status, e.header, e.response = sent.bytes(), response.status, response.header, response.body.Bytes()
+				return served && sent.whole() && response.whole()
+			})
+		}()
 		bridge.ServeHTTP(response, r)
-		e.body, e.status, e.header, e.response = sent.bytes(), response.status, response.header, response.body.Bytes()
-		complete = sent.whole() && response.whole()
+		served = true
 	})
 }
 
 // behind records what a bridge sends to its site, and the responses.
 func (t *tape) behind(site http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		e, end := t.begin(r)
+		end := t.begin(r)
 		sent := &copied{ended: true}
 		if r.Body != nil {
 			sent = &copied{ReadCloser: r.Body}
@@ -104,15 +111,15 @@ func (t *tape) behind(site http.RoundTripper) http.RoundTripper {
 		}
 		response, err := site.RoundTrip(r)
 		if err != nil {
-			e.err = err
-			end(false)
+			end(func(e *exchange) bool { e.err = err; return false })
 			return nil, err
 		}
-		e.status, e.header, e.length = response.StatusCode, response.Header.Clone(), response.ContentLength
-		got := &copied{ReadCloser: response.Body}
+		header, got := response.Header.Clone(), &copied{ReadCloser: response.Body}
 		got.closed = sync.OnceFunc(func() {
-			e.body, e.response = sent.bytes(), got.bytes()
-			end(sent.whole() && got.whole())
+			end(func(e *exchange) bool {
+				e.body, e.status, e.header, e.response, e.length = sent.bytes(), response.StatusCode, header, got.bytes(), response.ContentLength
+				return sent.whole() && got.whole()
+			})
 		})
 		response.Body = got
 		return response, nil
@@ -126,7 +133,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // copied is a body that keeps what is read of it.
 type copied struct {
 	io.ReadCloser
-	closed func() // nil, or called at the end of the body
+	closed func() // nil, or called by Close
 
 	mu    sync.Mutex // the site may respond while a transport still reads the request
 	kept  bytes.Buffer
