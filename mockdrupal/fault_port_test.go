@@ -1,8 +1,14 @@
 package mockdrupal_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net"
+	"net/http"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,4 +61,92 @@ func TestFaultsSayWhatTheMachineLacks(t *testing.T) {
 			t.Errorf("%s on a handler without a port: %v, armed %v", kind, err, bare.Faults())
 		}
 	}
+}
+
+// A client with an idle connection sees that it ends before its port is shut, by TCP and in memory, and by its next request
+// finds no listener; the port that is open again serves it.
+func TestClientsSeeTheEndOfTheirConnections(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
+		"by TCP":    (&net.Dialer{}).DialContext,
+		"in memory": s.Dial,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var open atomic.Int32
+			client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := dial(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				open.Add(1)
+				return &lateReader{Conn: conn, open: &open}, nil
+			}}}
+			get := func() error {
+				r, err := client.Get(s.URL + "/jsonrpc/methods")
+				if err != nil {
+					return err
+				}
+				defer r.Body.Close()
+				_, err = io.Copy(io.Discard, r.Body)
+				return err
+			}
+			for range 10 {
+				if err := get(); err != nil || open.Load() == 0 {
+					t.Fatalf("%v, with %d connections", err, open.Load())
+				}
+				disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Refuse, Delay: time.Minute})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := open.Load(); n != 0 {
+					t.Fatalf("the client has %d connections to the port that is shut", n)
+				}
+				if err := get(); !errors.Is(err, syscall.ECONNREFUSED) {
+					t.Fatalf("a request to the port that is shut: %v, want %v", err, syscall.ECONNREFUSED)
+				}
+				disarm()
+			}
+		})
+	}
+}
+
+// A site that resets the connection does so in memory, too.
+func TestResetsInMemory(t *testing.T) {
+	s := start(t, smallSite(), mockdrupal.Options{})
+	client := &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
+	disarm, err := s.Arm(mockdrupal.Fault{Kind: fault.Reset})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Get(s.URL + "/jsonrpc/methods"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a request that the site resets: %v, want %v", err, syscall.ECONNRESET)
+	}
+	disarm()
+	r, err := client.Get(s.URL + "/jsonrpc/methods")
+	if err != nil {
+		t.Fatalf("after it: %v", err)
+	}
+	r.Body.Close()
+}
+
+// lateReader is a connection of a busy client: it sees the end some time after it came.
+type lateReader struct {
+	net.Conn
+	open   *atomic.Int32
+	closed atomic.Bool
+}
+
+func (c *lateReader) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return n, err
+}
+
+func (c *lateReader) Close() error {
+	if !c.closed.Swap(true) {
+		c.open.Add(-1)
+	}
+	return c.Conn.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -57,8 +58,8 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1 + int(l.dialled.Add(1)-1)%65535}
 	ours, theirs := newPipe(), newPipe()
 	select {
-	case l.backlog <- &conn{theirs, ours, l.addr, from}:
-		return &conn{ours, theirs, from, l.addr}, nil
+	case l.backlog <- &conn{in: theirs, out: ours, local: l.addr, remote: from}:
+		return &conn{in: ours, out: theirs, local: from, remote: l.addr}, nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
@@ -70,17 +71,38 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 type conn struct {
 	in, out       *pipe
 	local, remote net.Addr
+	resets        atomic.Bool // Close is a reset
 }
 
-func (c *conn) Read(b []byte) (int, error)  { return c.in.take(b) }
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.in.take(b)
+	if err == errReset { //nolint:errorlint // it is not wrapped
+		err = &net.OpError{Op: "read", Net: c.remote.Network(), Source: c.local, Addr: c.remote, Err: err}
+	}
+	return n, err
+}
+
 func (c *conn) Write(b []byte) (int, error) { return c.out.put(b) }
 func (c *conn) LocalAddr() net.Addr         { return c.local }
 func (c *conn) RemoteAddr() net.Addr        { return c.remote }
 
-// Close ends both directions: the other end reads what was written, then io.EOF.
+// Close ends both directions: the other end reads what was written, then io.EOF. After SetLinger(0) it reads nothing more, and
+// ECONNRESET.
 func (c *conn) Close() error {
-	c.in.change(func(p *pipe) { p.unread, p.buf = true, nil })
+	c.in.change(func(p *pipe) { p.unread, p.buf, p.taken = true, nil, 0 })
+	c.out.change(func(p *pipe) { p.ended, p.reset = true, p.reset || c.resets.Load() && !p.ended })
+	return nil
+}
+
+// CloseWrite ends the direction to the other end, as that of net.TCPConn does.
+func (c *conn) CloseWrite() error {
 	c.out.change(func(p *pipe) { p.ended = true })
+	return nil
+}
+
+// SetLinger is that of net.TCPConn, of which 0 alone has a meaning here.
+func (c *conn) SetLinger(seconds int) error {
+	c.resets.Store(seconds == 0)
 	return nil
 }
 
@@ -102,11 +124,15 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 type pipe struct {
 	mu             sync.Mutex
 	changed        sync.Cond
-	buf            []byte
-	ended          bool // the writer has closed
-	unread         bool // the reader has closed
+	buf            []byte // what was written; it keeps its memory
+	taken          int    // how much of buf was read
+	ended          bool   // the writer has closed
+	reset          bool   // by the writer, so that nothing more is read
+	unread         bool   // the reader has closed
 	reader, writer deadline
 }
+
+var errReset = os.NewSyscallError("read", syscall.ECONNRESET)
 
 func newPipe() *pipe {
 	p := &pipe{}
@@ -128,12 +154,14 @@ func (p *pipe) take(b []byte) (int, error) {
 		switch {
 		case p.unread:
 			return 0, net.ErrClosed
+		case p.reset:
+			return 0, errReset
 		case p.reader.passed:
 			return 0, os.ErrDeadlineExceeded
-		case len(p.buf) > 0 || len(b) == 0:
-			n := copy(b, p.buf)
-			if p.buf = p.buf[n:]; len(p.buf) == 0 {
-				p.buf = nil
+		case len(p.buf) > p.taken || len(b) == 0:
+			n := copy(b, p.buf[p.taken:])
+			if p.taken += n; p.taken == len(p.buf) {
+				p.buf, p.taken = p.buf[:0], 0
 			}
 			p.changed.Broadcast()
 			return n, nil
@@ -156,7 +184,10 @@ func (p *pipe) put(b []byte) (written int, err error) {
 		case p.unread:
 			return written, io.ErrClosedPipe
 		}
-		n := min(len(b), max(0, buffered-len(p.buf)))
+		n := min(len(b), buffered-(len(p.buf)-p.taken))
+		if n > cap(p.buf)-len(p.buf) {
+			p.buf, p.taken = p.buf[:copy(p.buf, p.buf[p.taken:])], 0
+		}
 		p.buf = append(p.buf, b[:n]...)
 		written, b = written+n, b[n:]
 		if n > 0 {

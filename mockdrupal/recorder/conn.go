@@ -2,31 +2,32 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
-	"github.com/bridgecheck/bridgecheck/mockdrupal/port"
 )
 
 // countingListener accepts connections that count what they take.
 type countingListener struct {
-	*port.Port
+	net.Listener
 	peers *peers
 }
 
 // Accept waits until a client connects.
 func (l *countingListener) Accept() (net.Conn, error) {
-	conn, err := l.Port.Accept()
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	return &countingConn{Conn: conn, record: l.peers.next(conn)}, nil
 }
 
-// countingConn counts the bytes that the operating system took for the client.
+// countingConn counts the bytes that the operating system took for the client. It is a connection that port.Port can end where
+// the client sees it.
 type countingConn struct {
 	net.Conn
 	record *journal.Conn
@@ -41,10 +42,18 @@ func (c *countingConn) Write(b []byte) (int, error) {
 
 // SetLinger makes Close reset the connection, where the connection can do so.
 func (c *countingConn) SetLinger(seconds int) error {
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		return tcp.SetLinger(seconds)
+	if c, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
+		return c.SetLinger(seconds)
 	}
 	return nil
+}
+
+// CloseWrite ends what the client reads, where the connection can do so.
+func (c *countingConn) CloseWrite() error {
+	if c, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // peers numbers the connections that requests arrive on.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/upstream"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/inmemory"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
@@ -70,7 +71,7 @@ type Backends struct {
 }
 
 // Testbed is a bridge with a mock Drupal behind it, both listening on 127.0.0.1. Dial saves requests the way through the
-// kernel.
+// kernel, as the bridge's way to the mock is saved.
 type Testbed struct {
 	URL       string // of the bridge
 	Drupal    *mockdrupal.Drupal
@@ -152,8 +153,10 @@ func (t *Testbed) start(o Options) (err error) {
 			settings.OAuthExchange, settings.OAuthClient, settings.OAuthClientSecret = t.site.URL, authserver.Client, authserver.ClientSecret
 		}
 	}
-	if o.Transport != nil {
-		settings.Transport = o.Transport(&http.Transport{MaxIdleConnsPerHost: 256})
+	toSite := upstream.NewTransport(nil)
+	toSite.DialContext = t.site.Dial
+	if settings.Transport = toSite; o.Transport != nil {
+		settings.Transport = o.Transport(&http.Transport{DialContext: t.site.Dial, MaxIdleConnsPerHost: 256})
 	}
 	if o.Bridge != nil {
 		o.Bridge(&settings)
