@@ -3,6 +3,7 @@ package reach
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 type player struct {
 	exchanges []*exchange
 	through   func(*played) (changed bool) // puts one through the change
+	kept      func(*exchange) bool         // the bridge remembers the response for other clauses; nil: none
 	strangers atomic.Int64                 // requests of the change's own, past the bridge
 	patience  time.Duration                // with the change, for all exchanges: one that waits for another waits for ever
 
@@ -42,6 +44,20 @@ type played struct {
 // playedKey is the key of the exchange in the context of its request.
 type playedKey struct{}
 
+// preflight is the clause of what is exchanged before all clauses.
+const preflight = 0
+
+// hasTools reports whether the preflight takes a response for one of a bridge. It looks at nothing else, so that a list that
+// says something else ends it as this one does.
+func (e *exchange) hasTools() bool { return e.status == http.StatusOK && hasTools(e.response) }
+
+func hasTools(body []byte) bool {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(body, &object)
+	_, has := object["tools"]
+	return err == nil && has
+}
+
 // pause is how long a change may take for one exchange. What takes longer may be late on purpose.
 const pause = 3 * time.Millisecond
 
@@ -55,7 +71,7 @@ func (p *player) play(set func()) (touched map[int]bool, all bool) {
 		set()
 		for i := range p.exchanges {
 			p.one(i)
-			if p.touched[0] || p.lost { // every check rests on what happens before the first one
+			if p.touched[preflight] || p.lost { // every check rests on how it ends
 				p.lost = true
 				return
 			}
@@ -90,6 +106,7 @@ func (p *player) one(i int) {
 	p.within += own
 	if changed || x.changed || x.met != 1 || own > pause || p.strangers.Swap(0) > 0 {
 		p.touched[e.clause] = true
+		p.lost = p.lost || p.kept != nil && p.kept(e)
 	}
 }
 
@@ -156,8 +173,11 @@ func (p *player) inFront(change func(bridge http.Handler) http.Handler) {
 	p.through = func(x *played) (changed bool) {
 		w := x.writer
 		handler.ServeHTTP(w, x.sent)
-		if x.odd {
+		switch {
+		case x.odd:
 			return w.touched || w.status != 0 || len(w.header) > 0 || x.body.read
+		case x.clause == preflight && x.hasTools():
+			return w.touched || w.status != x.status || !hasTools(w.body.Bytes())
 		}
 		return w.touched || w.status != x.status || !sameHeader(w.sent, x.header) || !bytes.Equal(w.body.Bytes(), x.response)
 	}
@@ -166,6 +186,7 @@ func (p *player) inFront(change func(bridge http.Handler) http.Handler) {
 // behind puts exchanges through a change between the bridge and its site.
 func (p *player) behind(change func(site http.RoundTripper) http.RoundTripper) {
 	given := map[*played]*http.Response{}
+	p.kept = func(e *exchange) bool { return e.request.Method == http.MethodGet } // the list of methods
 	transport := change(roundTripper(func(r *http.Request) (*http.Response, error) {
 		x := p.meet(r)
 		switch {

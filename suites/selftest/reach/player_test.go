@@ -24,6 +24,14 @@ func said(clause, begin, end int, body string) *exchange {
 		response: []byte("to " + body), length: int64(len("to " + body)), begin: begin, end: end}
 }
 
+// listed is an exchange of a clause that lists.
+func listed(clause, begin, end int) *exchange {
+	e := said(clause, begin, end, "")
+	e.request.Method, e.response = http.MethodGet, []byte(`{"tools":[{"name":"a"}]}`)
+	e.length = int64(len(e.response))
+	return e
+}
+
 // odd is an exchange that is not all recorded.
 func odd(clause, begin, end int) *exchange {
 	e := said(clause, begin, end, "odd")
@@ -39,9 +47,10 @@ func broken(clause, begin, end int, err error) *exchange {
 }
 
 // inOrder is what changes in front of a bridge are tried with: what comes before all clauses, and a clause each of plain
-// exchanges, of two that overlap, and of an odd one.
+// exchanges, of two that overlap, of an odd one, and of a list.
 func inOrder() []*exchange {
-	return []*exchange{said(0, 0, 1, "preflight"), said(1, 2, 3, "plain"), said(1, 4, 5, "plain again"), said(2, 6, 9, "first"), said(2, 7, 8, "second"), odd(3, 10, 11)}
+	return []*exchange{said(0, 0, 1, "preflight"), said(1, 2, 3, "plain"), said(1, 4, 5, "plain again"), said(2, 6, 9, "first"), said(2, 7, 8, "second"), odd(3, 10, 11),
+		listed(0, 12, 13), listed(4, 14, 15)}
 }
 
 func TestAChangeInFrontOfABridge(t *testing.T) {
@@ -172,6 +181,12 @@ func TestAChangeInFrontOfABridge(t *testing.T) {
 		{"what comes before all clauses", func(*player) func(http.Handler) http.Handler {
 			return where("preflight", func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusTeapot) })
 		}, nil},
+		{"a tool of the lists", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `{"tools":[]}`) }, []int{4}},
+		{"the tools of the lists", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `{}`) }, nil},
+		{"the status of the lists", func(*player) func(http.Handler) http.Handler {
+			return respondToLists(http.StatusBadGateway, `{"tools":[]}`)
+		}, nil},
+		{"lists that are no JSON", func(*player) func(http.Handler) http.Handler { return respondToLists(http.StatusOK, `<html>"tools"`) }, nil},
 		{"broken", func(*player) func(http.Handler) http.Handler {
 			return where("plain", func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
 		}, nil},
@@ -191,10 +206,27 @@ func TestAChangeInFrontOfABridge(t *testing.T) {
 	}
 }
 
+// respondToLists is a change that responds to all lists.
+func respondToLists(status int, body string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				next.ServeHTTP(w, r)
+				return
+			}
+			copied := &watchedWriter{header: http.Header{}}
+			next.ServeHTTP(copied, r)
+			maps.Copy(w.Header(), copied.header)
+			w.WriteHeader(status)
+			io.WriteString(w, body) //nolint:errcheck // it is memory
+		})
+	}
+}
+
 func TestAChangeBehindABridge(t *testing.T) {
 	refused := errors.New("refused")
 	exchanges := func() []*exchange {
-		return []*exchange{said(0, 0, 1, "preflight"), said(1, 2, 3, "plain"), broken(2, 4, 5, refused), odd(3, 6, 7)}
+		return []*exchange{said(0, 0, 1, "preflight"), said(1, 2, 3, "plain"), broken(2, 4, 5, refused), odd(3, 6, 7), listed(4, 8, 9)}
 	}
 	// where changes the requests of a clause, and passes on the others.
 	where := func(clause int, change func(r *http.Request, next http.RoundTripper) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
@@ -248,6 +280,13 @@ func TestAChangeBehindABridge(t *testing.T) {
 			}
 			return response, err
 		}), []int{3}},
+		{"what the bridge remembers for the clauses after it", where(4, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			if err == nil {
+				response.Header.Set("X-Changed", "1")
+			}
+			return response, err
+		}), nil},
 		{"a connection of another kind", func(next http.RoundTripper) http.RoundTripper { return next.(*http.Transport) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/reports"
@@ -35,7 +36,7 @@ var worlds = []world{{testbed.OAuth, true}, {"", true}, {"", false}}
 
 // recording is what was exchanged in a world.
 type recording struct {
-	clauses []string        // in the order in which they were tested
+	clauses []string        // in the order in which they were tested; the first is clause 1 of its exchanges
 	passed  map[string]bool // those that passed
 	front   []*exchange     // between callers and the bridge
 	behind  []*exchange     // between the bridge and the site
@@ -63,7 +64,7 @@ func Record(ctx context.Context) *Recordings {
 	return r
 }
 
-// record records a world. The first clause has what is exchanged before it.
+// record records a world.
 func (r *recording) record(ctx context.Context, w world) error {
 	front, behind := &tape{}, &tape{}
 	reference := mutants.Mutant{Name: "reference", MCP: w.mcp, Profile: w.profile, Middleware: front.inFront, Transport: behind.behind}
@@ -72,13 +73,15 @@ func (r *recording) record(ctx context.Context, w world) error {
 		return err
 	}
 	o := suites.Options{Contract: contract.Draft, Skip: costly}
+	next := func() { front.next(); behind.next() }
+	first := sync.OnceFunc(next)
+	o.Started = func(string) { first() }
 	o.Progress = func(result reports.Result) {
 		if slices.Contains(r.clauses, result.ID) { // the culprit rule has changed its verdict
 			return
 		}
 		r.clauses = append(r.clauses, result.ID)
-		front.next()
-		behind.next()
+		next()
 	}
 	report, err := selftest.Run(ctx, reference, o, nil)
 	if err != nil {
@@ -149,7 +152,7 @@ func (r *recording) beyond(m mutants.Mutant) []string {
 	}
 	var ids []string
 	for i, id := range r.clauses {
-		if r.passed[id] && !touched[i] && !slices.Contains(m.MayFail, id) { // what may fail is tested: it can rest on what came before
+		if r.passed[id] && !touched[1+i] && !slices.Contains(m.MayFail, id) { // what may fail is tested: it can rest on what came before
 			ids = append(ids, id)
 		}
 	}

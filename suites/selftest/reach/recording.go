@@ -11,7 +11,7 @@ import (
 
 // exchange is a request to the reference bridge, or of the bridge to its site, with the response.
 type exchange struct {
-	clause   int // index of the clause whose check it belongs to
+	clause   int // place of the clause whose check it belongs to, from 1; 0: before all
 	request  *http.Request
 	body     []byte // of the request
 	status   int
