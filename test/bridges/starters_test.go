@@ -59,7 +59,9 @@ func TestStarters(t *testing.T) {
 			}
 			_, leftOut, _ := strings.Cut(string(readme), "bridgecheck warns of")
 			for _, result := range report.Results {
-				if warns := result.Verdict == reports.Warn; warns != strings.Contains(leftOut, "`"+result.ID+"`") {
+				warns, named := result.Verdict == reports.Warn, strings.Contains(leftOut, "`"+result.ID+"`")
+				measured := strings.HasPrefix(result.ID, "load/") // beside other tests, lists of all sizes may take as long
+				if warns && !named || named && !warns && !measured {
 					t.Errorf("%s: the verdict is %s, and README.md names the warnings%s\n%s", result.ID, result.Verdict, leftOut, printed)
 				}
 			}
