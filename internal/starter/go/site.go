@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,42 +23,81 @@ type Site struct {
 	url    string // the only host that is ever called (upstream/no-ssrf)
 	client *http.Client
 	calls  atomic.Int64
+
+	mu    sync.Mutex
+	found map[string]*found // by the text that holds it
 }
+
+// found is what the site lists for a caller. It is not changed.
+type found struct {
+	methods     []Method
+	mayDiscover bool
+}
+
+// maxFound bounds how many lists are remembered.
+const maxFound = 8
 
 func newSite(url string, timeout time.Duration) *Site {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64 // upstream/pooled
-	return &Site{url: strings.TrimRight(url, "/"), client: &http.Client{
+	return &Site{url: strings.TrimRight(url, "/"), found: map[string]*found{}, client: &http.Client{
 		Timeout:       timeout, // of the whole exchange, body included (upstream/timeout)
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// methods gives the methods that the caller may run, and whether the caller may discover them.
+// methods gives the methods that the caller may run, and whether the caller may discover them. The site is asked each time,
+// but the same text comes again and again: it is read once.
 func (s *Site) methods(ctx context.Context, caller http.Header) ([]Method, bool, error) {
 	status, data, err := s.exchange(ctx, caller, http.MethodGet, "/jsonrpc/methods", nil)
 	if err != nil {
 		return nil, false, err
 	}
+	s.mu.Lock()
+	f := s.found[string(data)]
+	s.mu.Unlock()
+	if f == nil {
+		if f = read(data); f != nil {
+			s.remember(string(data), f)
+		}
+	}
+	if f == nil || status != 200 {
+		return nil, false, unusable(status)
+	}
+	return f.methods, f.mayDiscover, nil
+}
+
+func (s *Site) remember(text string, f *found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.found) >= maxFound {
+		clear(s.found)
+	}
+	s.found[text] = f
+}
+
+// read gives what a list of methods says, or nil where it is none.
+func read(data []byte) *found {
 	var body struct {
 		Data []json.RawMessage
 		Meta json.RawMessage
 	}
-	if err := decode(data, &body); err != nil || status != 200 || body.Data == nil {
-		return nil, false, unusable(status)
+	if err := decode(data, &body); err != nil || body.Data == nil {
+		return nil
 	}
-	var found []Method
+	f := &found{}
 	for _, data := range body.Data {
 		var m Method
 		if err := json.Unmarshal(data, &m); err != nil {
 			m.broken = err
 		}
-		found = append(found, m)
+		f.methods = append(f.methods, m)
 	}
 	var meta struct{ MCP struct{ Discovery bool } }
 	_ = json.Unmarshal(body.Meta, &meta) // where the site does not say it, nobody may
-	return found, meta.MCP.Discovery, nil
+	f.mayDiscover = meta.MCP.Discovery
+	return f
 }
 
 // call calls a method, once: net/http does not send a POST again (invoke/runs-once).

@@ -1,5 +1,6 @@
 """The Drupal site: its methods, and calls of them. Every request is made as the caller (access/credentials-forwarded)."""
 
+import functools
 import http.client
 import itertools
 import os
@@ -19,6 +20,7 @@ MAX_BYTES = 8 << 20  # upstream/huge-answer
 
 _ids = itertools.count(1)
 _idle = []  # connections that can be used again (upstream/pooled)
+_parse_once = functools.lru_cache(maxsize=8)(jsontext.parse)  # a site's list comes again and again; nothing changes it here
 
 
 def methods(caller):
@@ -108,7 +110,7 @@ def _exchange(caller, verb, path, message=None):
     if status == 403:
         raise Failure(403, "access_denied", "The site refuses this caller.")
     try:
-        return status, jsontext.parse(text)
+        return status, (_parse_once if message is None else jsontext.parse)(text)
     except ValueError:
         return status, None
 
