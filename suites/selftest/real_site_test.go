@@ -2,6 +2,7 @@ package selftest_test
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -119,6 +120,26 @@ func forward(w http.ResponseWriter, r *http.Request, to string) {
 	(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(base) }}).ServeHTTP(w, r)
 }
 
+// missedBeforeRealSite says which of the clauses that a mutant breaks it does not fail before such a site.
+func missedBeforeRealSite(t *testing.T, m mutants.Mutant) (missed []string) {
+	t.Helper()
+	failed := 0
+	for _, r := range runBeforeRealSite(t, m, suites.Options{Only: m.Breaks, Cases: 12}).Results {
+		switch r.Verdict {
+		case reports.Fail, reports.Warn:
+			failed++
+		case reports.NotTestable:
+			t.Logf("%s: %s", r.ID, r.Message)
+		default:
+			missed = append(missed, fmt.Sprintf("%s is %s: the mutant breaks it", r.ID, r.Verdict))
+		}
+	}
+	if failed == 0 {
+		missed = append(missed, "no clause fails")
+	}
+	return missed
+}
+
 // A mutant fails the same clauses before a real site that is only read as over the mock, as far as they can be tested there.
 func TestMutantsBeforeARealSite(t *testing.T) {
 	if testing.Short() {
@@ -130,20 +151,12 @@ func TestMutantsBeforeARealSite(t *testing.T) {
 			if !ok {
 				t.Fatalf("there is no mutant %s", name)
 			}
-			report := runBeforeRealSite(t, m, suites.Options{Only: m.Breaks, Cases: 12})
-			failed := 0
-			for _, r := range report.Results {
-				switch r.Verdict {
-				case reports.Fail, reports.Warn:
-					failed++
-				case reports.NotTestable:
-					t.Logf("%s: %s", r.ID, r.Message)
-				default:
-					t.Errorf("%s is %s: the mutant breaks it", r.ID, r.Verdict)
-				}
+			missed := missedBeforeRealSite(t, m)
+			if len(missed) > 0 { // as in the selftest: a busy machine may serve too few at once for a fault that shows under load
+				missed = missedBeforeRealSite(t, m)
 			}
-			if failed == 0 {
-				t.Error("no clause fails")
+			for _, what := range missed {
+				t.Error(what)
 			}
 		})
 	}
