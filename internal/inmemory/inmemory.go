@@ -67,6 +67,17 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
+// DialContext connects to the address of the listener by Dial while it is open, and to all else by TCP. It is for
+// http.Transport.DialContext.
+func (l *Listener) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if address == l.addr.String() {
+		if conn, err := l.Dial(ctx); !errors.Is(err, net.ErrClosed) {
+			return conn, err
+		}
+	}
+	return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
+}
+
 // conn is one end of a connection.
 type conn struct {
 	in, out       *pipe

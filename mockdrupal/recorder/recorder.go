@@ -161,12 +161,10 @@ func (r *Recorder) Listen(address string, handler http.Handler) (*Server, error)
 // in. To another address, and while the port is shut, which shows how, it connects by TCP. It is for
 // http.Transport.DialContext.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if address == s.memory.Addr().String() && !s.recorder.port.Load().IsShut() {
-		if conn, err := s.memory.Dial(ctx); !errors.Is(err, net.ErrClosed) {
-			return conn, err
-		}
+	if s.recorder.port.Load().IsShut() {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, address)
+	return s.memory.DialContext(ctx, network, address)
 }
 
 // Close ends the server and its connections; hanging requests end with them.

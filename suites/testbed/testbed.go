@@ -206,10 +206,7 @@ func (t *Testbed) serve(n int, listener net.Listener) (err error) {
 
 // Dial connects to the bridge at URL in memory, and to all else by TCP. It is a suites.Dial.
 func (t *Testbed) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if address == t.memory.Addr().String() {
-		return t.memory.Dial(ctx)
-	}
-	return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
+	return t.memory.DialContext(ctx, network, address)
 }
 
 // Replicas are those of the bridge beside the one at URL.

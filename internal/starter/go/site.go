@@ -54,16 +54,17 @@ func (s *Site) methods(ctx context.Context, caller http.Header) ([]Method, bool,
 	if err != nil {
 		return nil, false, err
 	}
+	if status != 200 {
+		return nil, false, unusable(status)
+	}
 	s.mu.Lock()
 	f := s.found[string(data)]
 	s.mu.Unlock()
 	if f == nil {
-		if f = read(data); f != nil {
-			s.remember(string(data), f)
+		if f = read(data); f == nil {
+			return nil, false, unusable(status)
 		}
-	}
-	if f == nil || status != 200 {
-		return nil, false, unusable(status)
+		s.remember(string(data), f)
 	}
 	return f.methods, f.mayDiscover, nil
 }

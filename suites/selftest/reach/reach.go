@@ -3,7 +3,8 @@
 // mutant and decides no verdict.
 //
 // Invariant: a clause for which this is not certain is within reach. Not looked at is what a change does to the bridge or the
-// site in one check and another check meets: checks begin with a state of their own.
+// site in one check and another check meets: checks begin with a state of their own, but for the lists of methods that the
+// bridge may remember, so that a changed one touches all.
 //
 // Record runs the suites against the reference bridge in each of a few worlds and keeps what callers, the bridge and the site
 // said on a tape. Beyond lets a player put it through the change of a mutant, exchanges that overlapped within each other.
