@@ -256,7 +256,10 @@ func (f *runFlags) selectShard(p *plan) error {
 // those that help: more where the bridge waits more than it computes.
 func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 	fixed := func(n int) workers.Staff { return workers.Staff{First: n, Most: n} }
-	each := perCore
+	most := min(mostJobs, len(bundles))
+	if p.proxy.site != nil {
+		most = min(mostAtSite, most)
+	}
 	switch {
 	case p.shared() != "":
 		return fixed(1)
@@ -264,14 +267,10 @@ func (p *plan) staff(given int, bundles []workers.Bundle) workers.Staff {
 		return fixed(given)
 	case p.target.URL != "":
 		return fixed(max(1, min(atOne, bundles[0].Weight()/worthAJob)))
-	case p.exec != "":
-		each = perExec
+	case p.exec == "":
+		return fixed(min(most, perCore*runtime.GOMAXPROCS(0)))
 	}
-	most := min(mostJobs, len(bundles))
-	if p.proxy.site != nil {
-		most = min(mostAtSite, most)
-	}
-	return workers.Staff{First: min(most, each*runtime.GOMAXPROCS(0)), Most: most, Spare: func() bool { return processor.Share(spareRounds) > spareShare }}
+	return workers.Staff{First: min(most, perExec*runtime.GOMAXPROCS(0)), Most: most, Spare: func() bool { return processor.Share(spareRounds) > spareShare }}
 }
 
 // shared says what workers would share that they cannot, so that one alone tests the plan; "": nothing. A bridge of --url they
