@@ -22,6 +22,7 @@ type player struct {
 	kept      func(*exchange) bool         // the bridge remembers the response for other clauses; nil: none
 	strangers atomic.Int64                 // requests of the change's own, past the bridge
 	patience  time.Duration                // with the change, for all exchanges: one that waits for another waits for ever
+	pause     time.Duration                // that the change may take for one exchange: what takes longer may be late on purpose
 
 	seen    map[int]bool  // by exchange
 	touched map[int]bool  // by clause
@@ -57,9 +58,6 @@ func hasTools(body []byte) bool {
 	_, has := object["tools"]
 	return err == nil && has
 }
-
-// pause is how long a change may take for one exchange. What takes longer may be late on purpose.
-const pause = 3 * time.Millisecond
 
 // play returns the clauses that the change touches, by index; all where that is not certain. set is one of inFront and behind.
 func (p *player) play(set func()) (touched map[int]bool, all bool) {
@@ -104,7 +102,7 @@ func (p *player) one(i int) {
 	changed := p.through(x)
 	own := time.Since(began) - (p.within - within)
 	p.within += own
-	if changed || x.changed || x.met != 1 || own > pause || p.strangers.Swap(0) > 0 {
+	if changed || x.changed || x.met != 1 || own > p.pause || p.strangers.Swap(0) > 0 {
 		p.touched[e.clause] = true
 		p.lost = p.lost || p.kept != nil && p.kept(e)
 	}

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// longest is the pause of the tests: a busy machine may hold up a change for some milliseconds.
+const longest = 500 * time.Millisecond
+
 // said is an exchange of a clause, with a body in both directions.
 func said(clause, begin, end int, body string) *exchange {
 	r, err := http.NewRequest(http.MethodPost, "http://bridge/mcp/tools/invoke", strings.NewReader(body))
@@ -144,7 +147,7 @@ func TestAChangeInFrontOfABridge(t *testing.T) {
 		}, []int{3}},
 		{"late", func(*player) func(http.Handler) http.Handler {
 			return where("again", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				time.Sleep(2 * pause)
+				time.Sleep(2 * longest)
 				next.ServeHTTP(w, r)
 			})
 		}, []int{1}},
@@ -200,7 +203,7 @@ func TestAChangeInFrontOfABridge(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &player{exchanges: inOrder(), patience: 100 * time.Millisecond}
+			p := &player{exchanges: inOrder(), patience: 3 * longest, pause: longest}
 			expect(t, p, func() { p.inFront(c.change(p)) }, c.touched)
 		})
 	}
@@ -290,7 +293,7 @@ func TestAChangeBehindABridge(t *testing.T) {
 		{"a connection of another kind", func(next http.RoundTripper) http.RoundTripper { return next.(*http.Transport) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &player{exchanges: exchanges(), patience: time.Second}
+			p := &player{exchanges: exchanges(), patience: 3 * longest, pause: longest}
 			expect(t, p, func() { p.behind(c.change) }, c.touched)
 		})
 	}

@@ -136,7 +136,7 @@ func (r *Recordings) Beyond(ctx context.Context, m mutants.Mutant) ([]string, er
 
 // beyond returns the clauses that passed and that the change of a mutant cannot touch.
 func (r *recording) beyond(m mutants.Mutant) []string {
-	p := &player{exchanges: r.front, patience: 5 * time.Second}
+	p := &player{exchanges: r.front, patience: 5 * time.Second, pause: 3 * time.Millisecond}
 	set := func() { p.behind(m.Transport) }
 	if m.Transport != nil {
 		p.exchanges = r.behind
