@@ -62,7 +62,7 @@ func TestBridges(t *testing.T) {
 			if !b.isStarter() {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()
-					report, printed := run(t, binary, copied(t, b.source))
+					report, printed := run(t, binary, copied(t, b.source), "--jobs", "3")
 					if got := report.State(); got != "conformant" {
 						t.Errorf("want conformant, saw %s\n%s", got, printed)
 					}
@@ -79,7 +79,7 @@ func TestBridges(t *testing.T) {
 					if err := f.apply(broken); err != nil {
 						t.Fatal(err)
 					}
-					var only []string
+					only := []string{"--jobs", "1"} // there is nothing to share
 					for _, id := range f.Fails {
 						only = append(only, "--only", id)
 					}
@@ -156,7 +156,7 @@ func copied(t *testing.T, directory string) string {
 // run tests the bridge in the directory and returns the report and what was printed.
 func run(t *testing.T, binary, directory string, more ...string) (*reports.Report, string) {
 	t.Helper()
-	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--jobs", "3", "--report-dir", "report"}, more)...)
+	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--report-dir", "report"}, more)...)
 	cmd.Dir = directory
 	printed, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -45,7 +45,7 @@ func TestStarters(t *testing.T) {
 			if out, err := own.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", s.Test, err, out)
 			}
-			more := []string{"--ready-timeout", "2m"} // go run compiles first
+			more := []string{"--jobs", "3", "--ready-timeout", "2m"} // go run compiles first
 			if !slices.ContainsFunc(bridges, func(b bridge) bool { return b.isStarter() && b.directory == s.Language }) {
 				more = append(more, "--cases", "40")
 			}
