@@ -101,7 +101,7 @@ SOAK_CALLS := 1000000
 soak:
 	BRIDGE_SOAK_CALLS=$(SOAK_CALLS) go test -count=1 -timeout 2h -run '^TestSoak$$' -v ./bridge
 
-# Hostile and honest callers side by side at a bridge of its own: 10 minutes, in CI 10 s.
+# Hostile and honest callers side by side at a bridge of its own: 10 minutes, in CI 20 s.
 SIEGE_TIME := 10m
 siege:
 	SIEGE_TIME=$(SIEGE_TIME) go test -count=1 -timeout 1h -run '^TestSiege$$' -v ./test/attacks
