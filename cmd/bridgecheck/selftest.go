@@ -128,7 +128,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	workers := selftest.NewWorkers(cmd.Context(), parallel(), func(ctx context.Context) *exec.Cmd {
+	workers := selftest.NewWorkers(cmd.Context(), parallel(full), func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
 	})
 	test := workers.Whole
@@ -145,7 +145,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 			return row, err
 		}
 	}
-	matrix, err := selftest.All(cmd.Context(), all, parallel(), test, progress)
+	matrix, err := selftest.All(cmd.Context(), all, parallel(full), test, progress)
 	workers.Close()
 	end()
 	if err != nil {
@@ -241,5 +241,11 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	return w.Flush()
 }
 
-// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
-func parallel() int { return 5 * runtime.NumCPU() }
+// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors, but fewer where
+// each mutant is tested by many clauses, which compute more.
+func parallel(full bool) int {
+	if full {
+		return 4 * runtime.NumCPU()
+	}
+	return 5 * runtime.NumCPU()
+}
