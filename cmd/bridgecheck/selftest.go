@@ -128,7 +128,8 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	workers := selftest.NewWorkers(cmd.Context(), parallel(full), func(ctx context.Context) *exec.Cmd {
+	atOnce := parallel(full)
+	workers := selftest.NewWorkers(cmd.Context(), atOnce, func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
 	})
 	test := workers.Whole
@@ -145,7 +146,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 			return row, err
 		}
 	}
-	matrix, err := selftest.All(cmd.Context(), all, parallel(full), test, progress)
+	matrix, err := selftest.All(cmd.Context(), all, atOnce, test, progress)
 	workers.Close()
 	end()
 	if err != nil {

@@ -44,8 +44,13 @@ func BlockedBy(why Finding, clauses ...string) {
 
 // End ends the running check without a verdict.
 func End(e Ending) {
-	ginkgo.AddReportEntry(string(e.Kind), ginkgo.ReportEntryVisibilityNever, e)
+	e.note()
 	ginkgo.Skip(e.Why.String())
+}
+
+// note keeps the ending for the report of the run.
+func (e Ending) note() {
+	ginkgo.AddReportEntry(string(e.Kind), ginkgo.ReportEntryVisibilityNever, e)
 }
 
 // cutShort ends the running check because the whole run has ended.

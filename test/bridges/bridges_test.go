@@ -62,7 +62,7 @@ func TestBridges(t *testing.T) {
 			if !b.isStarter() {
 				t.Run("conformant", func(t *testing.T) {
 					t.Parallel()
-					report, printed := run(t, binary, copied(t, b.source), "--jobs", "3")
+					report, printed := run(t, binary, copied(t, b.source), "3")
 					if got := report.State(); got != "conformant" {
 						t.Errorf("want conformant, saw %s\n%s", got, printed)
 					}
@@ -79,11 +79,11 @@ func TestBridges(t *testing.T) {
 					if err := f.apply(broken); err != nil {
 						t.Fatal(err)
 					}
-					only := []string{"--jobs", "1"} // there is nothing to share
+					var only []string
 					for _, id := range f.Fails {
 						only = append(only, "--only", id)
 					}
-					report, printed := run(t, binary, broken, only...)
+					report, printed := run(t, binary, broken, "1", only...)
 					for _, id := range f.Fails {
 						if got := verdict(report, id); got != reports.Fail && got != reports.Warn { // a SHOULD warns
 							t.Errorf("want %s to fail, saw %q\n%s", id, got, printed)
@@ -153,10 +153,10 @@ func copied(t *testing.T, directory string) string {
 	return to
 }
 
-// run tests the bridge in the directory and returns the report and what was printed.
-func run(t *testing.T, binary, directory string, more ...string) (*reports.Report, string) {
+// run tests the bridge in the directory with so many workers and returns the report and what was printed.
+func run(t *testing.T, binary, directory, jobs string, more ...string) (*reports.Report, string) {
 	t.Helper()
-	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--report-dir", "report"}, more)...)
+	cmd := exec.Command(binary, slices.Concat([]string{"run", "--config", "bridgecheck.yaml", "--jobs", jobs, "--report-dir", "report"}, more)...)
 	cmd.Dir = directory
 	printed, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -45,11 +45,11 @@ func TestStarters(t *testing.T) {
 			if out, err := own.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", s.Test, err, out)
 			}
-			more := []string{"--jobs", "3", "--ready-timeout", "2m"} // go run compiles first
+			more := []string{"--ready-timeout", "2m"} // go run compiles first
 			if !slices.ContainsFunc(bridges, func(b bridge) bool { return b.isStarter() && b.directory == s.Language }) {
 				more = append(more, "--cases", "40")
 			}
-			report, printed := run(t, binary, directory, more...)
+			report, printed := run(t, binary, directory, "3", more...)
 			if got := report.State(); got != "conformant" {
 				t.Errorf("want conformant, saw %s\n%s", got, printed)
 			}
