@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 )
@@ -155,6 +157,31 @@ func TestReloadDropsNothing(t *testing.T) {
 	if other.discoveries.Load() != before+1 {
 		t.Error("the new options are not in force")
 	}
+}
+
+// Nothing that the earlier options made stays in memory, else each reload of a long life would take more.
+func TestReloadForgetsTheEarlierOptions(t *testing.T) {
+	s := newSite(t, method("content.x"))
+	transport := &http.Transport{}
+	gone := weak.Make(transport)
+	b, err := bridge.New(bridge.Options{Drupal: s.URL, Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport = nil
+	front := serve(t, b)
+	id := mcpPost(t, front.URL, "agent", "", initialize).Header.Get("Mcp-Session-Id")
+	if r := mcpPost(t, front.URL, "agent", id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); !strings.Contains(r.Body, "content.x") {
+		t.Fatalf("the list is %s", r.Body)
+	}
+	get(t, front, "/mcp/tools/list")
+	if runtime.GC(); gone.Value() == nil {
+		t.Fatal("the options in force are gone")
+	}
+	if err := b.Reload(bridge.Options{Drupal: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what the earlier options made is still there", func() bool { runtime.GC(); return gone.Value() == nil })
 }
 
 func TestCloseLeavesNothingBehind(t *testing.T) {

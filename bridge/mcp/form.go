@@ -190,17 +190,20 @@ func isText(v jsondoc.Value, want string) bool {
 	return ok && text == want
 }
 
-// forms keeps the form of each tool for as long as the tool lives. The zero value is ready.
-type forms struct{ m sync.Map } // *form by weak.Pointer[catalog.Tool]
+// forms keeps the form of each tool for as long as the tool lives.
+type forms struct{ m *sync.Map } // *form by weak.Pointer[catalog.Tool]
 
-func (f *forms) of(t *catalog.Tool) *form {
-	key := weak.Make(t)
-	if known, ok := f.m.Load(key); ok {
+func newForms() forms { return forms{&sync.Map{}} }
+
+func (f forms) of(t *catalog.Tool) *form {
+	key, m := weak.Make(t), f.m
+	if known, ok := m.Load(key); ok {
 		return known.(*form)
 	}
-	known, found := f.m.LoadOrStore(key, newForm(t))
+	known, found := m.LoadOrStore(key, newForm(t))
 	if !found {
-		runtime.AddCleanup(t, func(gone weak.Pointer[catalog.Tool]) { f.m.Delete(gone) }, key)
+		// It holds the map alone: through the server, which the tool is reachable from, it would keep both for ever.
+		runtime.AddCleanup(t, func(gone weak.Pointer[catalog.Tool]) { m.Delete(gone) }, key)
 	}
 	return known.(*form)
 }

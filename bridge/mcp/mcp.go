@@ -62,7 +62,7 @@ type Server struct {
 
 // New makes a server.
 func New(o Options) (*Server, error) {
-	s := &Server{o: o}
+	s := &Server{o: o, forms: newForms()}
 	var err error
 	s.info, err = json.Marshal(map[string]string{"name": "bridgecheck", "title": "Drupal tools", "version": version()})
 	s.drained, s.drain = context.WithCancel(context.Background())
