@@ -12,6 +12,6 @@ type hold struct{}
 
 func holdPort(*net.TCPAddr) (*hold, error) { return nil, errors.ErrUnsupported }
 
-func (*hold) listen() (net.Listener, error)   { return nil, errors.ErrUnsupported }
-func (*hold) fill(string) ([]net.Conn, error) { return nil, errors.ErrUnsupported }
-func (*hold) release()                        {}
+func (*hold) listen() (net.Listener, error) { return nil, errors.ErrUnsupported }
+func (*hold) queue() error                  { return errors.ErrUnsupported }
+func (*hold) release()                      {}

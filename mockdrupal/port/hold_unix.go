@@ -3,12 +3,10 @@
 package port
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"syscall"
-	"time"
 )
 
 // hold keeps a TCP port that nothing listens on: connections are refused, and no other process can take it.
@@ -50,35 +48,8 @@ func (h *hold) listen() (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// How a queue is filled: connections that we open, at most, and how long one may take before the queue counts as full.
-const (
-	fillers    = 1024
-	fillerTime = 150 * time.Millisecond
-)
-
-// fill lets the port listen with a short queue that nothing accepts connections from, and fills it: later clients
-// time out. It returns the connections that fill it, and fails where connections are accepted without end.
-func (h *hold) fill(address string) (filling []net.Conn, err error) {
-	if err := syscall.Listen(h.fd, 1); err != nil {
-		return nil, err
-	}
-	late := 0
-	for range fillers {
-		conn, err := net.DialTimeout("tcp", address, fillerTime)
-		var timeout net.Error
-		switch {
-		case err == nil:
-			filling, late = append(filling, conn), 0
-			continue
-		case !errors.As(err, &timeout) || !timeout.Timeout():
-			return filling, err
-		}
-		if late++; late == 2 { // one may be late because the machine is busy
-			return filling, nil
-		}
-	}
-	return filling, fmt.Errorf("the system accepted %d connections that nothing waits for", len(filling))
-}
+// queue lets the port listen with a short queue that nothing accepts connections from.
+func (h *hold) queue() error { return syscall.Listen(h.fd, 1) }
 
 // release gives the port up.
 func (h *hold) release() { syscall.Close(h.fd) }

@@ -113,8 +113,11 @@ func (p *Port) Ignore(d time.Duration, reopened func()) error {
 	if err := p.shut(reopened); err != nil {
 		return err
 	}
-	p.endUnused()
-	if err := p.fillQueue(); err != nil {
+	var ended sync.WaitGroup
+	ended.Go(p.endUnused)
+	err := p.fillQueue()
+	ended.Wait()
+	if err != nil {
 		p.Open()
 		return fmt.Errorf("ignoring connections: %w", err)
 	}
@@ -122,16 +125,70 @@ func (p *Port) Ignore(d time.Duration, reopened func()) error {
 	return nil
 }
 
-// fillQueue fills the queue of connections that wait to be accepted.
+// How a queue is filled: connections that we open, at most, and how long one may take before the queue counts as full.
+const (
+	fillers    = 1024
+	fillerTime = 150 * time.Millisecond
+)
+
+// fillQueue fills the queue of connections that wait to be accepted, so that later clients time out. It fails where
+// connections are accepted without end. It is not called under the lock, which the server needs to go on meanwhile.
 func (p *Port) fillQueue() error {
+	if err := p.queue(); err != nil {
+		return err
+	}
+	for filled := 0; filled < fillers; {
+		opened := make(chan error)
+		for range 2 { // one alone may be late because the machine is busy
+			go func() { opened <- p.fill() }()
+		}
+		late, failed := 0, error(nil)
+		for range 2 {
+			err := <-opened
+			var timeout net.Error
+			switch {
+			case err == nil:
+				filled++
+			case errors.As(err, &timeout) && timeout.Timeout():
+				late++
+			default:
+				failed = err
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+		if late == 2 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the system accepted %d connections that nothing waits for", fillers)
+}
+
+// queue makes the port one that has a short queue and accepts nothing.
+func (p *Port) queue() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held == nil {
 		return errors.New("this system does not let the mock hold its port")
 	}
-	var err error
-	p.waiting, err = p.held.fill(p.address.String())
-	return err
+	return p.held.queue()
+}
+
+// fill puts a connection into the queue.
+func (p *Port) fill() error {
+	conn, err := net.DialTimeout("tcp", p.address.String(), fillerTime)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil || p.closed {
+		conn.Close()
+		return errors.New("the port was opened meanwhile")
+	}
+	p.waiting = append(p.waiting, conn)
+	return nil
 }
 
 // leaveQueue takes our own connections out of the queue.
@@ -142,18 +199,25 @@ func (p *Port) leaveQueue() {
 	p.waiting = nil
 }
 
-// noticeTime is how long clients may take to see that a connection ends. One that has not seen it sends its next request into
-// the end, and takes that for a site that fails.
-const noticeTime = 300 * time.Millisecond
+// How long clients may take to see that a connection ends. One that has not seen it sends its next request into the end, and
+// takes that for a site that fails.
+const (
+	noticeTime = 300 * time.Millisecond
+	usedTime   = 100 * time.Millisecond // after which a connection that is still used will not end now: its request takes long
+)
 
 // endUnused ends the connections that no request is under way on, so that clients have to connect again, and waits until
 // the clients have ended them too. It is not called under the lock: a server that closes connections holds its own and asks
 // for the port's.
 func (p *Port) endUnused() {
-	for until := time.Now().Add(noticeTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	last := time.Now() // that a connection was there which no request is under way on
+	for until := last.Add(noticeTime); time.Now().Before(until) && time.Since(last) < usedTime; time.Sleep(time.Millisecond) {
 		unused, used := p.connections()
 		if len(unused)+used == 0 {
 			break
+		}
+		if len(unused) > 0 {
+			last = time.Now()
 		}
 		for _, conn := range unused {
 			if c, ok := conn.(interface{ CloseWrite() error }); ok {
