@@ -31,17 +31,20 @@ func timeout(ctx context.Context, t *harness.T) {
 		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
-	if beside, hanging := listBesideHanging(ctx, t); beside != nil {
+	beside, hanging := listBesideHanging(ctx, t)
+	refused := refusesAllHangs(ctx, t, hangs, call, limit) // while the list still hangs
+	if beside != nil {
+		hung := hanging()
 		t.Row(beside.Who, "", "list for a caller seen before, while discovery hangs for another", func() { t.Expect(beside).To(comeWithin(t.UpstreamTimeout * 3 / 4)) })
-		if hanging != nil {
-			t.Row(hanging.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hanging).To(refuseHangingList(limit)) })
+		if hung != nil {
+			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(limit)) })
 		}
-		t.ExpireCaches() // the list of the next call is new, so that no discovery comes between
-		scenario.WaitRecovered(ctx, t, call)
 	}
-	if refusesAllHangs(ctx, t, hangs, call, limit) {
+	if refused {
 		return
 	}
+	t.ExpireCaches() // the list of the next call is new, so that no discovery comes between
+	scenario.WaitRecovered(ctx, t, call)
 	for _, f := range hangs { // one after the other, to find out which it is
 		disarm, err := t.Upstream.TryArm(f.Fault)
 		if err != nil && f.Fault.Kind != fault.Deaf {
@@ -77,10 +80,10 @@ func hangingCalls() mockdrupal.Fault {
 	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
 }
 
-// listBesideHanging lists for a caller never seen while discovery hangs for it, and for the agent meanwhile. It returns both
-// responses of the round of three in which the agent's came fastest, as the machine may be busy; nil where discovery cannot
-// hang for one caller alone: a list that is the same for all callers may be stale.
-func listBesideHanging(ctx context.Context, t *harness.T) (fastest, hanging *harness.Response) {
+// listBesideHanging lists for a caller never seen while discovery hangs for it, and for the agent meanwhile. It returns the
+// agent's response of the round of three in which it came fastest, as the machine may be busy, and waits for the other one; nil
+// where discovery cannot hang for one caller alone: a list that is the same for all callers may be stale.
+func listBesideHanging(ctx context.Context, t *harness.T) (fastest *harness.Response, hanging func() *harness.Response) {
 	if t.Drupal == nil || t.Claims("visibility-broad") {
 		return nil, nil
 	}
@@ -92,25 +95,30 @@ func listBesideHanging(ctx context.Context, t *harness.T) (fastest, hanging *har
 		if fastest.Took < t.UpstreamTimeout/2 {
 			break
 		}
+		hung()
 	}
 	return fastest, hanging
 }
 
 // listsAtOnce is a round of listBesideHanging. The list that hangs is nil where it was never sent.
-func listsAtOnce(ctx context.Context, t *harness.T) (beside, hanging *harness.Response) {
+func listsAtOnce(ctx context.Context, t *harness.T) (beside *harness.Response, hanging func() *harness.Response) {
 	t.As(harness.Agent).List(ctx)
 	stranger := t.Drupal.NewUser(t.Permissions(harness.Agent)...)
-	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})()
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})
 	var waiting sync.WaitGroup
+	var hung *harness.Response
 	t.Upstream.Mark()
 	waiting.Go(func() {
 		defer harness.Recover()
-		hanging = t.As(stranger).List(ctx)
+		hung = t.As(stranger).List(ctx)
 	})
 	harness.Within(ctx, t.UpstreamTimeout/4, func() bool { return len(t.Upstream.Journal()) > 0 })
 	beside = t.As(harness.Agent).List(ctx)
-	waiting.Wait()
-	return beside, hanging
+	return beside, func() *harness.Response {
+		waiting.Wait()
+		disarm()
+		return hung
+	}
 }
 
 // refusesAllHangs sends a call for each way in which the site may hang, all at one time. It reports whether each is refused
