@@ -32,6 +32,7 @@ func timeout(ctx context.Context, t *harness.T) {
 		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
 	}
 	beside, hanging := listBesideHanging(ctx, t)
+	scenario.WaitRecovered(ctx, t, call)                   // right before, so that a bridge that repeats its last response is seen
 	refused := refusesAllHangs(ctx, t, hangs, call, limit) // while the list still hangs
 	if beside != nil {
 		hung := hanging()
