@@ -24,8 +24,10 @@ type player struct {
 	patience  time.Duration                // with the change, for all exchanges: one that waits for another waits for ever
 	pause     time.Duration                // that the change may take for one exchange: what takes longer may be late on purpose
 
+	only    map[int]bool  // the clauses that are played; nil: all
 	seen    map[int]bool  // by exchange
 	touched map[int]bool  // by clause
+	late    map[int]bool  // by exchange that comes out as it was: the change, or a busy machine, took its time
 	lost    bool          // the change does something else than to pass on the requests
 	within  time.Duration // what the change has taken for the exchanges so far
 }
@@ -60,8 +62,37 @@ func hasTools(body []byte) bool {
 }
 
 // play returns the clauses that the change touches, by index; all where that is not certain. set is one of inFront and behind.
+// Clauses with an exchange that was late are played again: a busy machine does not hold up the same ones each time.
 func (p *player) play(set func()) (touched map[int]bool, all bool) {
-	p.seen, p.touched = map[int]bool{}, map[int]bool{}
+	touched = map[int]bool{}
+	for before := map[int]bool(nil); ; before = p.late {
+		again, lost := p.playOnce(set)
+		if lost {
+			return nil, true
+		}
+		maps.Copy(touched, again)
+		maps.DeleteFunc(p.late, func(i int, _ bool) bool {
+			return touched[p.exchanges[i].clause] || before != nil && !before[i]
+		})
+		if len(p.late) == 0 || len(p.late) == len(before) {
+			break
+		}
+		p.only = map[int]bool{}
+		for i := range p.late {
+			p.only[p.exchanges[i].clause] = true
+		}
+	}
+	for i := range p.late {
+		e := p.exchanges[i]
+		touched[e.clause] = true
+		all = all || p.keeps(e)
+	}
+	return touched, all || touched[preflight]
+}
+
+// playOnce is play for the clauses of only, with the exchanges that were late in place of touched ones.
+func (p *player) playOnce(set func()) (touched map[int]bool, all bool) {
+	p.seen, p.touched, p.late = map[int]bool{}, map[int]bool{}, map[int]bool{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -86,7 +117,7 @@ func (p *player) play(set func()) (touched map[int]bool, all bool) {
 // one puts one exchange through the change, unless its clause is touched already and will be tested.
 func (p *player) one(i int) {
 	e := p.exchanges[i]
-	if p.seen[i] || p.touched[e.clause] {
+	if p.seen[i] || p.touched[e.clause] || p.only != nil && !p.only[e.clause] && e.clause != preflight {
 		return
 	}
 	p.seen[i] = true
@@ -102,11 +133,16 @@ func (p *player) one(i int) {
 	changed := p.through(x)
 	own := time.Since(began) - (p.within - within)
 	p.within += own
-	if changed || x.changed || x.met != 1 || own > p.pause || p.strangers.Swap(0) > 0 {
+	if changed || x.changed || x.met != 1 || p.strangers.Swap(0) > 0 {
 		p.touched[e.clause] = true
-		p.lost = p.lost || p.kept != nil && p.kept(e)
+		p.lost = p.lost || p.keeps(e)
+	} else if own > p.pause {
+		p.late[i] = true
 	}
 }
+
+// keeps reports whether the bridge remembers the response to an exchange for other clauses.
+func (p *player) keeps(e *exchange) bool { return p.kept != nil && p.kept(e) }
 
 // meet is where requests come out of the change: the exchanges that began while this one lasted go through it now. It is nil
 // for a request that was not recorded, or came out before.

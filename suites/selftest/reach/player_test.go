@@ -57,6 +57,7 @@ func inOrder() []*exchange {
 }
 
 func TestAChangeInFrontOfABridge(t *testing.T) {
+	var busy sync.Once // in all plays
 	// where changes the requests whose body holds a text, and passes on the others.
 	where := func(text string, change func(w http.ResponseWriter, r *http.Request, next http.Handler)) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler {
@@ -151,6 +152,16 @@ func TestAChangeInFrontOfABridge(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 		}, []int{1}},
+		{"late once, as on a busy machine", func(*player) func(http.Handler) http.Handler {
+			return func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Context().Value(playedKey{}).(*played).clause == 2 {
+						busy.Do(func() { time.Sleep(2 * longest) })
+					}
+					next.ServeHTTP(w, r)
+				})
+			}
+		}, []int{}},
 		{"not given up with its caller", func(*player) func(http.Handler) http.Handler {
 			return where("plain", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
