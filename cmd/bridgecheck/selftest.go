@@ -128,7 +128,7 @@ func selftestAll(cmd *cobra.Command, f selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	atOnce := parallel(full)
+	atOnce := parallel()
 	workers := selftest.NewWorkers(cmd.Context(), atOnce, func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "selftest", "--worker", fmt.Sprintf("--full=%t", full))
 	})
@@ -242,11 +242,5 @@ func printRow(cmd *cobra.Command, f selftestFlags, row selftest.Row) error {
 	return w.Flush()
 }
 
-// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors, but fewer where
-// each mutant is tested by many clauses, which compute more.
-func parallel(full bool) int {
-	if full {
-		return 4 * runtime.NumCPU()
-	}
-	return 5 * runtime.NumCPU()
-}
+// parallel is how many mutants are tested in parallel: many checks wait, so there are more than processors.
+func parallel() int { return 5 * runtime.NumCPU() }
