@@ -62,7 +62,8 @@ func hasTools(body []byte) bool {
 }
 
 // play returns the clauses that the change touches, by index; all where that is not certain. set is one of inFront and behind.
-// Clauses with an exchange that was late are played again: a busy machine does not hold up the same ones each time.
+// Clauses with an exchange that was late are played again, without the others: a busy machine does not hold up the same ones
+// each time, and a change that takes its time for a clause does so whatever came before.
 func (p *player) play(set func()) (touched map[int]bool, all bool) {
 	touched = map[int]bool{}
 	for before := map[int]bool(nil); ; before = p.late {
