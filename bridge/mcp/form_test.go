@@ -111,7 +111,7 @@ func TestResults(t *testing.T) {
 				d.Annotations = json.RawMessage(c.annotations)
 			}
 			tool := catalog.NewTool(d, catalog.Compile)
-			server := &Server{forms: newForms(), o: Options{Invoker: &invoke.Invoker{}}}
+			server := &Server{o: Options{Invoker: &invoke.Invoker{}}}
 			got, wrong := server.finished(t.Context(), request{}, newForm(tool), tool, json.RawMessage(c.result))
 			if wrong != nil || string(got) != c.want {
 				t.Errorf("%v\n got %s\nwant %s", wrong, got, c.want)
