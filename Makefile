@@ -33,7 +33,7 @@ test:
 # The tests whose speed the race detector does not ruin; reports/format, which shares nothing, is left out for its browsers.
 # It needs cgo.
 race:
-	CGO_ENABLED=1 go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports ./reports/baseline ./reports/serve ./suites/contract ./suites/exact
+	CGO_ENABLED=1 go test -race ./fixtures/... ./mockdrupal/... ./bridge/... ./reports ./reports/baseline ./reports/serve ./suites/contract ./internal/exact
 
 # Every broken bridge must fail, every correct one must pass. FULL=1: every mutant by every clause.
 selftest: build
@@ -90,7 +90,7 @@ weights: build
 	bin/bridgecheck run --quiet --contract draft --jobs 1 --report-dir "$$dir/exec" --exec 'bin/bridgecheck bridge' && \
 	go build -o "$$dir/slowsite" ./internal/tools/slowsite && \
 	bin/bridgecheck run --quiet --contract draft --jobs 8 --report-dir "$$dir/slow" --exec "$$dir/slowsite -delay 300ms bin/bridgecheck bridge" && \
-	go run ./suites/workers/weigh "$$dir/in-process" "$$dir/exec" "$$dir/slow"
+	go run ./internal/workers/weigh "$$dir/in-process" "$$dir/exec" "$$dir/slow"
 
 # The reference bridge beside hand-written servers, compared with its targets; then every other benchmark.
 bench:

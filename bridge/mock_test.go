@@ -13,7 +13,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
-	"github.com/bridgecheck/bridgecheck/suites/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
 )
 
 // mock serves a built-in site.

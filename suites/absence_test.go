@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // frontOf is the reference bridge before the default site, with nothing behind it that a run could see.
@@ -131,7 +131,7 @@ func TestALostFirstResponseDoesNotMakeTheTargetUnreachable(t *testing.T) {
 func TestASiteWithoutToolsBreaksNoCheck(t *testing.T) {
 	report := runFront(t, serveAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path != harness.ListPath {
+		if r.URL.Path != check.ListPath {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"error": {"code": "tool_not_found", "message": "There is no such tool."}}`))
 			return

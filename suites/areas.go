@@ -1,41 +1,41 @@
 package suites
 
 import (
-	"github.com/bridgecheck/bridgecheck/suites/access"
-	"github.com/bridgecheck/bridgecheck/suites/auth"
-	"github.com/bridgecheck/bridgecheck/suites/describe"
-	"github.com/bridgecheck/bridgecheck/suites/errors"
-	"github.com/bridgecheck/bridgecheck/suites/filter"
-	"github.com/bridgecheck/bridgecheck/suites/fresh"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/http"
-	"github.com/bridgecheck/bridgecheck/suites/invoke"
-	"github.com/bridgecheck/bridgecheck/suites/list"
-	"github.com/bridgecheck/bridgecheck/suites/load"
-	"github.com/bridgecheck/bridgecheck/suites/mapping"
-	"github.com/bridgecheck/bridgecheck/suites/mcp"
-	"github.com/bridgecheck/bridgecheck/suites/pertool"
-	"github.com/bridgecheck/bridgecheck/suites/profile"
-	"github.com/bridgecheck/bridgecheck/suites/replicas"
-	"github.com/bridgecheck/bridgecheck/suites/schema"
-	"github.com/bridgecheck/bridgecheck/suites/translate"
-	"github.com/bridgecheck/bridgecheck/suites/upstream"
+	"github.com/bridgecheck/bridgecheck/suites/areas/access"
+	"github.com/bridgecheck/bridgecheck/suites/areas/auth"
+	"github.com/bridgecheck/bridgecheck/suites/areas/describe"
+	"github.com/bridgecheck/bridgecheck/suites/areas/errorcodes"
+	"github.com/bridgecheck/bridgecheck/suites/areas/filter"
+	"github.com/bridgecheck/bridgecheck/suites/areas/fresh"
+	"github.com/bridgecheck/bridgecheck/suites/areas/invoke"
+	"github.com/bridgecheck/bridgecheck/suites/areas/list"
+	"github.com/bridgecheck/bridgecheck/suites/areas/load"
+	"github.com/bridgecheck/bridgecheck/suites/areas/mapping"
+	"github.com/bridgecheck/bridgecheck/suites/areas/mcp"
+	"github.com/bridgecheck/bridgecheck/suites/areas/pertool"
+	"github.com/bridgecheck/bridgecheck/suites/areas/profile"
+	"github.com/bridgecheck/bridgecheck/suites/areas/protocol"
+	"github.com/bridgecheck/bridgecheck/suites/areas/replicas"
+	"github.com/bridgecheck/bridgecheck/suites/areas/schema"
+	"github.com/bridgecheck/bridgecheck/suites/areas/translate"
+	"github.com/bridgecheck/bridgecheck/suites/areas/upstream"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // area is one area of the contract with its checks.
 type area struct {
 	name   string
-	checks []harness.Check
+	checks []check.Check
 }
 
 var areas = []area{
 	{"access", access.Checks},
 	{"auth", auth.Checks},
 	{"describe", describe.Checks},
-	{"errors", errors.Checks},
+	{"errors", errorcodes.Checks},
 	{"filter", filter.Checks},
 	{"fresh", fresh.Checks},
-	{"http", http.Checks},
+	{"http", protocol.Checks},
 	{"invoke", invoke.Checks},
 	{"list", list.Checks},
 	{"load", load.Checks},
@@ -50,4 +50,4 @@ var areas = []area{
 }
 
 // prepare puts what checks have on the site of a run, and returns what removes it.
-func prepare(site harness.Controlled) (undo func()) { return mapping.Prepare(site) }
+func prepare(site check.Controlled) (undo func()) { return mapping.Prepare(site) }

@@ -34,7 +34,7 @@ func TestChecksAndClausesAgree(t *testing.T) {
 		case folder == "":
 			t.Errorf("the area %s of %s has no checks: add its package to areas in suites/areas.go", c.Area, c.ID)
 		case checked[c.ID] == 0:
-			t.Errorf("the clause %s has no check: add `{ID: %q, Sees: harness.Front, Run: …},` to Checks in %s", c.ID, c.ID, folder)
+			t.Errorf("the clause %s has no check: add `{ID: %q, Sees: check.Front, Run: …},` to Checks in %s", c.ID, c.ID, folder)
 		case checked[c.ID] > 1:
 			t.Errorf("the clause %s has %d checks: one clause has one check", c.ID, checked[c.ID])
 		}

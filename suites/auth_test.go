@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // runForeign tests the reference bridge as one with an authorization server that is not the run's own: the agent has a

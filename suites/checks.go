@@ -3,8 +3,8 @@ package suites
 import (
 	"slices"
 
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // Checks lists the clauses that a run with these options tests, in the order of the contract: each has a check, is
@@ -29,7 +29,7 @@ func Selected(o Options) ([]string, error) {
 	return selectedOf(r), nil
 }
 
-func selectedOf(r *harness.Environment) []string {
+func selectedOf(r *check.Environment) []string {
 	ids := []string{}
 	for _, clause := range checked(r) {
 		if r.Selected(clause.ID) {
@@ -45,22 +45,22 @@ func Checked() ([]contract.Clause, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checked((&harness.Environment{Contract: all})), nil
+	return checked((&check.Environment{Contract: all})), nil
 }
 
 // checked lists the clauses that have a check.
-func checked(r *harness.Environment) []contract.Clause {
+func checked(r *check.Environment) []contract.Clause {
 	return slices.DeleteFunc(slices.Clone(r.Contract.Clauses), func(c contract.Clause) bool { return !hasCheck(c.ID) })
 }
 
 // Declared returns the declaration of the check of a clause. False: it has none.
-func Declared(id string) (harness.Check, bool) {
+func Declared(id string) (check.Check, bool) {
 	for _, area := range areas {
-		if i := slices.IndexFunc(area.checks, func(c harness.Check) bool { return c.ID == id }); i >= 0 {
+		if i := slices.IndexFunc(area.checks, func(c check.Check) bool { return c.ID == id }); i >= 0 {
 			return area.checks[i], true
 		}
 	}
-	return harness.Check{}, false
+	return check.Check{}, false
 }
 
 func hasCheck(id string) bool {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // What the contract says must be seen of a bridge is what its check sees.
@@ -16,14 +16,14 @@ func TestChecksSeeWhatTheContractSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range all.Clauses {
-		check, ok := suites.Declared(c.ID)
+		declared, ok := suites.Declared(c.ID)
 		if !ok {
 			continue // TestChecksAndClausesAgree reports it
 		}
-		if (check.Sees == harness.Front) != (c.Wire == contract.Front) {
-			t.Errorf("%s: the contract says %q, its check sees %d", c.ID, c.Wire, check.Sees)
+		if (declared.Sees == check.Front) != (c.Wire == contract.Front) {
+			t.Errorf("%s: the contract says %q, its check sees %d", c.ID, c.Wire, declared.Sees)
 		}
-		if check.WithoutSite != nil && check.Sees == harness.Front {
+		if declared.WithoutSite != nil && declared.Sees == check.Front {
 			t.Errorf("%s needs no site: it has no use for a check without one", c.ID)
 		}
 	}

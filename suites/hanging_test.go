@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // full runs every check, with the time-out that users have, in place of those of some areas.
@@ -35,26 +35,26 @@ func below(path string) func(*http.Request, string) bool {
 
 func page(further bool) func(*http.Request, string) bool {
 	return func(r *http.Request, _ string) bool {
-		return r.URL.Path == harness.ListPath && r.URL.Query().Has("cursor") == further
+		return r.URL.Path == check.ListPath && r.URL.Query().Has("cursor") == further
 	}
 }
 
 func mcpVerb(verb string) func(*http.Request, string) bool {
-	return func(r *http.Request, _ string) bool { return r.URL.Path == harness.MCPPath && r.Method == verb }
+	return func(r *http.Request, _ string) bool { return r.URL.Path == check.MCPPath && r.Method == verb }
 }
 
 func mcpMethod(name string) func(*http.Request, string) bool {
 	return func(r *http.Request, body string) bool {
-		return r.URL.Path == harness.MCPPath && strings.Contains(body, `"method":"`+name+`"`)
+		return r.URL.Path == check.MCPPath && strings.Contains(body, `"method":"`+name+`"`)
 	}
 }
 
 var routes = []route{
-	{"list", below(harness.ListPath), "list/*", []string{"list/*", "describe/*", "access/*"}},
+	{"list", below(check.ListPath), "list/*", []string{"list/*", "describe/*", "access/*"}},
 	{"list, first page", page(false), "list/*", []string{"list/*", "describe/*"}},
 	{"list, further pages", page(true), "list/*", []string{"list/*", "fresh/*"}},
-	{"describe", below(harness.DescribePath), "describe/*", []string{"describe/*", "errors/*", "http/*"}},
-	{"invoke", below(harness.InvokePath), "invoke/*", []string{"invoke/*", "errors/*", "http/*"}},
+	{"describe", below(check.DescribePath), "describe/*", []string{"describe/*", "errors/*", "http/*"}},
+	{"invoke", below(check.InvokePath), "invoke/*", []string{"invoke/*", "errors/*", "http/*"}},
 	{"initialize", mcpMethod("initialize"), "mcp/*", []string{"mcp/*"}},
 	{"notifications/initialized", mcpMethod("notifications/initialized"), "mcp/*", []string{"mcp/*"}},
 	{"ping", mcpMethod("ping"), "mcp/*", []string{"mcp/*"}},

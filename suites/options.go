@@ -18,15 +18,15 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/redact"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // DefaultCapabilities are claimed for a bridge of which nothing else is known.
@@ -51,21 +51,21 @@ type Options struct {
 	Contract        string                                            // version of the contract; "": the latest released, contract.Draft: every clause of this build
 	Capabilities    []string                                          // claimed; nil: DefaultCapabilities
 	Drupal          *mockdrupal.Drupal                                // the mock behind the bridge; nil: none is there
-	Control         harness.Controlled                                // changes the real site behind Recorder; nil: it is only read
+	Control         check.Controlled                                  // changes the real site behind Recorder; nil: it is only read
 	Recorder        *proxy.Proxy                                      // the recording proxy before the real site behind the bridge; nil: none is there
 	Site            *url.URL                                          // the real site behind the bridge, which is read; nil: that behind Recorder, if any
 	TLS             *tls.Config                                       // towards the bridge; nil: the system's
 	Proxy           func(*http.Request) (*url.URL, error)             // towards the bridge; nil: from the environment
 	Dial            Dial                                              // connects to the bridge; nil: by TCP. Checks of the connection itself connect by TCP
 	Rate            float64                                           // requests a second that the run sends at most; 0: no limit
-	Replicas        []harness.Replica                                 // of the bridge beside the target; nil: there is one
-	Credentials     map[harness.Identity]harness.Credentials          // beside those of the mock's accounts
+	Replicas        []check.Replica                                   // of the bridge beside the target; nil: there is one
+	Credentials     map[check.Identity]check.Credentials              // beside those of the mock's accounts
 	Authority       *authserver.Server                                // that the bridge takes tokens of, whose accounts are those of the mock; nil: none
 	WrongTokens     map[string]string                                 // that the bridge must refuse, by what is wrong with each, for a run without Authority
 	Secrets         []string                                          // what no output may show, beside the credentials
-	Invocations     []harness.Invocation                              // what a run without a mock may invoke
-	Invalidate      *harness.Invalidate                               // how the bridge's cache is emptied; nil: unknown
-	Patterns        *harness.Patterns                                 // which methods are tools where no attribute says so; nil: DefaultPatterns
+	Invocations     []check.Invocation                                // what a run without a mock may invoke
+	Invalidate      *check.Invalidate                                 // how the bridge's cache is emptied; nil: unknown
+	Patterns        *check.Patterns                                   // which methods are tools where no attribute says so; nil: DefaultPatterns
 	RateLimit       int                                               // calls of one caller that the bridge takes at once; 0: unknown
 	Stdio           func(context.Context) (io.ReadWriteCloser, error) // starts the bridge for MCP on stdin and stdout, authenticated as service; nil: unknown
 	PageSize        int                                               // tools on a full page; 0: 50
@@ -107,7 +107,7 @@ func proxySecrets(getenv func(string) string) []string {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		if proxy, err := url.Parse(getenv(name)); err == nil && proxy.User != nil {
 			password, _ := proxy.User.Password()
-			secrets = append(secrets, password, harness.Basic(proxy.User.Username(), password))
+			secrets = append(secrets, password, check.Basic(proxy.User.Username(), password))
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
@@ -217,7 +217,7 @@ func BaseURL(text string) (*url.URL, error) {
 }
 
 // newRun checks what the run was given and makes it ready.
-func newRun(target Target, o Options) (*harness.Environment, error) {
+func newRun(target Target, o Options) (*check.Environment, error) {
 	all, err := contract.Load()
 	if err != nil {
 		return nil, err
@@ -250,11 +250,11 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &harness.Environment{
-		Policy:   harness.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
+	r := &check.Environment{
+		Policy:   check.Policy{Timeout: defaulted(o.Timeout, 10*time.Second), WaitOut: o.Drupal == nil && o.Recorder == nil},
 		PageSize: defaulted(o.PageSize, 50), DiscoveryTTL: o.DiscoveryTTL, UpstreamTimeout: o.UpstreamTimeout, Advance: o.Advance,
-		Claimed: o.Capabilities, Credentials: map[harness.Identity]harness.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: harness.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio, Sharers: o.Sharers,
-		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[harness.TakenBy]*generate.Maker{},
+		Claimed: o.Capabilities, Credentials: map[check.Identity]check.Credentials{}, Invocations: o.Invocations, Invalidate: o.Invalidate, Patterns: check.DefaultPatterns, RateLimit: o.RateLimit, Stdio: o.Stdio, Sharers: o.Sharers,
+		Seed: defaulted(o.Seed, 1), Cases: defaulted(o.Cases, defaultCases), Makers: cmp.Or(o.Makers, &generate.Makers{}), Taken: map[check.TakenBy]*generate.Maker{},
 		Transport: newTransport(o.TLS, o.Proxy, o.Dial), Contract: contract,
 		Redact: o.Redactor(), Selected: selected, Authority: o.Authority, WrongTokens: o.WrongTokens, Clients: o.Clients,
 	}
@@ -269,33 +269,33 @@ func newRun(target Target, o Options) (*harness.Environment, error) {
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		r.Credentials[harness.Agent] = harness.Credentials{User: u.User.Username(), Password: password}
+		r.Credentials[check.Agent] = check.Credentials{User: u.User.Username(), Password: password}
 		u.User = nil
 	}
 	switch {
 	case o.Drupal != nil:
-		r.Upstream = &harness.SiteSide{Recorder: o.Drupal}
-		r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
+		r.Upstream = &check.SiteSide{Recorder: o.Drupal}
+		r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Drupal}
 	case o.Recorder != nil:
-		r.Upstream = &harness.SiteSide{Recorder: o.Recorder, Proxy: true}
+		r.Upstream = &check.SiteSide{Recorder: o.Recorder, Proxy: true}
 		if o.Control != nil {
-			r.Drupal = &harness.Drupal{SiteSide: r.Upstream, Mock: o.Control}
+			r.Drupal = &check.Drupal{SiteSide: r.Upstream, Mock: o.Control}
 		}
 	}
 	if r.Drupal != nil {
 		r.Site = r.Drupal
-		if _, ok := r.Drupal.Site().User(string(harness.Agent)); !ok {
-			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, harness.Agent)
+		if _, ok := r.Drupal.Site().User(string(check.Agent)); !ok {
+			return nil, usage("the site %s has no user %s, which the checks need", r.Drupal.Site().Name, check.Agent)
 		}
-	} else if _, ok := r.Credentials[harness.Agent]; !ok {
-		r.Credentials[harness.Agent] = harness.Credentials{}
+	} else if _, ok := r.Credentials[check.Agent]; !ok {
+		r.Credentials[check.Agent] = check.Credentials{}
 	}
 	for _, creds := range r.Credentials {
 		r.Redact.Add(creds.Secrets()...)
 	}
 	r.URL = u.String()
 	if len(o.Replicas) > 0 {
-		r.Replicas = append([]harness.Replica{{URL: r.URL}}, o.Replicas...)
+		r.Replicas = append([]check.Replica{{URL: r.URL}}, o.Replicas...)
 	}
 	return r, nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // runTimeout is how long a run may take unless Options say otherwise.
@@ -16,7 +16,7 @@ const maxExcused = 3
 
 // outlook is what a run may still find out in the time that it has, with the site that it has.
 type outlook struct {
-	run        *harness.Environment
+	run        *check.Environment
 	started    time.Time
 	limit      time.Duration // of the run
 	left       int           // checks that are selected and not done
@@ -25,7 +25,7 @@ type outlook struct {
 	siteFailed int           // checks that met a site that fails
 }
 
-func newOutlook(r *harness.Environment, started time.Time, limit time.Duration) outlook {
+func newOutlook(r *check.Environment, started time.Time, limit time.Duration) outlook {
 	o := outlook{run: r, started: started, since: started, limit: limit}
 	for _, clause := range checked(r) {
 		if r.Selected(clause.ID) {
@@ -73,7 +73,7 @@ func (o *outlook) afterRunTimeout() string {
 
 // slow says what the run waits for, and what helps; "" where it has not waited for half of the time. A slowness has a kind
 // where that kind of request alone is slow, and not for the site.
-func (o *outlook) slow(elapsed time.Duration) (harness.Slowness, string) {
+func (o *outlook) slow(elapsed time.Duration) (check.Slowness, string) {
 	worst, all := o.run.Slowness()
 	if all < elapsed/2 {
 		return worst, ""
@@ -85,7 +85,7 @@ func (o *outlook) slow(elapsed time.Duration) (harness.Slowness, string) {
 		who = "the bridge is slow, not its site"
 	}
 	why := fmt.Sprintf("%s: %s %s took %s; give a shorter --timeout to count that as a failure, or a longer --run-timeout", who,
-		worst.Slowest.Method, worst.Slowest.Path, harness.Rounded(worst.Slowest.Took))
+		worst.Slowest.Method, worst.Slowest.Path, check.Rounded(worst.Slowest.Took))
 	if worst.Waited < all*4/5 || who == "the site behind the bridge is slow" {
 		worst.Kind = ""
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // Part is what one process found in a pass over the checks, of which other processes may have tested others. Its verdicts
@@ -26,7 +26,7 @@ type Part struct {
 	Carried         string              // why a verdict may depend on what the process tested before; "": none does
 }
 
-func newPart(r *harness.Environment, o Options, report *reports.Report, c *collector) *Part {
+func newPart(r *check.Environment, o Options, report *reports.Report, c *collector) *Part {
 	return &Part{Contract: o.Contract, Selected: selectedOf(r), Report: report, Blocked: c.blocked, Unauthenticated: r.Unauthenticated, Unsettled: c.unsettled, Carried: cmp.Or(c.carried, r.Carried())}
 }
 

@@ -9,34 +9,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 	"github.com/bridgecheck/bridgecheck/suites/scenario"
 )
 
 // preflight finds out, before a hundred checks fail for it, whether anything responds and whether it shows any sign of
 // being a bridge. Nothing at all is an *UnreachableError; a target without a sign of life fails every clause.
-func preflight(ctx context.Context, t *harness.T) error {
-	agent := t.As(harness.Agent)
+func preflight(ctx context.Context, t *check.T) error {
+	agent := t.As(check.Agent)
 	list := agent.List(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
-	for try := 0; list.Status == 0 && try < harness.SecondTries && (try == 0 || list.Err != harness.ErrTimeout); try++ {
+	for try := 0; list.Status == 0 && try < check.SecondTries && (try == 0 || list.Err != check.ErrTimeout); try++ {
 		list = agent.List(ctx) // a network that loses a response now and then is no dead target
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	if errors.Is(list.Err, harness.ErrTimeout) && responds(agent.Describe(ctx, scenario.NoSuchTool)) {
+	if errors.Is(list.Err, check.ErrTimeout) && responds(agent.Describe(ctx, scenario.NoSuchTool)) {
 		t.Responded = true
 		return nil // it is a bridge, which hangs on its list: a clause says so
 	}
 	if list.Status == 0 {
 		reason := errors.New(t.Redact.Text(list.Err.Error()))
-		if errors.Is(list.Err, harness.ErrTimeout) {
-			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", harness.ListPath, t.Timeout)
+		if errors.Is(list.Err, check.ErrTimeout) {
+			reason = fmt.Errorf("no response to GET %s within %v: give a longer --timeout if the bridge or its site is that slow", check.ListPath, t.Timeout)
 			if why := t.SiteFailure(0, t.Timeout/2); why != "" {
 				reason = fmt.Errorf("%s: give a longer --timeout, and the bridge a longer one for its site, if the site is that slow", why)
 			}
@@ -54,15 +54,15 @@ func preflight(ctx context.Context, t *harness.T) error {
 	if !t.Claims("tools") || hasMember(list, "tools") {
 		t.Responded = hasMember(list, "tools")
 		if t.WaitOut {
-			stranger := t.With("nobody", harness.WrongCredentials).List(ctx)
-			t.Strangers = stranger.Status != 0 && !harness.Failing(stranger.Status)
+			stranger := t.With("nobody", check.WrongCredentials).List(ctx)
+			t.Strangers = stranger.Status != 0 && !check.Failing(stranger.Status)
 		}
 		return nil
 	}
-	seen := []*harness.Response{list}
+	seen := []*check.Response{list}
 	if t.Drupal != nil {
 		name := t.ToolName(scenario.Simplest(t))
-		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, harness.Args{})
+		describe, invoke := agent.Describe(ctx, name), agent.Invoke(ctx, name, check.Args{})
 		if hasMember(describe, "tool") || hasMember(invoke, "result") {
 			return nil
 		}
@@ -72,7 +72,7 @@ func preflight(ctx context.Context, t *harness.T) error {
 		t.Unauthenticated = true
 		return nil // it refuses with an error of the contract: a bridge that does not know the caller
 	}
-	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", harness.ListPath, alike(seen))
+	t.NotABridge = fmt.Sprintf("the target shows no sign of a bridge: expected a list of tools at %s, got %s", check.ListPath, alike(seen))
 	switch {
 	case list.Status == http.StatusProxyAuthRequired:
 		t.NotABridge += "; a proxy on the way wants a user and a password: HTTP_PROXY or HTTPS_PROXY in the environment may hold them"
@@ -86,13 +86,13 @@ func preflight(ctx context.Context, t *harness.T) error {
 }
 
 // responds reports whether a response is one of a bridge, by the contract's words.
-func responds(r *harness.Response) bool {
+func responds(r *check.Response) bool {
 	return r.Err == nil && r.Status < http.StatusBadGateway && (r.Code() != "" || hasMember(r, "tool"))
 }
 
 // siteDown says why a bridge that refuses its list with 502, 503 or 504 and an error of the contract cannot be tested: the
 // bridge responds, its site does not. It is nil where a mock is behind the bridge and has received the bridge's requests.
-func siteDown(t *harness.T, list *harness.Response) error {
+func siteDown(t *check.T, list *check.Response) error {
 	reason := fmt.Errorf("the bridge responds, its site does not: %s", t.Redact.Text(list.Outcome()))
 	if why, _ := t.Excused(); why != "" {
 		reason = fmt.Errorf("%s; the bridge says %s", why, t.Redact.Text(list.Outcome()))
@@ -108,10 +108,10 @@ func siteDown(t *harness.T, list *harness.Response) error {
 }
 
 // discoverers are the identities that see a list of tools; one that may discover and not use JSON-RPC may be refused it.
-var discoverers = []harness.Identity{harness.Discoverer, harness.Agent, harness.Agent2, harness.Service, harness.Admin}
+var discoverers = []check.Identity{check.Discoverer, check.Agent, check.Agent2, check.Service, check.Admin}
 
 // tryCredentials reports credentials of the run that the bridge refuses: they would make a hundred checks fail.
-func tryCredentials(ctx context.Context, t *harness.T) error {
+func tryCredentials(ctx context.Context, t *check.T) error {
 	for _, who := range slices.Sorted(maps.Keys(t.Credentials)) {
 		if t.Credentials[who].Empty() || !t.Claims("tools") {
 			continue
@@ -120,20 +120,20 @@ func tryCredentials(ctx context.Context, t *harness.T) error {
 		switch {
 		case r.Status == http.StatusUnauthorized:
 			return usage("the bridge refuses the credentials of %s: %s", who, t.Redact.Text(r.Outcome()))
-		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", harness.WrongCredentials).List(ctx)):
+		case t.Drupal == nil && r.Status == http.StatusForbidden && r.Code() != "" && slices.Contains(discoverers, who) && match.SameBody(r, t.With("nobody", check.WrongCredentials).List(ctx)):
 			return usage("the bridge responds to %s as it does to wrong credentials: they are wrong, or the account may not discover tools: %s", who, t.Redact.Text(r.Outcome()))
 		}
 	}
 	return nil
 }
 
-func hasMember(a *harness.Response, name string) bool {
+func hasMember(a *check.Response, name string) bool {
 	_, ok := a.Member(name)
 	return a.Status == http.StatusOK && ok
 }
 
 // alike describes the response to every request, or to the first one where the responses differ.
-func alike(responses []*harness.Response) string {
+func alike(responses []*check.Response) string {
 	first := responses[0]
 	for _, a := range responses[1:] {
 		if a.Status != first.Status || string(a.Body) != string(first.Body) {
@@ -142,7 +142,7 @@ func alike(responses []*harness.Response) string {
 	}
 	what := "JSON without tools"
 	if to := first.Header.Get("Location"); to != "" && first.Status/100 == 3 {
-		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(harness.OneLine(first.T.Redact.Text(to)), 120))
+		return fmt.Sprintf("%d, a redirect to %s", first.Status, exact.Cut(check.OneLine(first.T.Redact.Text(to)), 120))
 	}
 	switch contentType := first.Header.Get("Content-Type"); {
 	case strings.Contains(contentType, "html"):
@@ -153,7 +153,7 @@ func alike(responses []*harness.Response) string {
 		what = "no JSON object"
 	}
 	if len(responses) == 1 {
-		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
+		return fmt.Sprintf("%d with %s: %s", first.Status, what, exact.Cut(check.OneLine(string(first.Body)), 120))
 	}
-	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(harness.OneLine(string(first.Body)), 120))
+	return fmt.Sprintf("%d with %s to every request: %s", first.Status, what, exact.Cut(check.OneLine(string(first.Body)), 120))
 }

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // ReplayOptions say what Replay sends, and where.
@@ -54,7 +54,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	secrets := &redact.Redactor{}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, harness.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, check.ErrTimeout)
 	defer cancel()
 	request, err := again.NewRequest(ctx, func(name string) string {
 		secrets.Add(o.Getenv(name))
@@ -64,7 +64,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*Replayed, error) {
 		return nil, usage("%s: %v", o.Clause, err)
 	}
 	if name, password, ok := request.BasicAuth(); ok {
-		secrets.Add(harness.Basic(name, password))
+		secrets.Add(check.Basic(name, password))
 	}
 	r := &Replayed{Clause: o.Clause, Line: again.Curl(), Old: old, New: send(request, secrets)}
 	r.Same = sameResponse(r.Old, r.New)
@@ -152,17 +152,17 @@ func send(req *http.Request, secrets *redact.Redactor) reports.Exchange {
 	began := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(check.NoResponse(ctx, err).Error())
 		return e
 	}
 	defer resp.Body.Close()
-	response, err := io.ReadAll(io.LimitReader(resp.Body, harness.MaxResponse))
+	response, err := io.ReadAll(io.LimitReader(resp.Body, check.MaxResponse))
 	if err != nil {
-		e.Error = secrets.Text(harness.NoResponse(ctx, err).Error())
+		e.Error = secrets.Text(check.NoResponse(ctx, err).Error())
 	}
-	t := &harness.T{Environment: &harness.Environment{Redact: secrets}}
-	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: harness.Milliseconds(time.Since(began))}
-	t.Body(e.Response, response, harness.KeptBody)
+	t := &check.T{Environment: &check.Environment{Redact: secrets}}
+	e.Response = &reports.Message{Status: resp.StatusCode, Header: t.Shown(resp.Header), DurationMS: check.Milliseconds(time.Since(began))}
+	t.Body(e.Response, response, check.KeptBody)
 	return e
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // running lets one run at a time use Ginkgo's process-wide tree.
@@ -80,7 +80,7 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 		defer prepare(o.Drupal)()
 	}
 	readSite(r, o)
-	if err := preflight(ctx, (&harness.T{Environment: r})); err != nil {
+	if err := preflight(ctx, (&check.T{Environment: r})); err != nil {
 		return nil, err
 	}
 	c := &collector{run: r, independent: o.Independent, outlook: newOutlook(r, started, defaulted(o.RunTimeout, runTimeout)), progress: o.Progress, stopAfter: o.StopAfter, results: map[string]reports.Result{}, blocked: map[string][]string{}}
@@ -121,7 +121,7 @@ func runPart(ctx context.Context, target Target, o Options, suite types.SuiteCon
 }
 
 // readSite reads the methods of the real site behind the bridge, where there is one.
-func readSite(r *harness.Environment, o Options) {
+func readSite(r *check.Environment, o Options) {
 	site := o.Site
 	if site == nil && o.Recorder != nil {
 		site = o.Recorder.Site()
@@ -129,7 +129,7 @@ func readSite(r *harness.Environment, o Options) {
 	if r.Drupal != nil || site == nil {
 		return
 	}
-	known, err := harness.NewRealSite(site, newTransport(o.TLS, nil, nil), r)
+	known, err := check.NewRealSite(site, newTransport(o.TLS, nil, nil), r)
 	if err != nil {
 		r.SiteUnknown = err.Error()
 		return
@@ -146,7 +146,7 @@ func cutShortReason(ctx context.Context) string {
 	return "interrupted"
 }
 
-func settings(e *harness.Environment, o Options) map[string]any {
+func settings(e *check.Environment, o Options) map[string]any {
 	s := map[string]any{"page_size": e.PageSize, "timeout": e.Timeout.String(), "mock": o.Drupal != nil}
 	if e.Upstream != nil && e.Upstream.Proxy {
 		s["recording_proxy"] = true
@@ -176,7 +176,7 @@ func settings(e *harness.Environment, o Options) map[string]any {
 }
 
 // register builds the tree: a container an area, in the order of the contract.
-func register(r *harness.Environment) {
+func register(r *check.Environment) {
 	order := r.Contract.Areas()
 	sorted := slices.Clone(areas)
 	slices.SortStableFunc(sorted, func(x, y area) int { return slices.Index(order, x.name) - slices.Index(order, y.name) })
@@ -196,7 +196,7 @@ func register(r *harness.Environment) {
 }
 
 // unchecked lists the clauses that no check is written for.
-func unchecked(r *harness.Environment) []string {
+func unchecked(r *check.Environment) []string {
 	ids := []string{}
 	for _, c := range r.Contract.Clauses {
 		if !hasCheck(c.ID) {
@@ -213,7 +213,7 @@ func (failed) Fail() {}
 
 // collector turns Ginkgo's reports of specs into results.
 type collector struct {
-	run       *harness.Environment
+	run       *check.Environment
 	progress  func(reports.Result)
 	stopAfter func(reports.Result) string
 	results   map[string]reports.Result
@@ -228,7 +228,7 @@ type collector struct {
 // result is what the contract says of a clause, before anything is tested.
 func result(clause contract.Clause) reports.Result {
 	return reports.Result{ID: clause.ID, Level: clause.Level, Area: clause.Area, Text: clause.Text, Source: clause.Source,
-		Capability: harness.Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
+		Capability: check.Requires(clause), Wire: clause.Wire, Why: clause.Why, Remedy: clause.Fix.String()}
 }
 
 func (c *collector) collect(spec types.SpecReport) {
@@ -236,14 +236,14 @@ func (c *collector) collect(spec types.SpecReport) {
 	if !ok {
 		return
 	}
-	if ending, _ := endingOf(spec); ending.Kind == harness.Elsewhere {
+	if ending, _ := endingOf(spec); ending.Kind == check.Elsewhere {
 		c.outlook.left--
 		return
 	}
 	r := result(clause)
-	r.DurationMS = harness.Milliseconds(spec.RunTime)
+	r.DurationMS = check.Milliseconds(spec.RunTime)
 	t := c.run.Running
-	var why harness.Finding
+	var why check.Finding
 	r.Verdict, why = verdict(t, clause, spec)
 	why = t.Redacted(why)
 	found := t.Reported(spec)
@@ -256,9 +256,9 @@ func (c *collector) collect(spec types.SpecReport) {
 	wrong := r.Verdict != reports.Pass && r.Verdict != reports.NotApplicable
 	excuse, bySite := t.Excused()
 	if wrong && excuse != "" {
-		r.Verdict, found, why = reports.NotTestable, nil, harness.Finding{Subject: excuse}
+		r.Verdict, found, why = reports.NotTestable, nil, check.Finding{Subject: excuse}
 	}
-	var at func(*harness.Response) *int
+	var at func(*check.Response) *int
 	r.Evidence, at = t.Evidence(wrong)
 	switch {
 	case len(found) > 0:
@@ -266,7 +266,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	case wrong && excuse != "":
 		r.Message = excuse
 	case wrong && (why.Expected != "" || at(why.Response) != nil || r.Verdict == broken(clause)):
-		r.Findings = t.AsReported([]harness.Finding{why}, at)
+		r.Findings = t.AsReported([]check.Finding{why}, at)
 	case wrong: // nothing of the bridge was seen
 		r.Message = why.String()
 	}
@@ -282,7 +282,7 @@ func (c *collector) collect(spec types.SpecReport) {
 	if c.run.Sharers > 1 && (!settled || t.Unserved()) {
 		c.unsettled = append(c.unsettled, clause.ID)
 	}
-	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == harness.BlockedByBridge && !t.Blamed().Throttled() {
+	if ending, ok := endingOf(spec); ok && excuse == "" && r.Verdict == reports.NotTestable && ending.Kind == check.BlockedByBridge && !t.Blamed().Throttled() {
 		c.blocked[clause.ID] = ending.Culprits
 		if c.run.Alone() && len(ending.Culprits) > 0 { // the clauses on the three endpoints do not apply: a failed clause on MCP explains it
 			c.blocked[clause.ID] = append(slices.Clone(ending.Culprits), "mcp/*")
@@ -316,20 +316,20 @@ func broken(clause contract.Clause) reports.Verdict {
 }
 
 // verdict reads a finished spec, and why it ended so.
-func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (reports.Verdict, harness.Finding) {
-	why := func(format string, args ...any) harness.Finding {
-		return harness.Finding{Subject: harness.OneLine(fmt.Sprintf(format, args...))}
+func verdict(t *check.T, clause contract.Clause, spec types.SpecReport) (reports.Verdict, check.Finding) {
+	why := func(format string, args ...any) check.Finding {
+		return check.Finding{Subject: check.OneLine(fmt.Sprintf(format, args...))}
 	}
 	switch spec.State {
 	case types.SpecStatePassed:
-		return reports.Pass, harness.Finding{}
+		return reports.Pass, check.Finding{}
 	case types.SpecStateFailed:
 		return broken(clause), t.Failure(spec)
 	case types.SpecStateSkipped:
-		if ending, ok := endingOf(spec); ok && ending.Kind == harness.Inapplicable {
+		if ending, ok := endingOf(spec); ok && ending.Kind == check.Inapplicable {
 			return reports.NotApplicable, ending.Why
 		} else if ok {
-			if ending.Kind == harness.BlockedByBridge {
+			if ending.Kind == check.BlockedByBridge {
 				ending.Why.Response = t.Blamed()
 			}
 			return reports.NotTestable, ending.Why
@@ -348,17 +348,17 @@ func verdict(t *harness.T, clause contract.Clause, spec types.SpecReport) (repor
 // cutOff reports whether the end of the run ended a check.
 func cutOff(spec types.SpecReport) bool {
 	ending, _ := endingOf(spec)
-	return ending.Kind == harness.CutShort || spec.State.Is(types.SpecStateInterrupted|types.SpecStateAborted)
+	return ending.Kind == check.CutShort || spec.State.Is(types.SpecStateInterrupted|types.SpecStateAborted)
 }
 
 // endingOf is why a check ended without a verdict of its own.
-func endingOf(spec types.SpecReport) (harness.Ending, bool) {
+func endingOf(spec types.SpecReport) (check.Ending, bool) {
 	for _, entry := range spec.ReportEntries {
-		if ending, ok := entry.Value.GetRawValue().(harness.Ending); ok {
+		if ending, ok := entry.Value.GetRawValue().(check.Ending); ok {
 			return ending, true
 		}
 	}
-	return harness.Ending{}, false
+	return check.Ending{}, false
 }
 
 // inOrder lists the results in the order of the contract.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // ownSite runs the checks against the reference bridge before a site of its own, as users do who have a Drupal: seen
@@ -97,7 +97,7 @@ func TestASiteThatFailsIsNamed(t *testing.T) {
 	well := func(*mockdrupal.Drupal) {}
 	slowList := func(bridge http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == harness.ListPath {
+			if r.URL.Path == check.ListPath {
 				time.Sleep(700 * time.Millisecond)
 			}
 			bridge.ServeHTTP(w, r)

@@ -13,8 +13,8 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
 )
 
 // realSite is a site as a run meets one that it knows nothing of: it serves what a Drupal serves, and no control plane.
@@ -91,7 +91,7 @@ func TestBeforeARealSite(t *testing.T) {
 	}{
 		"that shows the McpTool attribute": {nil, bridge.Options{PageSize: 35}, "", nil, 6},
 		"that does not":                    {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "-discovery-permission", nil, 10},
-		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: harness.DefaultPatterns.Exclude}, 9},
+		"that does not, with patterns":     {func(s *fixtures.Site) { s.Extensions = false }, bridge.Options{Include: []string{"content.*", "result.*", "shape.*"}}, "exposure-patterns,-discovery-permission", &suites.Patterns{Include: []string{"content.*", "result.*", "shape.*"}, Exclude: check.DefaultPatterns.Exclude}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claimed, err := suites.Claim(suites.DefaultCapabilities, c.claims)

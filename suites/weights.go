@@ -10,7 +10,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 //go:embed weights.json
@@ -50,8 +50,8 @@ func (w Weight) Of(inProcess bool) int {
 
 // registerByWeight builds a tree without containers, in which the check that takes longest comes first. Those of a site
 // that fails come last, as in the other tree.
-func registerByWeight(r *harness.Environment) {
-	checks := map[string]harness.Check{}
+func registerByWeight(r *check.Environment) {
+	checks := map[string]check.Check{}
 	var ids []string
 	for _, area := range areas {
 		for _, c := range area.checks {

@@ -14,12 +14,12 @@ func TestEveryCheckHasAWeight(t *testing.T) {
 	for _, c := range checks {
 		known[c.ID] = true
 		if w := Weights()[c.ID]; w.InProcess <= 0 || w.RealTime <= 0 {
-			t.Errorf("%s has the weight %+v: go run ./suites/workers/weigh adds it, make weights measures all", c.ID, w)
+			t.Errorf("%s has the weight %+v: go run ./internal/workers/weigh adds it, make weights measures all", c.ID, w)
 		}
 	}
 	for id := range Weights() {
 		if !known[id] {
-			t.Errorf("%s has a weight and no check: go run ./suites/workers/weigh takes it out", id)
+			t.Errorf("%s has a weight and no check: go run ./internal/workers/weigh takes it out", id)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 func TestTheLogKeepsItsNewestLinesWithinItsLimit(t *testing.T) {

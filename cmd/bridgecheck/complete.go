@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
 // completion proposes words for a shell to complete what was typed; words may carry a description behind a tab.

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 // inherited are the variables of our own environment that every bridge of --exec receives. All others may hold secrets
@@ -33,7 +33,7 @@ func bridgeEnvironment(named []string, ours ...string) []string {
 
 // environment lists the variables that the user named for the bridge that the command starts, and refuses what is not
 // the name of a variable that is set.
-func (f *runFlags) environment(command string, file *config.File) ([]string, error) {
+func (f *runFlags) environment(command string, file *settings.File) ([]string, error) {
 	if command == "" {
 		if len(f.env) > 0 {
 			return nil, usagef("--env is for a bridge that --exec starts: give --exec too")

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/drupalmodule"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/published"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // openSite gives the site of a file or folder, or a built-in one by its name; a file goes first.
@@ -165,7 +165,7 @@ func importSite(cmd *cobra.Command, address string) (*fixtures.Site, error) {
 		return nil, usagef("as which account? set DRUPAL_USER and DRUPAL_PASSWORD")
 	}
 	client := &http.Client{Timeout: importTime}
-	doc, err := published.Read(cmd.Context(), client, base, harness.Credentials{User: user, Password: password}.Apply)
+	doc, err := published.Read(cmd.Context(), client, base, check.Credentials{User: user, Password: password}.Apply)
 	var refused *published.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -186,7 +186,7 @@ func exampleOf(schema fixtures.Raw) fixtures.Raw {
 	if example == nil {
 		return nil
 	}
-	return harness.Encode(example)
+	return check.Encode(example)
 }
 
 func newSiteSchema() *cobra.Command {

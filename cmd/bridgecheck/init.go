@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/starter"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/k6"
 )
 
@@ -96,9 +96,9 @@ names the environment variables that hold them. "RATE=200 DURATION=5m k6 run FIL
 }
 
 func exportLoad(cmd *cobra.Command, address, configuration string, seed uint64) (script []byte, err error) {
-	file := &config.File{}
+	file := &settings.File{}
 	if configuration != "" {
-		if file, err = config.Load(configuration); err != nil {
+		if file, err = settings.Load(configuration); err != nil {
 			return nil, usageError(err)
 		}
 	}

@@ -22,10 +22,10 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/internal/processor"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 const (

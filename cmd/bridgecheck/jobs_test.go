@@ -19,9 +19,9 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/reports"
-	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
 var (

@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // plan is what a run does, settled from flags and configuration.
@@ -44,7 +44,7 @@ type plan struct {
 	keepUp           bool            // the stages stay up after the run
 	kept             []*keptStage    // those that are up
 	keys             authserver.Keys // of the stages, one after the other
-	file             *config.File    // the configuration; empty where none was given
+	file             *settings.File  // the configuration; empty where none was given
 }
 
 // leg is one pass over the checks. The reference bridge is tested in each of its profiles, any other bridge once.
@@ -59,10 +59,10 @@ func (f *runFlags) plan(cmd *cobra.Command) (*plan, error) {
 	if err := f.check(cmd); err != nil {
 		return nil, err
 	}
-	file := &config.File{}
+	file := &settings.File{}
 	var err error
 	if f.config != "" {
-		if file, err = config.Load(f.config); err != nil {
+		if file, err = settings.Load(f.config); err != nil {
 			return nil, usageError(err)
 		}
 	}
@@ -181,7 +181,7 @@ func inVersion(version string, globs []string) ([]string, error) {
 // warnAboutPlainHTTP warns where a secret is about to cross a network unencrypted.
 func (p *plan) warnAboutPlainHTTP(cmd *cobra.Command) {
 	exposed := p.file.Exposed()
-	if u, err := url.Parse(p.target.URL); err == nil && u.User != nil && config.Exposes(p.target.URL) {
+	if u, err := url.Parse(p.target.URL); err == nil && u.User != nil && settings.Exposes(p.target.URL) {
 		u.User = nil
 		if address := u.String(); !slices.Contains(exposed, address) {
 			exposed = append(exposed, address)
@@ -212,7 +212,7 @@ func (p *plan) name(cmd *cobra.Command, given suites.Target) error {
 }
 
 // leg settles one pass. A flag overrides the configuration, and that overrides the profile.
-func (f *runFlags) leg(cmd *cobra.Command, file *config.File, profile testbed.Profile) (leg, error) {
+func (f *runFlags) leg(cmd *cobra.Command, file *settings.File, profile testbed.Profile) (leg, error) {
 	o := suites.Options{Capabilities: profile.Capabilities, Tool: thisTool()}
 	if profile.Run != nil {
 		profile.Run(&o)
@@ -295,7 +295,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 }
 
 // fits refuses a configuration that describes a bridge but names none: the run would test the reference bridge instead.
-func (f *runFlags) fits(file *config.File) error {
+func (f *runFlags) fits(file *settings.File) error {
 	if f.config == "" || f.url != "" || f.exec != "" || file.URL != "" || file.Exec != "" {
 		return nil
 	}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/internal/freeport"
 	"github.com/bridgecheck/bridgecheck/internal/processtree"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // The settings of a bridge of --exec, unless flags or the configuration give others.
@@ -77,12 +77,12 @@ func (s *stage) execute(ctx context.Context, plan *plan, o suites.Options) error
 		env = append(env, "BRIDGE_AUTH_ADDRESS_FAILURES=100000", "BRIDGE_AUTH_TOTAL_FAILURES=100000") // the run sends many wrong credentials
 	}
 	if s.authority != nil {
-		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+harness.MCPPath)
-		exchange := slices.Contains(o.Capabilities, harness.TokenExchange)
+		env = append(env, "BRIDGE_OAUTH_ISSUER="+s.authority.URL, "BRIDGE_OAUTH_RESOURCE=http://"+listen+check.MCPPath)
+		exchange := slices.Contains(o.Capabilities, check.TokenExchange)
 		if exchange {
 			env = append(env, "BRIDGE_OAUTH_EXCHANGE="+drupal)
 		}
-		if exchange || slices.Contains(o.Capabilities, harness.TokenIntrospection) {
+		if exchange || slices.Contains(o.Capabilities, check.TokenIntrospection) {
 			env = append(env, "BRIDGE_OAUTH_CLIENT="+authserver.Client, "BRIDGE_OAUTH_CLIENT_SECRET="+authserver.ClientSecret)
 		}
 	}
@@ -123,7 +123,7 @@ func (s *stage) replicate(ctx context.Context, plan *plan, group *processtree.Gr
 	}
 	s.stops = append(s.stops, release)
 	env = append(slices.Clone(env), "BRIDGE_LISTEN="+listen)
-	r := harness.Replica{URL: "http://" + listen}
+	r := check.Replica{URL: "http://" + listen}
 	var p *process
 	r.Start = func(ctx context.Context) (err error) {
 		if p, err = start(plan.exec, group, log, env); err != nil {
@@ -259,7 +259,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
-		if responds(limit, client, url+harness.ListPath) {
+		if responds(limit, client, url+check.ListPath) {
 			return nil
 		}
 		select {
@@ -270,7 +270,7 @@ func (p *process) awaitReady(ctx context.Context, url string, patience time.Dura
 			if ctx.Err() != nil {
 				return nil
 			}
-			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, harness.ListPath, url, patience, p.log.tail())}
+			return &notReadyError{slow: true, reason: fmt.Sprintf("the bridge %q did not respond to GET %s at %s within %s (--ready-timeout)%s", p.command, check.ListPath, url, patience, p.log.tail())}
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/format"
-	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 // heartbeatEvery is the time between two lines on what is running, where there is no terminal to show it live.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/config"
-	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // columnWidth is how wide each of the two responses stands on the screen, in characters.
@@ -216,7 +216,7 @@ func (r *restart) start(cmd *cobra.Command, o suites.ReplayOptions) (*suites.Rep
 	if site, noted := o.Report.Settings[siteSetting]; noted && site != mockSite {
 		return nil, usagef("the report is of the site %v, and replay has only %s: run the clause instead: bridgecheck run --exec … --only %s --keep", site, mockSite, o.Clause)
 	}
-	env, err := (&runFlags{env: r.env}).environment(r.command, &config.File{})
+	env, err := (&runFlags{env: r.env}).environment(r.command, &settings.File{})
 	if err != nil {
 		return nil, err
 	}

@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/terminal"
+	"github.com/bridgecheck/bridgecheck/internal/workers"
 	"github.com/bridgecheck/bridgecheck/reports"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
 	"github.com/bridgecheck/bridgecheck/reports/format"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/workers"
 )
 
 // runFlags are the flags of run. The configuration supplies the values of flags that are not given.
@@ -172,7 +172,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	case f.cleanup:
 		return f.cleanUp(cmd)
 	case f.configSchema:
-		schema, err := config.Schema()
+		schema, err := settings.Schema()
 		if err != nil {
 			return err
 		}

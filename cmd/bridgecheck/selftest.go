@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/selftest"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/reach"
 	"github.com/bridgecheck/bridgecheck/internal/suggest"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/selftest"
-	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
-	"github.com/bridgecheck/bridgecheck/suites/selftest/reach"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // selftestFlags are the flags of selftest.

@@ -15,14 +15,14 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/remotesite"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // stage is what a run needs while it lasts: the bridge, and the mock Drupal behind it if there is one.
@@ -36,7 +36,7 @@ type stage struct {
 	keys      *authserver.Keys   // of authority
 	authority *authserver.Server // whose tokens the bridge takes; nil: the run has none
 	bridge    *process           // the bridge of --exec; nil otherwise
-	replicas  []harness.Replica  // of the bridge beside the target
+	replicas  []check.Replica    // of the bridge beside the target
 	advance   func(time.Duration)
 	dial      suites.Dial                                       // connects to the bridge; nil: by TCP
 	stdio     func(context.Context) (io.ReadWriteCloser, error) // nil: the bridge does not speak MCP on stdio
@@ -56,7 +56,7 @@ func (s *stage) close() {
 func (p *plan) stage(ctx context.Context, l leg) (*stage, error) {
 	s := &stage{target: p.target, keys: &p.keys}
 	for _, url := range p.moreURLs {
-		s.replicas = append(s.replicas, harness.Replica{URL: url})
+		s.replicas = append(s.replicas, check.Replica{URL: url})
 	}
 	var err error
 	switch {
@@ -189,7 +189,7 @@ func (s *stage) mock(addr string, o suites.Options) (string, error) {
 		site.Auth.JSONRPC = append(site.Auth.JSONRPC, "cookie")
 	}
 	var mock mockdrupal.Options
-	if slices.Contains(o.Capabilities, harness.OAuth) {
+	if slices.Contains(o.Capabilities, check.OAuth) {
 		if s.authority, err = authserver.Listen("127.0.0.1:0", authserver.Options{Keys: s.keys}); err != nil {
 			return "", err
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/internal/wholefile"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 // undoName is the file in the report directory that says what a run has to undo, for as long as that is so.
@@ -23,7 +23,7 @@ const undoTime = 15 * time.Second
 
 // remember notes the sessions that the run has opened, so that they can be ended after a crash, too. Their cookies are
 // secrets: nobody else may read the file, whatever stood in its place before.
-func remember(dir string, sessions []config.Session) error {
+func remember(dir string, sessions []settings.Session) error {
 	if len(sessions) == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func remember(dir string, sessions []config.Session) error {
 }
 
 // undo ends the sessions and forgets them; where it fails, --cleanup tries again. It works on after an interrupt.
-func undo(ctx context.Context, file *config.File, dir string, sessions []config.Session) error {
+func undo(ctx context.Context, file *settings.File, dir string, sessions []settings.Session) error {
 	if len(sessions) == 0 {
 		return nil
 	}
@@ -55,10 +55,10 @@ func undo(ctx context.Context, file *config.File, dir string, sessions []config.
 
 // cleanUp undoes what an earlier run into the same report directory left behind.
 func (f *runFlags) cleanUp(cmd *cobra.Command) error {
-	file := &config.File{}
+	file := &settings.File{}
 	if f.config != "" {
 		var err error
-		if file, err = config.Load(f.config); err != nil {
+		if file, err = settings.Load(f.config); err != nil {
 			return usageError(err)
 		}
 	}
@@ -71,7 +71,7 @@ func (f *runFlags) cleanUp(cmd *cobra.Command) error {
 	if err != nil {
 		return usagef("%s cannot be read: %s", filepath.Join(dir, undoName), reason(err))
 	}
-	var sessions []config.Session
+	var sessions []settings.Session
 	if err := json.Unmarshal(data, &sessions); err != nil {
 		return usagef("%s is not what a run wrote: remove it, and end the sessions at the site", filepath.Join(dir, undoName))
 	}

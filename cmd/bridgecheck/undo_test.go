@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/module"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 // siteWithLogin is a site that is itself a bridge, whose callers authenticate by sessions, and a configuration for it.
@@ -47,7 +47,7 @@ func siteWithLogin(t *testing.T) (site, configuration string) {
 	return server.URL, configuration
 }
 
-func isOpen(t *testing.T, s config.Session) bool {
+func isOpen(t *testing.T, s settings.Session) bool {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, s.Site+"/user/login_status?_format=json", nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestACrashedRunIsUndone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sessions []config.Session
+	var sessions []settings.Session
 	if err := json.Unmarshal(data, &sessions); err != nil || len(sessions) != 1 || !isOpen(t, sessions[0]) {
 		t.Fatalf("%d sessions were left open (%v), want one: this proves nothing", len(sessions), err)
 	}
@@ -121,7 +121,7 @@ func TestTheUndoFileIsPrivateWhateverWasThere(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: permissions of another kind")
 	}
-	sessions := []config.Session{{Site: "http://site.invalid", Cookie: "SESS=secret"}}
+	sessions := []settings.Session{{Site: "http://site.invalid", Cookie: "SESS=secret"}}
 	victim := filepath.Join(t.TempDir(), "victim")
 	for name, before := range map[string]func(path string) error{
 		"nothing":        func(string) error { return nil },

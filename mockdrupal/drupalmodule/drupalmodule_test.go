@@ -21,9 +21,9 @@ import (
 	"testing"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // requirePHP skips where there is no PHP: then nothing of the module was tested.

@@ -19,11 +19,11 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/config"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // Header is a header that authenticates a caller: the secret of the environment variable Env, with User as HTTP Basic has it.
@@ -36,15 +36,15 @@ type Header struct {
 
 // Call is a call of a tool.
 type Call struct {
-	Identity harness.Identity `json:"identity"`
-	Tool     string           `json:"tool"`
-	Body     string           `json:"body"` // JSON
+	Identity check.Identity `json:"identity"`
+	Tool     string         `json:"tool"`
+	Body     string         `json:"body"` // JSON
 }
 
 // Script is what a script sends.
 type Script struct {
 	URL        string // of the bridge
-	Identities map[harness.Identity][]Header
+	Identities map[check.Identity][]Header
 	Calls      []Call
 }
 
@@ -77,7 +77,7 @@ type Options struct {
 // Collect finds calls for a script: the invocations that were configured, and for each caller the tools that change nothing
 // (annotations.readOnlyHint), with generated arguments. It sends each of these calls once, and gives the tools that it left
 // out because the bridge did not serve it.
-func Collect(ctx context.Context, o Options, callers map[harness.Identity][]Header) (s *Script, left []string, err error) {
+func Collect(ctx context.Context, o Options, callers map[check.Identity][]Header) (s *Script, left []string, err error) {
 	s = &Script{URL: strings.TrimSuffix(o.URL, "/"), Identities: callers}
 	client := *o.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // credentials are for the bridge alone
@@ -109,7 +109,7 @@ func Collect(ctx context.Context, o Options, callers map[harness.Identity][]Head
 				continue
 			}
 			call := Call{who, name, body(name, maker.Plain())}
-			status, _, err := b.send(ctx, "POST", harness.InvokePath, call.Body)
+			status, _, err := b.send(ctx, "POST", check.InvokePath, call.Body)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -125,25 +125,25 @@ func Collect(ctx context.Context, o Options, callers map[harness.Identity][]Head
 }
 
 func body(tool string, arguments any) string {
-	return string(harness.Encode(map[string]any{"name": tool, "arguments": arguments}))
+	return string(check.Encode(map[string]any{"name": tool, "arguments": arguments}))
 }
 
 // Callers are the callers of a configuration, each with the headers that authenticate it; without any, it is the anonymous one.
-func Callers(f *config.File) map[harness.Identity][]Header {
-	callers := map[harness.Identity][]Header{}
+func Callers(f *settings.File) map[check.Identity][]Header {
+	callers := map[check.Identity][]Header{}
 	for name, i := range f.Identities {
-		callers[config.IdentityNamed(name)] = headers(name, i)
+		callers[settings.IdentityNamed(name)] = headers(name, i)
 	}
 	if len(callers) == 0 {
-		callers[harness.Anonymous] = []Header{}
+		callers[check.Anonymous] = []Header{}
 	}
 	return callers
 }
 
 // headers authenticate a caller. A secret that has no environment variable gets one that is named after the caller; so does the
 // token or the cookie that a login gives, which the user of the script has to fetch.
-func headers(name string, i config.Identity) []Header {
-	variable := func(s config.Secret, what string) string { return cmp.Or(s.Env, variableOf(name+"_"+what)) }
+func headers(name string, i settings.Identity) []Header {
+	variable := func(s settings.Secret, what string) string { return cmp.Or(s.Env, variableOf(name+"_"+what)) }
 	all := []Header{}
 	switch {
 	case i.Basic != nil:
@@ -169,7 +169,7 @@ func variableOf(text string) string { return noVariable.ReplaceAllString(strings
 type bridge struct {
 	o   Options
 	url string
-	who harness.Identity
+	who check.Identity
 }
 
 // What a bridge may send.
@@ -182,7 +182,7 @@ const (
 func (b bridge) tools(ctx context.Context) ([]map[string]any, error) {
 	var all []map[string]any
 	for cursor, page := "", 0; page == 0 || cursor != ""; page++ {
-		path := harness.ListPath
+		path := check.ListPath
 		if cursor != "" {
 			path += "?cursor=" + url.QueryEscape(cursor)
 		}
@@ -197,7 +197,7 @@ func (b bridge) tools(ctx context.Context) ([]map[string]any, error) {
 		list, _ := parsed.(map[string]any)
 		tools, ok := list["tools"].([]any)
 		if err != nil || status != http.StatusOK || !ok {
-			return nil, fmt.Errorf("GET %s as %s: %d, not 200 with tools: try `bridgecheck run --only 'list/*'`", harness.ListPath, b.who, status)
+			return nil, fmt.Errorf("GET %s as %s: %d, not 200 with tools: try `bridgecheck run --only 'list/*'`", check.ListPath, b.who, status)
 		}
 		for _, tool := range tools {
 			if tool, ok := tool.(map[string]any); ok {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/suites"
-	"github.com/bridgecheck/bridgecheck/suites/config"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/k6"
 )
 
@@ -60,7 +60,7 @@ func script(t *testing.T, url string) (text string, left []string) {
 	t.Helper()
 	t.Setenv("AGENT_PASSWORD", password)
 	t.Setenv("GATEWAY_KEY", key)
-	file, err := config.Parse("bridgecheck.yaml", []byte(`
+	file, err := settings.Parse("bridgecheck.yaml", []byte(`
 url: `+url+`
 identities:
   agent:
@@ -117,7 +117,7 @@ func TestNoSecretFollowsARedirect(t *testing.T) {
 	t.Cleanup(elsewhere.Close)
 	front := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(front.Close)
-	_, _, err := k6.Collect(t.Context(), k6.Options{URL: front.URL, Client: http.DefaultClient}, map[harness.Identity][]k6.Header{harness.Anonymous: {}})
+	_, _, err := k6.Collect(t.Context(), k6.Options{URL: front.URL, Client: http.DefaultClient}, map[check.Identity][]k6.Header{check.Anonymous: {}})
 	if err == nil || !strings.Contains(err.Error(), "307") {
 		t.Errorf("expected an error that names the status 307, got %v", err)
 	}

@@ -13,13 +13,13 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // BeJSON matches a response with a JSON content type and a body that reads strictly as one JSON object.
 func BeJSON() types.GomegaMatcher {
-	return Conform("application/json with one JSON object", func(a *harness.Response) string {
+	return Conform("application/json with one JSON object", func(a *check.Response) string {
 		if a.Err != nil {
 			return a.Err.Error()
 		}
@@ -39,7 +39,7 @@ func BeJSON() types.GomegaMatcher {
 
 // BeHTML matches an HTML page, whatever its content type says.
 func BeHTML() types.GomegaMatcher {
-	return &ResponseMatcher{Expected: "HTML", Test: func(a *harness.Response) (string, bool) {
+	return &ResponseMatcher{Expected: "HTML", Test: func(a *check.Response) (string, bool) {
 		start := strings.ToLower(strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])))
 		return fmt.Sprintf("Content-Type %q: %s", a.Header.Get("Content-Type"), a.Outcome()),
 			strings.Contains(a.Header.Get("Content-Type"), "html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
@@ -48,13 +48,13 @@ func BeHTML() types.GomegaMatcher {
 
 // HaveMessageWith matches a refusal whose message holds the text.
 func HaveMessageWith(text string) types.GomegaMatcher {
-	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *harness.Response) bool { return strings.Contains(a.Message(), text) })
+	return MatchWhere(fmt.Sprintf("a message that holds %q", text), func(a *check.Response) bool { return strings.Contains(a.Message(), text) })
 }
 
 // EqualResponse matches a response of the same status and an equal JSON body. The value of a cursor does not count: a
 // bridge may issue a new one in every response (list/next-cursor-type).
-func EqualResponse(other *harness.Response) types.GomegaMatcher {
-	return Conform("the same response as before: "+other.Outcome(), func(a *harness.Response) string {
+func EqualResponse(other *check.Response) types.GomegaMatcher {
+	return Conform("the same response as before: "+other.Outcome(), func(a *check.Response) string {
 		if a.Status != other.Status {
 			return a.Outcome()
 		}
@@ -87,8 +87,8 @@ func withoutCursor(v any) any {
 
 // BeUnknown matches a refusal that cannot be distinguished from that of an unknown name: 404 tool_not_found with the
 // status, code, headers and shape of message that names without a tool get. ask sends the request for a name.
-func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, name string) types.GomegaMatcher {
-	return Conform("the same refusal as for an unknown name", func(a *harness.Response) string {
+func BeUnknown(ask func(ctx context.Context, name string) *check.Response, ctx context.Context, name string) types.GomegaMatcher {
+	return Conform("the same refusal as for an unknown name", func(a *check.Response) string {
 		difference := DiffersFromUnknown(ask, ctx, a, name)
 		if difference == "" && a.Status != http.StatusNotFound {
 			return a.Outcome()
@@ -100,7 +100,7 @@ func BeUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx
 // DiffersFromUnknown says how the response for a name differs from those for names that no tool has, in status, code,
 // headers and body; "" when in nothing. What differs between two of those is free (dates, request ids). So is what does
 // not differ each time: a clock or a counter may have moved on between two requests.
-func DiffersFromUnknown(ask func(ctx context.Context, name string) *harness.Response, ctx context.Context, a *harness.Response, name string) (difference string) {
+func DiffersFromUnknown(ask func(ctx context.Context, name string) *check.Response, ctx context.Context, a *check.Response, name string) (difference string) {
 	first, second := UnknownName(name, 'q'), UnknownName(name, 'z')
 	for round := range 6 {
 		one, two := ask(ctx, first), ask(ctx, second)
@@ -123,7 +123,7 @@ func DiffersFromUnknown(ask func(ctx context.Context, name string) *harness.Resp
 }
 
 // partDiffering says in which header or body a response for a name differs from two that agree.
-func partDiffering(a, one, two *harness.Response, name, first, second string) string {
+func partDiffering(a, one, two *check.Response, name, first, second string) string {
 	if x, y, z := BodyOf(a, name), BodyOf(one, first), BodyOf(two, second); y == z && x != y {
 		return fmt.Sprintf("the body %s, but an unknown name gets %s", exact.Cut(x, 200), exact.Cut(y, 200))
 	}
@@ -146,7 +146,7 @@ func UnknownName(name string, letter rune) string {
 }
 
 // HeaderNames lists the headers of the responses, but for the one that shows the time.
-func HeaderNames(responses ...*harness.Response) []string {
+func HeaderNames(responses ...*check.Response) []string {
 	var names []string
 	for _, a := range responses {
 		for name := range a.Header {
@@ -163,13 +163,13 @@ func HeaderNames(responses ...*harness.Response) []string {
 var VolatileHeaders = []string{"Age", "Expires", "Retry-After", "Server-Timing", "X-Response-Time", "X-Runtime",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit"}
 
-func HeaderOf(a *harness.Response, header, name string) string {
+func HeaderOf(a *check.Response, header, name string) string {
 	if slices.Contains(VolatileHeaders, header) && len(a.Header.Values(header)) > 0 {
 		return "present"
 	}
 	return strings.ReplaceAll(strings.Join(a.Header.Values(header), ", "), name, "NAME")
 }
 
-func BodyOf(a *harness.Response, name string) string {
-	return strings.ReplaceAll(harness.OneLine(string(a.Body)), name, "NAME")
+func BodyOf(a *check.Response, name string) string {
+	return strings.ReplaceAll(check.OneLine(string(a.Body)), name, "NAME")
 }

@@ -8,18 +8,18 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // KeepEnvelope matches a refusal that is the contract's JSON and nothing beside it.
 func KeepEnvelope() OmegaMatcher {
-	return Conform(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *harness.Response) string {
+	return Conform(`JSON {"error": {"code": string, "message": non-empty string}}`, func(a *check.Response) string {
 		if a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge {
 			return "" // refused before routing
 		}
 		if t, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); t != "application/json" && !strings.HasSuffix(t, "+json") {
-			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(harness.OneLine(string(a.Body)), 120))
+			return fmt.Sprintf("%d with Content-Type %q: %s", a.Status, a.Header.Get("Content-Type"), exact.Cut(check.OneLine(string(a.Body)), 120))
 		}
 		v, err := a.JSON()
 		if err != nil {
@@ -47,5 +47,5 @@ func KeepEnvelope() OmegaMatcher {
 
 // BeEnvelope matches a refusal in the contract's envelope.
 func BeEnvelope() OmegaMatcher {
-	return MatchWhere(`{"error": {"code", "message"}}`, func(a *harness.Response) bool { return a.Code() != "" && a.Message() != "" })
+	return MatchWhere(`{"error": {"code", "message"}}`, func(a *check.Response) bool { return a.Code() != "" && a.Message() != "" })
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // Minus returns the names in all that are not in some.
@@ -33,12 +33,12 @@ func StartsWithAny(name string, beginnings map[string]bool) bool {
 // ListingMatcher compares the pages of a list together.
 type ListingMatcher struct {
 	Expected string
-	Fault    func(harness.Listing) string // what is wrong with the list; "" where it matches
+	Fault    func(check.Listing) string // what is wrong with the list; "" where it matches
 	got      string
 }
 
 func (m *ListingMatcher) Match(actual any) (bool, error) {
-	l, ok := actual.(harness.Listing)
+	l, ok := actual.(check.Listing)
 	if !ok {
 		return false, fmt.Errorf("a listing is needed, not a %T", actual)
 	}
@@ -54,17 +54,17 @@ func (m *ListingMatcher) NegatedFailureMessage(actual any) string {
 	return m.Finding(actual, true).String()
 }
 
-func (m *ListingMatcher) Finding(actual any, matched bool) harness.Finding {
-	l := actual.(harness.Listing)
+func (m *ListingMatcher) Finding(actual any, matched bool) check.Finding {
+	l := actual.(check.Listing)
 	l.Last().Blame()
 	expected, got := m.Expected, m.got
 	if matched {
 		expected, got = "not "+expected, "them"
 	}
-	return harness.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
+	return check.Mismatch("list as "+l.Pages[0].Who.String(), expected, got)
 }
 
-func SameBody(a, b *harness.Response) bool {
+func SameBody(a, b *check.Response) bool {
 	x, errX := a.JSON()
 	y, errY := b.JSON()
 	if errX != nil || errY != nil {
@@ -74,7 +74,7 @@ func SameBody(a, b *harness.Response) bool {
 }
 
 // ContainsText reports whether a text stands in a response's headers or body, as it is or as JSON escapes it.
-func ContainsText(a *harness.Response, text string) bool {
+func ContainsText(a *check.Response, text string) bool {
 	if strings.Contains(string(a.Body), text) {
 		return true
 	}
@@ -88,7 +88,7 @@ func ContainsText(a *harness.Response, text string) bool {
 
 // ListOnce matches a listing with exactly one tool of the name.
 func ListOnce(name string) types.GomegaMatcher {
-	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Fault: func(l harness.Listing) string {
+	return &ListingMatcher{Expected: fmt.Sprintf("one tool %q", name), Fault: func(l check.Listing) string {
 		if !l.Once(name) {
 			return "several"
 		}
@@ -97,8 +97,8 @@ func ListOnce(name string) types.GomegaMatcher {
 }
 
 // HaveTool matches the page of a tool that is as expected: fault says what is wrong with it, "" when nothing is.
-func HaveTool(t harness.Tool, expected string, fault func(t harness.Tool) string) types.GomegaMatcher {
-	return &ResponseMatcher{about: fmt.Sprintf("the tool %q", t.Name()), Expected: expected, Test: func(*harness.Response) (string, bool) {
+func HaveTool(t check.Tool, expected string, fault func(t check.Tool) string) types.GomegaMatcher {
+	return &ResponseMatcher{about: fmt.Sprintf("the tool %q", t.Name()), Expected: expected, Test: func(*check.Response) (string, bool) {
 		f := fault(t)
 		return f, f == ""
 	}}

@@ -3,12 +3,12 @@ package match
 import (
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // BeProtocolError matches a JSON-RPC error of a code, without a result.
 func BeProtocolError(code string) types.GomegaMatcher {
-	return &ResponseMatcher{Expected: "the protocol error " + code, Test: func(a *harness.Response) (string, bool) {
+	return &ResponseMatcher{Expected: "the protocol error " + code, Test: func(a *check.Response) (string, bool) {
 		return a.RPCOutcome(), a.RPCCode() == code && a.RPC()["result"] == nil
 	}}
 }

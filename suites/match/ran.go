@@ -10,15 +10,15 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // HaveInResult matches a invoke response, 200 with a `result`, in which a text stands. Its form is tested elsewhere.
 func HaveInResult(text fixtures.Raw) OmegaMatcher {
 	want := fmt.Sprint(Must(exact.Parse(text)))
-	return Conform("200 with `result`, and "+string(text)+" in it", func(a *harness.Response) string {
+	return Conform("200 with `result`, and "+string(text)+" in it", func(a *check.Response) string {
 		result, there := a.Member("result")
 		if _, err := a.JSON(); err != nil || a.Status != http.StatusOK || !there || !slices.ContainsFunc(StringsIn(result), func(s string) bool { return strings.Contains(s, want) }) {
 			return a.Outcome()
@@ -38,11 +38,11 @@ func Must(v any, err error) any {
 // HaveForwarded matches an invoke whose arguments reached the method, in one call, equal to those sent.
 func HaveForwarded(method string, sent []byte) OmegaMatcher {
 	want := Must(exact.Parse(sent))
-	return Conform("the arguments to reach "+method+" as they were sent", func(a *harness.Response) string { return ForwardFault(a, method, want) })
+	return Conform("the arguments to reach "+method+" as they were sent", func(a *check.Response) string { return ForwardFault(a, method, want) })
 }
 
 // ForwardFault says how the arguments of the last call of a method differ from what was sent; "" when they do not.
-func ForwardFault(a *harness.Response, method string, want any) string {
+func ForwardFault(a *check.Response, method string, want any) string {
 	calls := a.T.Upstream.Calls(method)
 	if len(calls) == 0 {
 		return fmt.Sprintf("no call of it on the site, and %s", a.Outcome())
@@ -64,7 +64,7 @@ func ForwardFault(a *harness.Response, method string, want any) string {
 // HaveRunNothing matches a response during which, since the last Mark, no method ran on the site. In a black-box run
 // there is nothing to see, and it matches.
 func HaveRunNothing() types.GomegaMatcher {
-	return Conform("no method to run on the site", func(a *harness.Response) string {
+	return Conform("no method to run on the site", func(a *check.Response) string {
 		if a.T.Upstream == nil {
 			return ""
 		}
@@ -77,7 +77,7 @@ func HaveRunNothing() types.GomegaMatcher {
 
 // HaveRun matches a response during which, since the last Mark, the method ran exactly so many times.
 func HaveRun(method string, times int) types.GomegaMatcher {
-	return Conform(fmt.Sprintf("%s to run %s", method, Times(times)), func(a *harness.Response) string {
+	return Conform(fmt.Sprintf("%s to run %s", method, Times(times)), func(a *check.Response) string {
 		if n := len(a.T.Upstream.Runs(method)); n != times {
 			return fmt.Sprintf("%s, and it ran %s", a.Outcome(), Times(n))
 		}

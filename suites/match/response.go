@@ -11,13 +11,13 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // BeSuccess matches any 2xx without an error in it.
 func BeSuccess() OmegaMatcher {
-	return MatchWhere("a 2xx", (*harness.Response).Succeeded)
+	return MatchWhere("a 2xx", (*check.Response).Succeeded)
 }
 
 // ResponseMatcher compares one Response. Where it fails it gives a Finding in the words of the contract.
@@ -25,12 +25,12 @@ type ResponseMatcher struct {
 	about    string // what of the response is tested; "": all
 	Expected string
 	Header   string // the test is about it alone; "": it is not about one header
-	Test     func(a *harness.Response) (got string, ok bool)
+	Test     func(a *check.Response) (got string, ok bool)
 	got      string
 }
 
 func (m *ResponseMatcher) Match(actual any) (bool, error) {
-	a, ok := actual.(*harness.Response)
+	a, ok := actual.(*check.Response)
 	if !ok {
 		return false, fmt.Errorf("a response of the bridge is needed, not a %T", actual)
 	}
@@ -46,8 +46,8 @@ func (m *ResponseMatcher) NegatedFailureMessage(actual any) string {
 }
 
 // Finding is asked for when the expectation fails: then the response is the one to blame.
-func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
-	a := actual.(*harness.Response)
+func (m *ResponseMatcher) Finding(actual any, matched bool) check.Finding {
+	a := actual.(*check.Response)
 	a.Blame()
 	expected, got := m.Expected, m.got
 	if matched {
@@ -56,7 +56,7 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 	if got == "" {
 		got = a.Outcome()
 	}
-	finding := harness.Mismatch(a.Subject(), expected, got).About(m.about)
+	finding := check.Mismatch(a.Subject(), expected, got).About(m.about)
 	if m.lacksHeader(a) {
 		finding.Missing = m.Header
 	}
@@ -64,13 +64,13 @@ func (m *ResponseMatcher) Finding(actual any, matched bool) harness.Finding {
 }
 
 // lacksHeader reports whether the header is what is wrong: a challenge belongs to a 401 alone.
-func (m *ResponseMatcher) lacksHeader(a *harness.Response) bool {
+func (m *ResponseMatcher) lacksHeader(a *check.Response) bool {
 	return m.Header != "" && len(a.Header.Values(m.Header)) == 0 && (a.Status == http.StatusUnauthorized || m.Header != "WWW-Authenticate")
 }
 
 // MatchWhere builds a matcher of the responses for which ok holds; expected says what the contract asks.
-func MatchWhere(expected string, ok func(a *harness.Response) bool) types.GomegaMatcher {
-	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
+func MatchWhere(expected string, ok func(a *check.Response) bool) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: expected, Test: func(a *check.Response) (string, bool) {
 		if ok(a) {
 			return "", true
 		}
@@ -80,15 +80,15 @@ func MatchWhere(expected string, ok func(a *harness.Response) bool) types.Gomega
 
 // Conform builds a matcher for one Response: expected says what the contract asks, fault says what is wrong with the
 // response ("" when it is right).
-func Conform(expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
-	return &ResponseMatcher{Expected: expected, Test: func(a *harness.Response) (string, bool) {
+func Conform(expected string, fault func(a *check.Response) string) types.GomegaMatcher {
+	return &ResponseMatcher{Expected: expected, Test: func(a *check.Response) (string, bool) {
 		f := fault(a)
 		return f, f == ""
 	}}
 }
 
 // ConformHeader is Conform for one header, without which nothing else about it can be right.
-func ConformHeader(header, expected string, fault func(a *harness.Response) string) types.GomegaMatcher {
+func ConformHeader(header, expected string, fault func(a *check.Response) string) types.GomegaMatcher {
 	m := Conform(expected, fault).(*ResponseMatcher)
 	m.Header = header
 	return m
@@ -100,7 +100,7 @@ func BeRefused(status int, codes ...string) types.GomegaMatcher {
 	if len(codes) > 0 {
 		expected += " " + strings.Join(codes, " or ")
 	}
-	return MatchWhere(expected, func(a *harness.Response) bool {
+	return MatchWhere(expected, func(a *check.Response) bool {
 		return a.Is(status) && (len(codes) == 0 || a.T.Alone() || slices.Contains(codes, a.Code()))
 	})
 }
@@ -115,12 +115,12 @@ func BeRefusedWith(statuses ...int) types.GomegaMatcher {
 	if last := len(words) - 1; last > 1 {
 		expected = strings.Join(words[:last], ", ") + " or " + words[last]
 	}
-	return MatchWhere(expected, func(a *harness.Response) bool { return a.Is(statuses...) })
+	return MatchWhere(expected, func(a *check.Response) bool { return a.Is(statuses...) })
 }
 
 // BeClientError matches any 4xx.
 func BeClientError() types.GomegaMatcher {
-	return MatchWhere("a 4xx", func(a *harness.Response) bool { return a.Status > 0 && a.Status < 500 && a.IsError() })
+	return MatchWhere("a 4xx", func(a *check.Response) bool { return a.Status > 0 && a.Status < 500 && a.IsError() })
 }
 
 // HaveStatus matches a response of exactly the status.
@@ -128,7 +128,7 @@ func HaveStatus(status int) types.GomegaMatcher { return BeRefused(status) }
 
 // BeTool matches a describe response: 200 with the tool of that name.
 func BeTool(name string) types.GomegaMatcher {
-	return MatchWhere(fmt.Sprintf("200 with the tool %q", name), func(a *harness.Response) bool {
+	return MatchWhere(fmt.Sprintf("200 with the tool %q", name), func(a *check.Response) bool {
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && a.Tool().Name() == name
 	})
@@ -136,7 +136,7 @@ func BeTool(name string) types.GomegaMatcher {
 
 // HaveResult matches a invoke response: 200 with a `result` member.
 func HaveResult() types.GomegaMatcher {
-	return MatchWhere("200 with a `result`", func(a *harness.Response) bool {
+	return MatchWhere("200 with a `result`", func(a *check.Response) bool {
 		_, ok := a.Member("result")
 		_, err := a.JSON()
 		return err == nil && a.Status == http.StatusOK && ok
@@ -149,7 +149,7 @@ func GiveResult(want string) types.GomegaMatcher {
 	if err != nil {
 		panic(fmt.Sprintf("a check expects a result that is no JSON: %v", err))
 	}
-	return &ResponseMatcher{Expected: "200 with the result " + exact.Short(expected), Test: func(a *harness.Response) (string, bool) {
+	return &ResponseMatcher{Expected: "200 with the result " + exact.Short(expected), Test: func(a *check.Response) (string, bool) {
 		got, ok := a.Member("result")
 		if a.Status != http.StatusOK || !ok {
 			return a.Outcome(), false

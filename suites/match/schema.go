@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // StringsIn are all strings in a document, names of members too.
@@ -18,7 +18,7 @@ func StringsIn(v any) []string {
 		return []string{string(v)}
 	case map[string]any:
 		var all []string
-		for name, member := range harness.InOrder(v) {
+		for name, member := range check.InOrder(v) {
 			all = append(append(all, name), StringsIn(member)...)
 		}
 		return all
@@ -33,7 +33,7 @@ func StringsIn(v any) []string {
 }
 
 // DescribeMember says what a tool has in a member, for messages.
-func DescribeMember(t harness.Tool, member string) string {
+func DescribeMember(t check.Tool, member string) string {
 	v, there := t[member]
 	if !there {
 		return "no `" + member + "`"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // Site is a site as its control plane shows it. It is safe for use by many goroutines.
@@ -59,7 +59,7 @@ func (s *Site) Site() *fixtures.Site {
 // SetSite puts another site in place of the present one. Where the control plane cannot, the running check is not testable.
 func (s *Site) SetSite(site *fixtures.Site) {
 	if err := s.set(context.Background(), site); err != nil {
-		harness.NotTestable(reason(err))
+		check.NotTestable(reason(err))
 	}
 }
 
@@ -86,7 +86,7 @@ func reason(err error) string {
 
 // OpenSession ends the running check: the control plane opens no sessions.
 func (*Site) OpenSession(string) (cookie string) {
-	harness.NotTestable("it needs a session of an account, and the control plane of a real site opens none")
+	check.NotTestable("it needs a session of an account, and the control plane of a real site opens none")
 	return ""
 }
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // The method that checks of freshness add to the site, and what it takes before and after a change.
@@ -20,7 +20,7 @@ const (
 
 // WithArrival is the site as it is, with the arriving method taking a parameter of the schema ("" for no such method) and
 // without the method that leaves.
-func WithArrival(d *harness.Drupal, schema, leaving string) *fixtures.Site {
+func WithArrival(d *check.Drupal, schema, leaving string) *fixtures.Site {
 	site := d.Site().Clone()
 	site.Methods = slices.DeleteFunc(site.Methods, func(m fixtures.Method) bool { return m.ID == leaving || m.ID == Arrival })
 	if schema != "" {
@@ -32,26 +32,26 @@ func WithArrival(d *harness.Drupal, schema, leaving string) *fixtures.Site {
 }
 
 // WithoutMethod is a tool of the agent's that a check may take from the site.
-func WithoutMethod(t *harness.T) string {
+func WithoutMethod(t *check.T) string {
 	tools := AgentTools(t)
 	return tools[len(tools)-1].ID
 }
 
 // AwaitSchema waits until list shows the arriving method with the schema, to the agent and to others.
-func AwaitSchema(ctx context.Context, t *harness.T, schema string, others ...harness.Identity) {
-	for _, who := range append([]harness.Identity{harness.Agent}, others...) {
+func AwaitSchema(ctx context.Context, t *check.T, schema string, others ...check.Identity) {
+	for _, who := range append([]check.Identity{check.Agent}, others...) {
 		t.AwaitShown(ctx, "a method that came or changed", func() bool { return Shows(ctx, t, who, schema) })
 	}
 }
 
 // Shows reports whether list shows a caller the arriving method with the schema.
-func Shows(ctx context.Context, t *harness.T, who harness.Identity, schema string) bool {
+func Shows(ctx context.Context, t *check.T, who check.Identity, schema string) bool {
 	tool, ok := t.As(who).ListAll(ctx).Find(t.ToolName(Arrival))
 	return ok && SchemaFault(tool, schema) == ""
 }
 
 // SchemaFault says where a tool's schema of the arriving parameter differs in its values; "" when it does not.
-func SchemaFault(tool harness.Tool, schema string) string {
+func SchemaFault(tool check.Tool, schema string) string {
 	property, _ := jsonschema.At(map[string]any(tool.Input()), "/properties/"+ArrivalParam)
 	want, err := exact.Parse([]byte(schema))
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // SendHuge invokes no tool with 64 MiB of arguments, on a connection of its own: with the length announced, or in chunks.
-func SendHuge(ctx context.Context, c harness.Client, announced bool) *harness.Response {
+func SendHuge(ctx context.Context, c check.Client, announced bool) *check.Response {
 	const size = 64 << 20
 	head, tail := `{"name":"`+NoSuchTool+`","arguments":{"x":"`, `"}}`
 	body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters{}, size), strings.NewReader(tail))
-	r := harness.Request{Method: http.MethodPost, Path: harness.InvokePath, Body: body, Show: head, Unseen: size + len(tail), Fresh: true}
+	r := check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: body, Show: head, Unseen: size + len(tail), Fresh: true}
 	if announced {
 		r.Length = int64(len(head) + size + len(tail))
 	}

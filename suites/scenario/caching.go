@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // ForbidsStoring reports whether no shared cache may store a response for other callers, by Cache-Control and by what
 // CDNs obey in its place (RFC 9213). A directive with field names, as private="Set-Cookie", is about those fields alone.
-func ForbidsStoring(a *harness.Response) bool {
+func ForbidsStoring(a *check.Response) bool {
 	for _, header := range []string{"Cache-Control", "CDN-Cache-Control"} {
 		directives := Listed(a, header)
 		forbids := slices.ContainsFunc(directives, func(d string) bool { return d == "no-store" || d == "no-cache" || d == "private" })
@@ -21,7 +21,7 @@ func ForbidsStoring(a *harness.Response) bool {
 }
 
 // Listed are the members of a header that is a list, in lower case.
-func Listed(a *harness.Response, header string) []string {
+func Listed(a *check.Response, header string) []string {
 	var members []string
 	for _, value := range a.Header.Values(header) {
 		for member := range strings.SplitSeq(value, ",") {

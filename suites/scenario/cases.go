@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // Shrinkings is how many requests the search for the smallest failing case may take.
 const Shrinkings = 60
 
 // Random are the run's for one purpose: the same seed throws the same, whatever else was drawn before.
-func Random(t *harness.T, purpose string) *rand.Rand {
+func Random(t *check.T, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(uint64(t.Seed), h.Sum64()))
@@ -38,10 +38,10 @@ type ToolCase struct {
 // StrictTools lists the agent's tools of the kinds that take the plain arguments generated for the inputSchema they show:
 // the positive controls of all that break it. There are no more of them than there may be cases. What a tool takes is asked once a
 // run, and of the first one each time again, for it shows that the bridge still takes any.
-func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []StrictTool {
-	listed := t.As(harness.Agent).MustListAll(ctx)
+func StrictTools(ctx context.Context, t *check.T, kinds ...fixtures.Kind) []StrictTool {
+	listed := t.As(check.Agent).MustListAll(ctx)
 	var able []StrictTool
-	for _, s := range Samples(t, harness.Agent, kinds...) {
+	for _, s := range Samples(t, check.Agent, kinds...) {
 		if shown, ok := listed.Find(s.Name); ok && len(s.Params) > 0 {
 			if made := t.Makers.ForArguments(shown.Input()); made != nil {
 				able = append(able, StrictTool{s, made})
@@ -50,13 +50,13 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 	}
 	var tools []StrictTool
 	able = RandomSubset(Random(t, "strict"), able, t.Cases)
-	first := t.Table(len(able), func(i int) *harness.Response { return t.As(harness.Agent).Invoke(ctx, able[i].Name, able[i].Plain()) })
+	first := t.Table(len(able), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, able[i].Name, able[i].Plain()) })
 	for i, tool := range able {
-		key := harness.TakenBy{Tool: tool.Name, Made: tool.Maker}
+		key := check.TakenBy{Tool: tool.Name, Made: tool.Maker}
 		taken, asked := t.Taken[key]
 		ask := func() {
 			if taken = tool.Maker; first.Response(i).IsError() {
-				taken = tool.Taken(func(arguments any) bool { return !t.As(harness.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
+				taken = tool.Taken(func(arguments any) bool { return !t.As(check.Agent).Invoke(ctx, tool.Name, arguments).IsError() })
 			}
 			t.Taken[key] = taken
 		}
@@ -70,14 +70,14 @@ func StrictTools(ctx context.Context, t *harness.T, kinds ...fixtures.Kind) []St
 		}
 	}
 	if len(tools) == 0 {
-		harness.NotTestable("no tool takes valid arguments generated for its inputSchema")
+		check.NotTestable("no tool takes valid arguments generated for its inputSchema")
 	}
 	return tools
 }
 
 // EveryCase gathers what can be given of each tool's schema, and adds what is drawn, one tool after the other: a fifth of
 // all. There are no more than --cases.
-func EveryCase(t *harness.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
+func EveryCase(t *check.T, tools []StrictTool, broken func(StrictTool) []generate.Case, drawn func(StrictTool) (generate.Case, bool)) []ToolCase {
 	var all []ToolCase
 	for _, tool := range tools {
 		for _, c := range broken(tool) {
@@ -94,22 +94,22 @@ func EveryCase(t *harness.T, tools []StrictTool, broken func(StrictTool) []gener
 }
 
 // InvokeCases is the table of the agent's invokes with generated arguments.
-func InvokeCases(ctx context.Context, t *harness.T, cases []ToolCase) *harness.Table {
-	return t.Table(len(cases), func(i int) *harness.Response { return t.As(harness.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) })
+func InvokeCases(ctx context.Context, t *check.T, cases []ToolCase) *check.Table {
+	return t.Table(len(cases), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, cases[i].Name, cases[i].Value) })
 }
 
 // BrokenArguments are generated for the tools that the agent may run, each breaking the inputSchema in one place.
-func BrokenArguments(ctx context.Context, t *harness.T) []ToolCase {
+func BrokenArguments(ctx context.Context, t *check.T) []ToolCase {
 	broken := EveryCase(t, StrictTools(ctx, t, SucceedingKinds...), func(tool StrictTool) []generate.Case { return tool.Broken() }, StrictTool.DrawnBroken)
 	if len(broken) == 0 {
-		harness.NotTestable("the bridge lists no tool whose inputSchema can be broken")
+		check.NotTestable("the bridge lists no tool whose inputSchema can be broken")
 	}
 	return broken
 }
 
 // SampleEvenly are n of all the cases in their order, of every keyword as many as there are or as many as of the others; which
 // ones, the seed says.
-func SampleEvenly(t *harness.T, all []ToolCase, n int) []ToolCase {
+func SampleEvenly(t *check.T, all []ToolCase, n int) []ToolCase {
 	if len(all) <= n {
 		return all
 	}

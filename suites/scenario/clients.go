@@ -3,13 +3,13 @@ package scenario
 import (
 	"fmt"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 )
 
 // ToolFault says what would make a client drop a whole list for one tool.
-func ToolFault(tool harness.Tool) string {
+func ToolFault(tool check.Tool) string {
 	if tool.Input() == nil || tool.Input()["type"] != "object" {
 		return "its inputSchema is " + exact.Short(tool["inputSchema"])
 	}

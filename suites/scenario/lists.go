@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
 // ListsOfOthers are the lists of callers of a known site who see more and fewer tools than the agent, where they may
 // list at all.
-func ListsOfOthers(ctx context.Context, t *harness.T) []harness.Listing {
+func ListsOfOthers(ctx context.Context, t *check.T) []check.Listing {
 	if t.Site == nil {
 		return nil
 	}
-	var lists []harness.Listing
-	for _, who := range t.Callers(harness.Discoverer, harness.Admin) {
+	var lists []check.Listing
+	for _, who := range t.Callers(check.Discoverer, check.Admin) {
 		if list := t.As(who).ListAll(ctx); list.Pages[0].Status == http.StatusOK {
 			lists = append(lists, list)
 		}
@@ -30,41 +30,41 @@ func ListsOfOthers(ctx context.Context, t *harness.T) []harness.Listing {
 
 // AllTools lists all that the caller sees. Where the list fails, is empty or cannot be followed to its end, the check
 // is not testable: other clauses test that.
-func AllTools(ctx context.Context, t *harness.T, caller harness.Client) harness.Listing {
+func AllTools(ctx context.Context, t *check.T, caller check.Client) check.Listing {
 	list := caller.MustListAll(ctx)
 	MustBeReadable(list)
 	if len(list.Tools()) == 0 {
 		if t.Drupal == nil {
-			harness.NotTestable(fmt.Sprintf("%s sees no tool: it needs one", caller.Who))
+			check.NotTestable(fmt.Sprintf("%s sees no tool: it needs one", caller.Who))
 		}
-		harness.BlockedBy(harness.Mismatch(list.Pages[0].Subject(), "tools", "none"), "list/pages-cover-all-once", "access/*", "filter/*")
+		check.BlockedBy(check.Mismatch(list.Pages[0].Subject(), "tools", "none"), "list/pages-cover-all-once", "access/*", "filter/*")
 	}
 	return list
 }
 
 // MustBeReadable makes the check not testable where pages do not hold tools or a cursor in a form that can be used.
-func MustBeReadable(list harness.Listing) {
+func MustBeReadable(list check.Listing) {
 	for _, page := range list.Pages {
 		if tools, _ := page.Member("tools"); page.Status == http.StatusOK && match.TypeOf(tools) != "an array" {
-			harness.BlockedBy(harness.Finding{Subject: "the list cannot be read: its `tools` is " + match.TypeOf(tools)}, "list/has-tools-array")
+			check.BlockedBy(check.Finding{Subject: "the list cannot be read: its `tools` is " + match.TypeOf(tools)}, "list/has-tools-array")
 		}
 	}
 	if cursor, _ := list.Last().Member("nextCursor"); cursor != nil && cursor != false && match.TypeOf(cursor) != "a string" {
-		harness.BlockedBy(harness.Finding{Subject: "the list cannot be followed: its `nextCursor` is " + match.TypeOf(cursor)}, "list/next-cursor-type")
+		check.BlockedBy(check.Finding{Subject: "the list cannot be followed: its `nextCursor` is " + match.TypeOf(cursor)}, "list/next-cursor-type")
 	}
 }
 
 // NewCaller returns a new caller with the agent's permissions, unknown to the bridge; without a site, the agent itself.
-func NewCaller(t *harness.T) harness.Client {
+func NewCaller(t *check.T) check.Client {
 	if t.Drupal == nil {
-		return t.As(harness.Agent)
+		return t.As(check.Agent)
 	}
-	return t.As(t.Drupal.NewUser(t.Permissions(harness.Agent)...))
+	return t.As(t.Drupal.NewUser(t.Permissions(check.Agent)...))
 }
 
 // MustShow are the methods that the caller must find in the list. Not among them are those that a bridge may leave out
 // or whose name the contract does not foretell. Without a site, or with exposure by patterns, nobody knows any.
-func MustShow(t *harness.T, who harness.Identity) []*fixtures.Method {
+func MustShow(t *check.T, who check.Identity) []*fixtures.Method {
 	if t.Site == nil || !t.Claims("exposure-attribute") {
 		return nil
 	}
@@ -78,7 +78,7 @@ func MustShow(t *harness.T, who harness.Identity) []*fixtures.Method {
 }
 
 // Translatable reports whether the bridge has to understand the method's schemas.
-func Translatable(t *harness.T, m *fixtures.Method) bool {
+func Translatable(t *check.T, m *fixtures.Method) bool {
 	if m.Unchecked {
 		return false
 	}
@@ -91,7 +91,7 @@ func Translatable(t *harness.T, m *fixtures.Method) bool {
 }
 
 // MethodOf is the site's method that a tool's name belongs to; nil where there is none, or more than one.
-func MethodOf(t *harness.T, name string) *fixtures.Method {
+func MethodOf(t *check.T, name string) *fixtures.Method {
 	var found *fixtures.Method
 	methods, length := t.Site.Methods(), utf8.RuneCountInString(name)
 	for i := range methods {
@@ -106,7 +106,7 @@ func MethodOf(t *harness.T, name string) *fixtures.Method {
 }
 
 // Serve puts these methods in place of the site's for the rest of the running check: see Present.
-func Serve(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
+func Serve(ctx context.Context, t *check.T, methods []fixtures.Method) check.Client {
 	t.Replace(ctx, t.Drupal.Site())
 	return Present(ctx, t, methods)
 }
@@ -114,7 +114,7 @@ func Serve(ctx context.Context, t *harness.T, methods []fixtures.Method) harness
 // Present puts a site with the same accounts and other methods behind the bridge, waits until the bridge no longer
 // shows the old ones, and returns a new caller with the agent's permissions. T.Replace must have been called before, so
 // that the old site comes back.
-func Present(ctx context.Context, t *harness.T, methods []fixtures.Method) harness.Client {
+func Present(ctx context.Context, t *check.T, methods []fixtures.Method) check.Client {
 	caller := NewCaller(t)
 	old := t.Visible(caller.Who)
 	site := t.Drupal.Site().ClonePeople()
@@ -124,8 +124,8 @@ func Present(ctx context.Context, t *harness.T, methods []fixtures.Method) harne
 	return caller
 }
 
-func ShowsAny(page *harness.Response, names []string) bool {
-	return slices.ContainsFunc(page.Tools(), func(t harness.Tool) bool { return slices.Contains(names, t.Name()) })
+func ShowsAny(page *check.Response, names []string) bool {
+	return slices.ContainsFunc(page.Tools(), func(t check.Tool) bool { return slices.Contains(names, t.Name()) })
 }
 
 // ManyMethods are n exposed methods that ask for no permission, named with the prefix.
@@ -142,12 +142,12 @@ func ManyMethods(prefix string, n int) []fixtures.Method {
 
 // EveryTool tests every tool that the agent sees, and those that only others of the mock's site see, each apart: it
 // stands on a page of a list.
-func EveryTool(ctx context.Context, t *harness.T, test func(list harness.Listing, page *harness.Response, tool harness.Tool)) {
-	own := AllTools(ctx, t, t.As(harness.Agent))
-	t.EachTool(own, func(page *harness.Response, tool harness.Tool) { test(own, page, tool) })
+func EveryTool(ctx context.Context, t *check.T, test func(list check.Listing, page *check.Response, tool check.Tool)) {
+	own := AllTools(ctx, t, t.As(check.Agent))
+	t.EachTool(own, func(page *check.Response, tool check.Tool) { test(own, page, tool) })
 	shown := own.Names()
 	for _, list := range ListsOfOthers(ctx, t) {
-		t.EachTool(list, func(page *harness.Response, tool harness.Tool) {
+		t.EachTool(list, func(page *check.Response, tool check.Tool) {
 			if !slices.Contains(shown, tool.Name()) {
 				test(list, page, tool)
 			}
@@ -157,12 +157,12 @@ func EveryTool(ctx context.Context, t *harness.T, test func(list harness.Listing
 
 // Collides reports whether a name can be that of one of several methods whose underscored ids are the same: the bridge
 // chooses how their names differ, as long as they contain the common part.
-func Collides(t *harness.T, name string) bool {
+func Collides(t *check.T, name string) bool {
 	return t.Claims("naming-underscore") && slices.ContainsFunc(Colliding(t), func(m *fixtures.Method) bool { return strings.Contains(name, t.ToolName(m.ID)) })
 }
 
 // Colliding lists the agent's methods that share their underscored id with another.
-func Colliding(t *harness.T) []*fixtures.Method {
+func Colliding(t *check.T) []*fixtures.Method {
 	methods := t.Site.Methods()
 	count := map[string]int{}
 	for i := range methods {
@@ -171,7 +171,7 @@ func Colliding(t *harness.T) []*fixtures.Method {
 	var found []*fixtures.Method
 	for i := range methods {
 		m := &methods[i]
-		if count[t.ToolName(m.ID)] > 1 && t.Site.MayRun(harness.Agent, m) && (m.MCP != nil || !t.Site.Marks()) {
+		if count[t.ToolName(m.ID)] > 1 && t.Site.MayRun(check.Agent, m) && (m.MCP != nil || !t.Site.Marks()) {
 			found = append(found, m)
 		}
 	}
@@ -179,7 +179,7 @@ func Colliding(t *harness.T) []*fixtures.Method {
 }
 
 // ShownFaults says of each name that is missing or too many among those that the caller is shown what is wrong.
-func ShownFaults(t *harness.T, who harness.Identity, got []string) map[string]string {
+func ShownFaults(t *check.T, who check.Identity, got []string) map[string]string {
 	want := t.Visible(who)
 	wrong := map[string]string{}
 	loose := map[string]bool{}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // maxResent bounds how often a call that was not accepted (429, 503 with Retry-After) is sent again.
@@ -16,7 +16,7 @@ const maxResent = 20
 const longestWait = 30
 
 // Delivered sends a request until the bridge takes it on: 429, and 503 with Retry-After, are no responses to it.
-func Delivered(ctx context.Context, t *harness.T, ask func() *harness.Response) *harness.Response {
+func Delivered(ctx context.Context, t *check.T, ask func() *check.Response) *check.Response {
 	r := ask()
 	for range maxResent {
 		if _, busy := r.Busy(); !busy {
@@ -42,19 +42,19 @@ type SiteFailure struct {
 }
 
 // WaitRecovered waits until the bridge serves again after a fault of the site is over.
-func WaitRecovered(ctx context.Context, t *harness.T, call harness.Invocation) {
+func WaitRecovered(ctx context.Context, t *check.T, call check.Invocation) {
 	if fault := Recovers(ctx, t, call); !fault.IsZero() {
-		harness.BlockedBy(fault.About("the bridge does not serve again after a fault of the site"), "upstream/down-and-up")
+		check.BlockedBy(fault.About("the bridge does not serve again after a fault of the site"), "upstream/down-and-up")
 	}
 }
 
 // Recovers makes a call that has to succeed until it does: at once, or after the Retry-After that a breaker announces. It says
 // what came instead.
-func Recovers(ctx context.Context, t *harness.T, call harness.Invocation) harness.Finding {
+func Recovers(ctx context.Context, t *check.T, call check.Invocation) check.Finding {
 	r := t.Call(ctx, call)
 	for range 3 {
 		if r.Succeeded() {
-			return harness.Finding{}
+			return check.Finding{}
 		}
 		seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 		if err != nil || seconds > longestWait {
@@ -64,7 +64,7 @@ func Recovers(ctx context.Context, t *harness.T, call harness.Invocation) harnes
 		r = t.Call(ctx, call)
 	}
 	if r.Succeeded() {
-		return harness.Finding{}
+		return check.Finding{}
 	}
-	return harness.Mismatch(r.Subject(), "a success once the site is well", r.Outcome())
+	return check.Mismatch(r.Subject(), "a success once the site is well", r.Outcome())
 }

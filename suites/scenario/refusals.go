@@ -11,7 +11,7 @@ import (
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
 	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // Cause is what is wrong with a request; the same cause has the same code on every endpoint.
@@ -36,7 +36,7 @@ const (
 type refusal struct {
 	What   string
 	Cause  Cause
-	Caller harness.Identity
+	Caller check.Identity
 	method string // "" is GET
 	path   string
 	query  string
@@ -46,7 +46,7 @@ type refusal struct {
 }
 
 var (
-	AsNobody = http.Header{"Authorization": {"Basic " + harness.Basic(harness.WrongCredentials.User, harness.WrongCredentials.Password)}}
+	AsNobody = http.Header{"Authorization": {"Basic " + check.Basic(check.WrongCredentials.User, check.WrongCredentials.Password)}}
 	AsText   = http.Header{"Content-Type": {"text/plain"}}
 	asForm   = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 
@@ -56,74 +56,74 @@ var (
 
 // refusals are requests of every sort that a bridge refuses, on all three endpoints.
 var refusals = []refusal{
-	{"list with a malformed cursor", Other, harness.Agent, "", harness.ListPath, "cursor=%00%FF", "", nil, nil},
-	{"list with a cursor that is a list", Other, harness.Agent, "", harness.ListPath, "cursor[]=x", "", nil, nil},
-	{"list by POST", wrongVerb, harness.Agent, "POST", harness.ListPath, "", "{}", nil, nil},
-	{"list by PUT", wrongVerb, harness.Agent, "PUT", harness.ListPath, "", "", nil, nil},
-	{"list by PATCH", wrongVerb, harness.Agent, "PATCH", harness.ListPath, "", "", nil, nil},
-	{"list by DELETE", wrongVerb, harness.Agent, "DELETE", harness.ListPath, "", "", nil, nil},
-	{"list without credentials", noCredentials, harness.Anonymous, "", harness.ListPath, "", "", nil, nil},
-	{"list with credentials of no account", badCredentials, harness.Anonymous, "", harness.ListPath, "", "", AsNobody, nil},
-	{"list with a token of no account", Other, harness.Anonymous, "", harness.ListPath, "", "", asBearer, nil},
-	{"list with a session of no account", Other, harness.Anonymous, "", harness.ListPath, "", "", asSession, nil},
-	{"list by one who may not discover", noDiscovery, harness.Outsider, "", harness.ListPath, "", "", nil, nil},
+	{"list with a malformed cursor", Other, check.Agent, "", check.ListPath, "cursor=%00%FF", "", nil, nil},
+	{"list with a cursor that is a list", Other, check.Agent, "", check.ListPath, "cursor[]=x", "", nil, nil},
+	{"list by POST", wrongVerb, check.Agent, "POST", check.ListPath, "", "{}", nil, nil},
+	{"list by PUT", wrongVerb, check.Agent, "PUT", check.ListPath, "", "", nil, nil},
+	{"list by PATCH", wrongVerb, check.Agent, "PATCH", check.ListPath, "", "", nil, nil},
+	{"list by DELETE", wrongVerb, check.Agent, "DELETE", check.ListPath, "", "", nil, nil},
+	{"list without credentials", noCredentials, check.Anonymous, "", check.ListPath, "", "", nil, nil},
+	{"list with credentials of no account", badCredentials, check.Anonymous, "", check.ListPath, "", "", AsNobody, nil},
+	{"list with a token of no account", Other, check.Anonymous, "", check.ListPath, "", "", asBearer, nil},
+	{"list with a session of no account", Other, check.Anonymous, "", check.ListPath, "", "", asSession, nil},
+	{"list by one who may not discover", noDiscovery, check.Outsider, "", check.ListPath, "", "", nil, nil},
 
-	{"describe without a name", MissingName, harness.Agent, "", harness.DescribePath, "", "", nil, nil},
-	{"describe with an empty name", MissingName, harness.Agent, "", harness.DescribePath, "name=", "", nil, nil},
-	{"describe with a list of names", Other, harness.Agent, "", harness.DescribePath, "name[]=x", "", nil, nil},
-	{"describe with a name that is no UTF-8", Other, harness.Agent, "", harness.DescribePath, "name=%FF%FE", "", nil, nil},
-	{"describe of an unknown tool", UnknownTool, harness.Agent, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe of markup", UnknownTool, harness.Agent, "", harness.DescribePath, "name=%3Cb%3E%22%5C", "", nil, nil},
-	{"describe of a method that is no tool", UnknownTool, harness.Agent, "", harness.DescribePath, "name={hidden}", "", nil, nil},
-	{"describe by POST", wrongVerb, harness.Agent, "POST", harness.DescribePath, "name=" + NoSuchTool, "{}", nil, nil},
-	{"describe by PUT", wrongVerb, harness.Agent, "PUT", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe by DELETE", wrongVerb, harness.Agent, "DELETE", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe without credentials", noCredentials, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
-	{"describe with credentials of no account", badCredentials, harness.Anonymous, "", harness.DescribePath, "name=" + NoSuchTool, "", AsNobody, nil},
-	{"describe by one who may not discover", noDiscovery, harness.Outsider, "", harness.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe without a name", MissingName, check.Agent, "", check.DescribePath, "", "", nil, nil},
+	{"describe with an empty name", MissingName, check.Agent, "", check.DescribePath, "name=", "", nil, nil},
+	{"describe with a list of names", Other, check.Agent, "", check.DescribePath, "name[]=x", "", nil, nil},
+	{"describe with a name that is no UTF-8", Other, check.Agent, "", check.DescribePath, "name=%FF%FE", "", nil, nil},
+	{"describe of an unknown tool", UnknownTool, check.Agent, "", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe of markup", UnknownTool, check.Agent, "", check.DescribePath, "name=%3Cb%3E%22%5C", "", nil, nil},
+	{"describe of a method that is no tool", UnknownTool, check.Agent, "", check.DescribePath, "name={hidden}", "", nil, nil},
+	{"describe by POST", wrongVerb, check.Agent, "POST", check.DescribePath, "name=" + NoSuchTool, "{}", nil, nil},
+	{"describe by PUT", wrongVerb, check.Agent, "PUT", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe by DELETE", wrongVerb, check.Agent, "DELETE", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe without credentials", noCredentials, check.Anonymous, "", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
+	{"describe with credentials of no account", badCredentials, check.Anonymous, "", check.DescribePath, "name=" + NoSuchTool, "", AsNobody, nil},
+	{"describe by one who may not discover", noDiscovery, check.Outsider, "", check.DescribePath, "name=" + NoSuchTool, "", nil, nil},
 
-	{"invoke with an empty body", Other, harness.Agent, "POST", harness.InvokePath, "", " ", nil, nil},
-	{"invoke with words", MalformedDoc, harness.Agent, "POST", harness.InvokePath, "", "hello", nil, nil},
-	{"invoke cut short", MalformedDoc, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool, nil, nil},
-	{"invoke with a list", Other, harness.Agent, "POST", harness.InvokePath, "", `[]`, nil, nil},
-	{"invoke with null", Other, harness.Agent, "POST", harness.InvokePath, "", `null`, nil, nil},
-	{"invoke without a name", MissingName, harness.Agent, "POST", harness.InvokePath, "", `{"arguments":{}}`, nil, nil},
-	{"invoke with a list as name", MissingName, harness.Agent, "POST", harness.InvokePath, "", `{"name":["x"],"arguments":{}}`, nil, nil},
-	{"invoke without arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `"}`, nil, nil},
-	{"invoke with a text as arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":"x"}`, nil, nil},
-	{"invoke with duplicate members", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"a.b","name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
-	{"invoke with deep arguments", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, nil, nil},
-	{"invoke with half of a surrogate pair", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":"\ud83d"}}`, nil, nil},
-	{"invoke of an unknown tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
-	{"invoke of markup", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"<b>\"\\","arguments":{}}`, nil, nil},
-	{"invoke by GET", wrongVerb, harness.Agent, "GET", harness.InvokePath, "", "", nil, nil},
-	{"invoke by PUT", wrongVerb, harness.Agent, "PUT", harness.InvokePath, "", "{}", nil, nil},
-	{"invoke by PATCH", wrongVerb, harness.Agent, "PATCH", harness.InvokePath, "", "{}", nil, nil},
-	{"invoke by DELETE", wrongVerb, harness.Agent, "DELETE", harness.InvokePath, "", "", nil, nil},
-	{"invoke as text", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsText, nil},
-	{"invoke as a form", Other, harness.Agent, "POST", harness.InvokePath, "", `name=` + NoSuchTool, asForm, nil},
-	{"invoke without credentials", noCredentials, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
-	{"invoke with credentials of no account", badCredentials, harness.Anonymous, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsNobody, nil},
-	{"invoke by one who may not use JSON-RPC", Other, harness.NoRPC, "POST", harness.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
-	{"invoke of a method that is no tool", UnknownTool, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{hidden}","arguments":{}}`, nil, nil},
-	{"invoke of a tool that the caller may not run", Other, harness.Discoverer, "POST", harness.InvokePath, "", `{"name":"{denied}","arguments":{}}`, nil, nil},
-	{"invoke with a parameter missing", BrokenRule, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
-	{"invoke of a method that fails", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
-	{"invoke of a method that throws", FailedMethod, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
-	{"invoke while the site sends a page", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
-	{"invoke while the site resets connections", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
-	{"invoke while the site sends garbage", Other, harness.Agent, "POST", harness.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
+	{"invoke with an empty body", Other, check.Agent, "POST", check.InvokePath, "", " ", nil, nil},
+	{"invoke with words", MalformedDoc, check.Agent, "POST", check.InvokePath, "", "hello", nil, nil},
+	{"invoke cut short", MalformedDoc, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool, nil, nil},
+	{"invoke with a list", Other, check.Agent, "POST", check.InvokePath, "", `[]`, nil, nil},
+	{"invoke with null", Other, check.Agent, "POST", check.InvokePath, "", `null`, nil, nil},
+	{"invoke without a name", MissingName, check.Agent, "POST", check.InvokePath, "", `{"arguments":{}}`, nil, nil},
+	{"invoke with a list as name", MissingName, check.Agent, "POST", check.InvokePath, "", `{"name":["x"],"arguments":{}}`, nil, nil},
+	{"invoke without arguments", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `"}`, nil, nil},
+	{"invoke with a text as arguments", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":"x"}`, nil, nil},
+	{"invoke with duplicate members", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"a.b","name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke with deep arguments", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, nil, nil},
+	{"invoke with half of a surrogate pair", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{"x":"\ud83d"}}`, nil, nil},
+	{"invoke of an unknown tool", UnknownTool, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke of markup", UnknownTool, check.Agent, "POST", check.InvokePath, "", `{"name":"<b>\"\\","arguments":{}}`, nil, nil},
+	{"invoke by GET", wrongVerb, check.Agent, "GET", check.InvokePath, "", "", nil, nil},
+	{"invoke by PUT", wrongVerb, check.Agent, "PUT", check.InvokePath, "", "{}", nil, nil},
+	{"invoke by PATCH", wrongVerb, check.Agent, "PATCH", check.InvokePath, "", "{}", nil, nil},
+	{"invoke by DELETE", wrongVerb, check.Agent, "DELETE", check.InvokePath, "", "", nil, nil},
+	{"invoke as text", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsText, nil},
+	{"invoke as a form", Other, check.Agent, "POST", check.InvokePath, "", `name=` + NoSuchTool, asForm, nil},
+	{"invoke without credentials", noCredentials, check.Anonymous, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke with credentials of no account", badCredentials, check.Anonymous, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, AsNobody, nil},
+	{"invoke by one who may not use JSON-RPC", Other, check.NoRPC, "POST", check.InvokePath, "", `{"name":"` + NoSuchTool + `","arguments":{}}`, nil, nil},
+	{"invoke of a method that is no tool", UnknownTool, check.Agent, "POST", check.InvokePath, "", `{"name":"{hidden}","arguments":{}}`, nil, nil},
+	{"invoke of a tool that the caller may not run", Other, check.Discoverer, "POST", check.InvokePath, "", `{"name":"{denied}","arguments":{}}`, nil, nil},
+	{"invoke with a parameter missing", BrokenRule, check.Agent, "POST", check.InvokePath, "", `{"name":"{strict}","arguments":{}}`, nil, nil},
+	{"invoke of a method that fails", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{failing}","arguments":{}}`, nil, nil},
+	{"invoke of a method that throws", FailedMethod, check.Agent, "POST", check.InvokePath, "", `{"name":"{throwing}","arguments":{}}`, nil, nil},
+	{"invoke while the site sends a page", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.HTML, Status: 503}},
+	{"invoke while the site resets connections", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Reset}},
+	{"invoke while the site sends garbage", Other, check.Agent, "POST", check.InvokePath, "", `{"name":"{known}","arguments":{}}`, nil, &mockdrupal.Fault{Route: route.JSONRPC, Kind: fault.Garbage}},
 }
 
 // SentRefusal is a response to one of the refusals.
 type SentRefusal struct {
 	refusal
-	*harness.Response
+	*check.Response
 }
 
 // SendRefusals sends every refusal that this run can send.
-func SendRefusals(ctx context.Context, t *harness.T) []SentRefusal {
-	t.As(harness.Agent).List(ctx).MustSucceed()
+func SendRefusals(ctx context.Context, t *check.T) []SentRefusal {
+	t.As(check.Agent).List(ctx).MustSucceed()
 	tools := FillPlaceholders(ctx, t)
 	possible := slices.DeleteFunc(slices.Clone(refusals), func(r refusal) bool {
 		_, known := tools.In(r.query)
@@ -131,7 +131,7 @@ func SendRefusals(ctx context.Context, t *harness.T) []SentRefusal {
 		return !known || !also || !t.Knows(r.Caller) || r.fault != nil && t.Drupal == nil
 	})
 	quiet := slices.DeleteFunc(slices.Clone(possible), refusal.duringFault)
-	responses := t.Table(len(quiet), func(i int) *harness.Response { return quiet[i].send(ctx, t, tools) })
+	responses := t.Table(len(quiet), func(i int) *check.Response { return quiet[i].send(ctx, t, tools) })
 	all := make([]SentRefusal, len(possible))
 	for i, r := range possible {
 		all[i].refusal = r
@@ -151,9 +151,9 @@ func SendRefusals(ctx context.Context, t *harness.T) []SentRefusal {
 func (r refusal) duringFault() bool { return r.fault != nil }
 
 // send sends the request.
-func (r refusal) send(ctx context.Context, t *harness.T, tools Placeholders) *harness.Response {
+func (r refusal) send(ctx context.Context, t *check.T, tools Placeholders) *check.Response {
 	query, _ := tools.In(r.query)
-	q := harness.Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
+	q := check.Request{Method: r.method, Path: r.path, Raw: query, Header: r.header}
 	if r.body != "" {
 		q.Show, _ = tools.In(r.body)
 		q.Body = strings.NewReader(q.Show)
@@ -168,19 +168,19 @@ var portable = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 type Placeholders map[string]string
 
 // FillPlaceholders finds them on the site; without a site there are none.
-func FillPlaceholders(ctx context.Context, t *harness.T) Placeholders {
+func FillPlaceholders(ctx context.Context, t *check.T) Placeholders {
 	if t.Drupal == nil {
 		return nil
 	}
 	s := Placeholders{"{known}": KnownTool(ctx, t)}
 	for i := range t.Drupal.Site().Methods {
 		m := &t.Drupal.Site().Methods[i]
-		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && t.Drupal.Site().MayRun(harness.UserOf(t.Drupal.Site(), harness.Agent), m) {
+		if m.MCP == nil && m.Behaviour.Kind == fixtures.Value && portable.MatchString(m.ID) && t.Drupal.Site().MayRun(check.UserOf(t.Drupal.Site(), check.Agent), m) {
 			s["{hidden}"] = t.ToolName(m.ID)
 		}
 	}
-	discoverable := Samples(t, harness.Discoverer, SucceedingKinds...)
-	for _, tool := range Samples(t, harness.Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, SucceedingKinds...)...) {
+	discoverable := Samples(t, check.Discoverer, SucceedingKinds...)
+	for _, tool := range Samples(t, check.Agent, append([]fixtures.Kind{fixtures.Fail, fixtures.Throw}, SucceedingKinds...)...) {
 		if !portable.MatchString(tool.Name) {
 			continue
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // JSON-RPC codes that mean something to a bridge.
@@ -24,8 +24,8 @@ const (
 )
 
 // invoking gives the function that invokes a tool by name with the arguments.
-func InvokeWith(c harness.Client, arguments any) func(ctx context.Context, name string) *harness.Response {
-	return func(ctx context.Context, name string) *harness.Response { return c.Invoke(ctx, name, arguments) }
+func InvokeWith(c check.Client, arguments any) func(ctx context.Context, name string) *check.Response {
+	return func(ctx context.Context, name string) *check.Response { return c.Invoke(ctx, name, arguments) }
 }
 
 // Fails is the JSON-RPC error with which the method fails: its own, or what Drupal makes of an exception.
@@ -37,8 +37,8 @@ func (s Sample) Fails() fixtures.RPCError {
 }
 
 // Failing lists the agent's tools that fail with a code that says nothing but that they failed.
-func Failing(t *harness.T) []Sample {
-	return slices.DeleteFunc(MustFind(t, harness.Agent, fixtures.Fail, fixtures.Throw), func(s Sample) bool {
+func Failing(t *check.T) []Sample {
+	return slices.DeleteFunc(MustFind(t, check.Agent, fixtures.Fail, fixtures.Throw), func(s Sample) bool {
 		switch s.Fails().Code {
 		case rpcDenied, rpcMethodNotFound, RPCInvalidParams:
 			return true
@@ -60,9 +60,9 @@ type Sample struct {
 // Samples lists the tools that the caller sees and that do one of the kinds, in site order: those that response at once,
 // take arguments by name, and whose required ones a value can be generated for. Left out are those that refuse even an
 // empty params object, that the caller sees and may not run, and whose name cannot be foretold.
-func Samples(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Sample {
+func Samples(t *check.T, who check.Identity, kinds ...fixtures.Kind) []Sample {
 	site := t.Drupal.Site()
-	user, visible := harness.UserOf(site, who), t.Visible(who)
+	user, visible := check.UserOf(site, who), t.Visible(who)
 	if !site.Holds(user, fixtures.UseJSONRPC) {
 		return nil
 	}
@@ -92,17 +92,17 @@ func CountRuns(list []string, s string) int {
 }
 
 // MustFind is samples for checks that need one at least.
-func MustFind(t *harness.T, who harness.Identity, kinds ...fixtures.Kind) []Sample {
+func MustFind(t *check.T, who check.Identity, kinds ...fixtures.Kind) []Sample {
 	found := Samples(t, who, kinds...)
 	if len(found) == 0 {
-		harness.NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", t.Drupal.Site().Name, kinds, who))
+		check.NotTestable(fmt.Sprintf("the site %s has no tool of the kind that it needs (%v) for %s", t.Drupal.Site().Name, kinds, who))
 	}
 	return found
 }
 
 // InvokeEach is the table of invokes of each tool with the least arguments that it takes.
-func InvokeEach(ctx context.Context, t *harness.T, who harness.Identity, tools []Sample) *harness.Table {
-	return t.Table(len(tools), func(i int) *harness.Response { return t.As(who).Invoke(ctx, tools[i].Name, tools[i].Arguments) })
+func InvokeEach(ctx context.Context, t *check.T, who check.Identity, tools []Sample) *check.Table {
+	return t.Table(len(tools), func(i int) *check.Response { return t.As(who).Invoke(ctx, tools[i].Name, tools[i].Arguments) })
 }
 
 // SucceedingKinds are the kinds of behaviour that succeed whatever valid arguments they get.
@@ -130,19 +130,19 @@ type echoing struct {
 	Param string
 }
 
-func (e echoing) Arguments(value any) harness.Args { return harness.Args{e.Param: value} }
+func (e echoing) Arguments(value any) check.Args { return check.Args{e.Param: value} }
 
 // EchoTool is findEcho for checks that need one.
-func EchoTool(t *harness.T) echoing {
+func EchoTool(t *check.T) echoing {
 	tool, ok := FindEcho(t)
 	if !ok {
-		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that echoes one required string")
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that echoes one required string")
 	}
 	return tool
 }
 
 // FindEcho finds a tool that echoes and has exactly one required parameter, a plain string.
-func FindEcho(t *harness.T) (tool echoing, ok bool) {
+func FindEcho(t *check.T) (tool echoing, ok bool) {
 	for _, m := range AgentTools(t) {
 		var required []fixtures.Param
 		for _, p := range m.Params {
@@ -158,36 +158,36 @@ func FindEcho(t *harness.T) (tool echoing, ok bool) {
 }
 
 // FailingTool finds a tool that the agent may run without arguments and that fails with a JSON-RPC code of its own.
-func FailingTool(t *harness.T) *fixtures.Method {
+func FailingTool(t *check.T) *fixtures.Method {
 	for _, m := range AgentTools(t) {
 		if m.Behaviour.Kind == fixtures.Fail && m.Behaviour.Sleep == 0 && len(m.Params) == 0 && m.Behaviour.Error.Code != -32602 &&
 			m.Behaviour.Error.Code != -32600 && m.Behaviour.Error.Code != -32601 && m.Behaviour.Error.Code != -32603 && m.Behaviour.Error.Data == nil {
 			return m
 		}
 	}
-	harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that fails with a code of its own")
+	check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that fails with a code of its own")
 	return nil
 }
 
 // HarmlessCall is a call that may be made and has to succeed: with a mock the known tool, without one the first invocation
 // that the configuration allows.
-func HarmlessCall(ctx context.Context, t *harness.T) (call harness.Invocation, ok bool) {
+func HarmlessCall(ctx context.Context, t *check.T) (call check.Invocation, ok bool) {
 	switch {
 	case t.Drupal != nil:
-		return harness.Invocation{Tool: KnownTool(ctx, t), Identity: harness.Agent}, true
+		return check.Invocation{Tool: KnownTool(ctx, t), Identity: check.Agent}, true
 	}
-	i := slices.IndexFunc(t.Invocations, harness.Invocation.Succeeds)
+	i := slices.IndexFunc(t.Invocations, check.Invocation.Succeeds)
 	if i < 0 {
-		return harness.Invocation{}, false
+		return check.Invocation{}, false
 	}
 	return t.Invocations[i], true
 }
 
 // MustRun gives a harmless call; without one the check is not testable.
-func MustRun(ctx context.Context, t *harness.T) harness.Invocation {
+func MustRun(ctx context.Context, t *check.T) check.Invocation {
 	call, ok := HarmlessCall(ctx, t)
 	if !ok {
-		harness.NotTestable("it would have to run an existing tool: allow one under `invocations`")
+		check.NotTestable("it would have to run an existing tool: allow one under `invocations`")
 	}
 	return call
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 )
 
 // stepsDrawn is how many steps a drawn sequence has at most.
@@ -29,7 +29,7 @@ const (
 
 // Step is one step of a drawn sequence.
 type Step struct {
-	Who  harness.Identity
+	Who  check.Identity
 	Does deed
 	Tool string
 }
@@ -46,29 +46,29 @@ func (s Step) String() string {
 
 // Actors are who takes the steps of a sequence, and what they may touch: every tool that is named may be run.
 type Actors struct {
-	Callers []harness.Identity
+	Callers []check.Identity
 	Shown   []string // tools to describe
-	Runs    []harness.Invocation
+	Runs    []check.Invocation
 	changes int // of the site, at most
 	Steps   int // of a sequence
 }
 
 // Agents are the actors of sequences that need no special callers. Without a mock they run what the configuration allows.
-func Agents(ctx context.Context, t *harness.T) Actors {
-	a := Actors{Callers: []harness.Identity{harness.Agent}, Shown: t.As(harness.Agent).MustListAll(ctx).Names(), Steps: Steps(t)}
+func Agents(ctx context.Context, t *check.T) Actors {
+	a := Actors{Callers: []check.Identity{check.Agent}, Shown: t.As(check.Agent).MustListAll(ctx).Names(), Steps: Steps(t)}
 	if t.Drupal == nil {
 		a.Runs = t.Invocations
-		if t.Knows(harness.Agent2) {
-			a.Callers = append(a.Callers, harness.Agent2)
+		if t.Knows(check.Agent2) {
+			a.Callers = append(a.Callers, check.Agent2)
 		}
 		if len(a.Shown)+len(a.Runs) == 0 {
-			harness.NotTestable("the agent sees no tool: it needs one")
+			check.NotTestable("the agent sees no tool: it needs one")
 		}
 		return a
 	}
-	a.Callers = append(a.Callers, harness.Agent2)
-	for _, s := range Samples(t, harness.Agent, SucceedingKinds...) {
-		a.Runs = append(a.Runs, harness.Invocation{Tool: s.Name, Arguments: harness.Encode(s.Arguments)})
+	a.Callers = append(a.Callers, check.Agent2)
+	for _, s := range Samples(t, check.Agent, SucceedingKinds...) {
+		a.Runs = append(a.Runs, check.Invocation{Tool: s.Name, Arguments: check.Encode(s.Arguments)})
 	}
 	switch {
 	case t.Advance != nil:
@@ -77,13 +77,13 @@ func Agents(ctx context.Context, t *harness.T) Actors {
 		a.changes = 1 // it takes the TTL
 	}
 	if a.changes == 0 {
-		a.Callers = append(a.Callers, harness.Discoverer) // who does not see what arrives, so that nobody knows when it has
+		a.Callers = append(a.Callers, check.Discoverer) // who does not see what arrives, so that nobody knows when it has
 	}
 	return a
 }
 
 // Steps is how many steps a drawn sequence has: no more than there may be cases.
-func Steps(t *harness.T) int { return min(stepsDrawn, t.Cases) }
+func Steps(t *check.T) int { return min(stepsDrawn, t.Cases) }
 
 // Sequence draws the steps of a sequence.
 func (a Actors) Sequence(dice *rand.Rand) []Step {
@@ -128,22 +128,22 @@ func RandomSubset[T any](dice *rand.Rand, all []T, n int) []T {
 }
 
 // SendStep does a step that is one request.
-func SendStep(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
-	return Delivered(ctx, t, func() *harness.Response { return send(ctx, t, s, a) })
+func SendStep(ctx context.Context, t *check.T, s Step, a Actors) *check.Response {
+	return Delivered(ctx, t, func() *check.Response { return send(ctx, t, s, a) })
 }
 
-func send(ctx context.Context, t *harness.T, s Step, a Actors) *harness.Response {
+func send(ctx context.Context, t *check.T, s Step, a Actors) *check.Response {
 	caller := t.As(s.Who)
 	switch s.Does {
 	case Describing:
 		return caller.Describe(ctx, s.Tool)
 	case Invoking:
-		i := slices.IndexFunc(a.Runs, func(call harness.Invocation) bool { return call.Tool == s.Tool })
+		i := slices.IndexFunc(a.Runs, func(call check.Invocation) bool { return call.Tool == s.Tool })
 		return caller.InvokeBody(ctx, a.Runs[i].Body())
 	case invokingBadly:
-		return caller.InvokeBody(ctx, harness.Encode(map[string]any{"name": s.Tool, "arguments": "none"}))
+		return caller.InvokeBody(ctx, check.Encode(map[string]any{"name": s.Tool, "arguments": "none"}))
 	case asking:
-		return caller.Invoke(ctx, NoSuchTool, harness.Args{})
+		return caller.Invoke(ctx, NoSuchTool, check.Args{})
 	}
 	return caller.List(ctx)
 }
@@ -166,7 +166,7 @@ func Falsify(actual any, must types.GomegaMatcher) *Counterexample {
 
 // RunSequence runs a sequence; test does one step and says what is wrong after it. Where something is, the sequence is run
 // again with ever fewer steps, and what the shortest shows is given.
-func RunSequence(t *harness.T, steps []Step, fresh func() (test func(Step) *Counterexample)) *Counterexample {
+func RunSequence(t *check.T, steps []Step, fresh func() (test func(Step) *Counterexample)) *Counterexample {
 	run := func(steps []Step) (*Counterexample, []Step) {
 		test := fresh()
 		for i, s := range steps {
@@ -205,7 +205,7 @@ func RunSequence(t *harness.T, steps []Step, fresh func() (test func(Step) *Coun
 
 // SiteChanger gives what a step of changing does: the arriving method takes other values each time, and the wait is over
 // when the list shows them.
-func SiteChanger(ctx context.Context, t *harness.T, a Actors) func() {
+func SiteChanger(ctx context.Context, t *check.T, a Actors) func() {
 	if a.changes == 0 {
 		return func() {}
 	}
@@ -224,7 +224,7 @@ func SiteChanger(ctx context.Context, t *harness.T, a Actors) func() {
 }
 
 // ApplyStep does a step that is not tested itself. A change makes what was listed before worth nothing.
-func ApplyStep(ctx context.Context, t *harness.T, s Step, a Actors, change func(), listed map[harness.Identity]harness.Listing) {
+func ApplyStep(ctx context.Context, t *check.T, s Step, a Actors, change func(), listed map[check.Identity]check.Listing) {
 	if s.Does == changing {
 		change()
 		clear(listed)

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/jsonschema"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
 	"github.com/bridgecheck/bridgecheck/suites/match"
 )
 
@@ -22,9 +22,9 @@ func RunsPlainly(m *fixtures.Method) bool {
 
 // ToolTaking finds a tool that gives back its arguments and whose listed inputSchema takes the value alone in one of its
 // parameters.
-func ToolTaking(t *harness.T, listed harness.Listing, value string) (tool Sample, parameter string, ok bool) {
+func ToolTaking(t *check.T, listed check.Listing, value string) (tool Sample, parameter string, ok bool) {
 	v := match.Must(exact.Parse([]byte(value)))
-	for _, s := range Samples(t, harness.Agent, fixtures.Echo) {
+	for _, s := range Samples(t, check.Agent, fixtures.Echo) {
 		shown, listed := listed.Find(s.Name)
 		if !listed || len(s.Arguments) > 0 {
 			continue
@@ -43,21 +43,21 @@ func ToolTaking(t *harness.T, listed harness.Listing, value string) (tool Sample
 }
 
 // Plain lists the agent's tools whose result is a text in which nothing can get lost.
-func Plain(t *harness.T) []Sample {
-	plain := slices.DeleteFunc(Samples(t, harness.Agent, fixtures.Value), func(s Sample) bool { return !IsPlain(s.Behaviour.Value) })
+func Plain(t *check.T) []Sample {
+	plain := slices.DeleteFunc(Samples(t, check.Agent, fixtures.Value), func(s Sample) bool { return !IsPlain(s.Behaviour.Value) })
 	if len(plain) == 0 {
-		harness.NotTestable("the site " + t.Drupal.Site().Name + " has no tool with a plain text as its result")
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool with a plain text as its result")
 	}
 	return plain
 }
 
 // MustGiveResults is the positive control of all that looks into results: a plain one comes back, in whatever form.
-func MustGiveResults(ctx context.Context, t *harness.T) {
+func MustGiveResults(ctx context.Context, t *check.T) {
 	tool := Plain(t)[0]
 	test := match.HaveInResult(tool.Behaviour.Value)
-	r := t.As(harness.Agent).Invoke(ctx, tool.Name, tool.Arguments)
+	r := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)
 	if ok, err := test.Match(r); err != nil || !ok {
-		harness.BlockedBy(harness.Finding{Subject: "a plain result does not come back" + ": " + test.FailureMessage(r)}, "invoke/answers-result")
+		check.BlockedBy(check.Finding{Subject: "a plain result does not come back" + ": " + test.FailureMessage(r)}, "invoke/answers-result")
 	}
 }
 
@@ -72,7 +72,7 @@ func IsPlain(value fixtures.Raw) bool {
 
 // Simplest is the first method of the site that the agent may run as a tool and that responds at once to a call without
 // arguments; "" on a site without one.
-func Simplest(t *harness.T) string {
+func Simplest(t *check.T) string {
 	for _, m := range AgentTools(t) {
 		if RunsPlainly(m) {
 			return m.ID
@@ -82,11 +82,11 @@ func Simplest(t *harness.T) string {
 }
 
 // AgentTools are the methods that are tools and that the agent may run, in the site's order.
-func AgentTools(t *harness.T) []*fixtures.Method {
+func AgentTools(t *check.T) []*fixtures.Method {
 	var tools []*fixtures.Method
 	methods := t.Site.Methods()
 	for i := range methods {
-		if m := &methods[i]; t.Exposed(m) && t.Site.MayRun(harness.Agent, m) {
+		if m := &methods[i]; t.Exposed(m) && t.Site.MayRun(check.Agent, m) {
 			tools = append(tools, m)
 		}
 	}
@@ -95,25 +95,25 @@ func AgentTools(t *harness.T) []*fixtures.Method {
 
 // KnownTool names a tool that the agent sees: a plain one of the mock's site that runs without arguments, else the
 // first that is listed.
-func KnownTool(ctx context.Context, t *harness.T) string {
+func KnownTool(ctx context.Context, t *check.T) string {
 	if t.Drupal != nil {
 		if id := Simplest(t); id != "" {
 			return t.ToolName(id)
 		}
 	}
-	names := t.As(harness.Agent).MustListAll(ctx).Names()
+	names := t.As(check.Agent).MustListAll(ctx).Names()
 	if len(names) == 0 {
-		harness.NotTestable("the agent sees no tool: it needs one")
+		check.NotTestable("the agent sees no tool: it needs one")
 	}
 	return names[0]
 }
 
 // HiddenMethods are methods of the site that every permission would let run, but that are not exposed as tools.
-func HiddenMethods(t *harness.T) []string {
+func HiddenMethods(t *check.T) []string {
 	var hidden []string
 	methods := t.Site.Methods()
 	for i := range methods {
-		if m := &methods[i]; !t.Exposed(m) && t.Site.MayRun(harness.Agent, m) {
+		if m := &methods[i]; !t.Exposed(m) && t.Site.MayRun(check.Agent, m) {
 			hidden = append(hidden, t.ToolName(m.ID))
 			if t.ToolName(m.ID) != m.ID {
 				hidden = append(hidden, m.ID) // the name that the site knows it by
@@ -121,13 +121,13 @@ func HiddenMethods(t *harness.T) []string {
 		}
 	}
 	if len(hidden) == 0 {
-		harness.NotTestable("the site " + t.Site.Name() + " has no method that is not exposed")
+		check.NotTestable("the site " + t.Site.Name() + " has no method that is not exposed")
 	}
 	return hidden
 }
 
 // DeniedTool names a tool that may runs and who lacks the permission for.
-func DeniedTool(t *harness.T, who, may harness.Identity) string {
+func DeniedTool(t *check.T, who, may check.Identity) string {
 	methods := t.Site.Methods()
 	for i := range methods {
 		m := &methods[i]
@@ -135,6 +135,6 @@ func DeniedTool(t *harness.T, who, may harness.Identity) string {
 			return t.ToolName(m.ID)
 		}
 	}
-	harness.NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", t.Site.Name(), may, who))
+	check.NotTestable(fmt.Sprintf("the site %s has no tool that %s may run and %s may not", t.Site.Name(), may, who))
 	return ""
 }

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bridgecheck/bridgecheck/suites/exact"
-	"github.com/bridgecheck/bridgecheck/suites/generate"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
 )
 
 // undeclared is the name of an argument that no schema declares.
@@ -24,8 +24,8 @@ type Undeclared struct {
 // UndeclaredArguments are the calls with an undeclared argument of the tools that the agent may call: for each object that
 // an inputSchema closes by `additionalProperties: false`, the arguments themselves and those of its parameters that are
 // objects. Without a closed schema the check does not apply.
-func UndeclaredArguments(t *harness.T, tools []harness.Tool) []Undeclared {
-	samples := MustFind(t, harness.Agent, SucceedingKinds...)
+func UndeclaredArguments(t *check.T, tools []check.Tool) []Undeclared {
+	samples := MustFind(t, check.Agent, SucceedingKinds...)
 	var calls []Undeclared
 	for _, tool := range tools {
 		i := slices.IndexFunc(samples, func(s Sample) bool { return s.Name == tool.Name() })
@@ -37,7 +37,7 @@ func UndeclaredArguments(t *harness.T, tools []harness.Tool) []Undeclared {
 			calls = append(calls, Undeclared{tool.Name(), "the arguments", valid, with(valid, undeclared, "x")})
 		}
 		properties, _ := input["properties"].(map[string]any)
-		for name, property := range harness.InOrder(properties) {
+		for name, property := range check.InOrder(properties) {
 			schema, _ := property.(map[string]any)
 			if object, ok := generate.Example(property).(map[string]any); ok && isClosed(schema) {
 				calls = append(calls, Undeclared{tool.Name(), name, with(valid, name, object), with(valid, name, with(object, undeclared, "x"))})
@@ -45,7 +45,7 @@ func UndeclaredArguments(t *harness.T, tools []harness.Tool) []Undeclared {
 		}
 	}
 	if len(calls) == 0 {
-		harness.End(harness.Ending{Kind: harness.Inapplicable, Why: harness.Finding{Subject: "no inputSchema of a tool that may be called has additionalProperties false"}})
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "no inputSchema of a tool that may be called has additionalProperties false"}})
 	}
 	return calls
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
-	"github.com/bridgecheck/bridgecheck/suites/authserver"
 )
 
 // serveOAuth puts a bridge that takes access tokens alone before the default site.

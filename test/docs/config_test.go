@@ -8,8 +8,8 @@ import (
 
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 	"github.com/bridgecheck/bridgecheck/reports/baseline"
-	"github.com/bridgecheck/bridgecheck/suites/config"
 )
 
 var data = regexp.MustCompile("(?ms)^```(yaml|json)\n(.*?)^```$")
@@ -33,7 +33,7 @@ var kinds = []struct {
 		return err
 	}},
 	{regexp.MustCompile(``), func(name string, data []byte) error {
-		_, err := config.Parse(name, data)
+		_, err := settings.Parse(name, data)
 		return err
 	}},
 }

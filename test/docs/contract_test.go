@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
 	"github.com/bridgecheck/bridgecheck/suites"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/testbed"
 )
 
 // example is a pair of `http` blocks of the contract: what is sent, and what comes back.

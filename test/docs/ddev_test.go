@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bridgecheck/bridgecheck/bridge"
-	"github.com/bridgecheck/bridgecheck/suites/config"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
 )
 
 const addon = "../../ddev"
@@ -68,7 +68,7 @@ func TestTheAddonOfDDEV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Parse("bridgecheck.yaml", data); err != nil {
+	if _, err := settings.Parse("bridgecheck.yaml", data); err != nil {
 		t.Error(err)
 	}
 }

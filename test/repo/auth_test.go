@@ -10,10 +10,10 @@ import (
 	"github.com/bridgecheck/bridgecheck/bridge"
 	"github.com/bridgecheck/bridgecheck/fixtures"
 	"github.com/bridgecheck/bridgecheck/internal/authkind"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
 	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites/check"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/harness"
-	"github.com/bridgecheck/bridgecheck/suites/redact"
 )
 
 // An authentication kind that a bridge may claim is known to site files, the harness, the mock and the reference bridge.
@@ -59,9 +59,9 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	server := httptest.NewServer(mock)
 	defer server.Close()
-	caller := harness.T{Environment: &harness.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
-		Drupal: &harness.Drupal{SiteSide: &harness.SiteSide{Recorder: mock}, Mock: mock}}}
-	credentials, _ := caller.CredentialsOf(harness.Agent)
+	caller := check.T{Environment: &check.Environment{Claimed: []string{"auth-" + kind}, Redact: &redact.Redactor{},
+		Drupal: &check.Drupal{SiteSide: &check.SiteSide{Recorder: mock}, Mock: mock}}}
+	credentials, _ := caller.CredentialsOf(check.Agent)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/jsonrpc/methods", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func testAuthenticationKind(t *testing.T, kind string) {
 	}
 	response.Body.Close()
 	entry := mock.Journal().Entries(0)[0]
-	if response.StatusCode != http.StatusOK || entry.User != string(harness.Agent) || entry.Scheme != kind {
-		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/harness/t.go and Credentials.Apply in suites/harness/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
+	if response.StatusCode != http.StatusOK || entry.User != string(check.Agent) || entry.Scheme != kind {
+		t.Errorf("the agent who claims auth-%s is %q by %q at the mock, with %d: send it in Drupal.credentialsOf in suites/check/t.go and Credentials.Apply in suites/check/identity.go, read it in mockdrupal/credentials and request.identify in mockdrupal/auth.go",
 			kind, entry.User, entry.Scheme, response.StatusCode)
 	}
 }

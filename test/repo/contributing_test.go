@@ -105,8 +105,8 @@ func inTree(t *testing.T, dir, line string) (output string, err error) {
 const (
 	alwaysRun = `go test -run 'TestChecksAndClausesAgree|TestReleasedIDsStay|TestEveryMustHasAMutant|TestEveryKindOfFaultHasItsTest|` +
 		`TestEveryFieldTypeHasAFixture|TestTheTablesAreDocumented|TestAuthenticationKindsAgree|TestEveryFormatIsComplete|TestFormatsAgree/lines' ` +
-		`./suites ./suites/contract ./suites/selftest/mutants ./mockdrupal ./test/repo ./bridge ./reports/format`
-	alwaysRunOnMutants = `go test -run 'TestChecksAndClausesAgree|TestGoldenSetsAreUpToDate|TestKillMatrixIsUpToDate' ./suites ./suites/selftest`
+		`./suites ./suites/contract ./internal/selftest/mutants ./mockdrupal ./test/repo ./bridge ./reports/format`
+	alwaysRunOnMutants = `go test -run 'TestChecksAndClausesAgree|TestGoldenSetsAreUpToDate|TestKillMatrixIsUpToDate' ./suites ./internal/selftest`
 )
 
 // The guide's walk-throughs are applied to one copy of the tree: first in part, then as a whole, then with their commands.
@@ -149,10 +149,10 @@ func TestWalkThroughs(t *testing.T) {
 	reported(alwaysRun,
 		"site files do not know it: add \"key\" to Kinds in internal/authkind/authkind.go",
 		"the reference bridge does not forward it: add it to Kinds in internal/authkind/authkind.go",
-		"send it in Drupal.credentialsOf in suites/harness/t.go",
+		"send it in Drupal.credentialsOf in suites/check/t.go",
 		"the clause describe/only-tool has no check: add `{ID: \"describe/only-tool\"",
 		"describe/only-tool is not in testdata/ids.txt: go test ./suites/contract -update",
-		"MUST describe/only-tool: no mutant breaks it: add one to suites/selftest/mutants/describe.go",
+		"MUST describe/only-tool: no mutant breaks it: add one to internal/selftest/mutants/describe.go",
 		"no test sees the fault no-content-type on the connection: add a row for it to faultCases in mockdrupal/fault_test.go",
 		"the field type color is on no site: add `color: {drupal: color}`",
 		"go generate ./bridge",
@@ -168,12 +168,12 @@ func TestWalkThroughs(t *testing.T) {
 	}
 	replace(t, dir, "reports/format/format.go", "Write: writeLines", "Write: writeLines, "+unread)
 	const noClause = "\t{ID: \"describe/no-clause\", Run: onlyTool},\n"
-	edit{"suites/describe/describe.go", `ID: "describe/only-tool"`, noClause}.apply(t, dir)
+	edit{"suites/areas/describe/describe.go", `ID: "describe/only-tool"`, noClause}.apply(t, dir)
 	reported(alwaysRunOnMutants,
 		"the check describe/no-clause has no clause; the nearest is",
 		"describe-adds-a-status has no golden set: go run ./cmd/bridgecheck selftest --mutant describe-adds-a-status --update",
 		"docs/kill-matrix.md does not fit the mutants and their golden sets: go run ./cmd/bridgecheck selftest --markdown --update")
-	replace(t, dir, "suites/describe/describe.go", noClause, "")
+	replace(t, dir, "suites/areas/describe/describe.go", noClause, "")
 
 	for _, title := range titles {
 		for _, line := range guide[title].commands {
@@ -182,7 +182,7 @@ func TestWalkThroughs(t *testing.T) {
 			}
 		}
 	}
-	generated := []string{"suites/contract/testdata/ids.txt", "suites/selftest/testdata/golden/describe.txt", "docs/kill-matrix.md", "docs/reference-bridge-tables.md"}
+	generated := []string{"suites/contract/testdata/ids.txt", "internal/selftest/testdata/golden/describe.txt", "docs/kill-matrix.md", "docs/reference-bridge-tables.md"}
 	written := slices.Clone(generated)
 	for _, title := range titles {
 		for _, e := range guide[title].edits {
@@ -205,7 +205,7 @@ func TestACheckTouchesFewFiles(t *testing.T) {
 		}
 	}
 	slices.Sort(touched)
-	want := []string{"suites/contract/contract.yaml", "suites/contract/reasons/describe.yaml", "suites/describe/describe.go", "suites/selftest/mutants/describe.go"}
+	want := []string{"suites/contract/contract.yaml", "suites/contract/reasons/describe.yaml", "suites/areas/describe/describe.go", "internal/selftest/mutants/describe.go"}
 	if touched = slices.Compact(touched); !slices.Equal(touched, want) {
 		t.Errorf("a check touches %v, not %v", touched, want)
 	}

@@ -18,12 +18,12 @@ var parserName = regexp.MustCompile(`^([pP]arse|[dD]ecode|[uU]nmarshal|[rR]ead)(
 var unfuzzed = map[string]string{
 	"internal/inmemory":              "what it reads it understands nothing of",
 	"internal/starter/go":            "it is the user's own from the first day on, and its tests are part of it",
-	"suites/auth":                    "it reads tokens that the run made, or that its user gave",
+	"suites/areas/auth":                    "it reads tokens that the run made, or that its user gave",
 	"suites/contract":                "it reads the contract, which is part of the program",
 	"suites/scenario":                "it reads what stands in the checks",
-	"suites/selftest/mutants":        "it reads what the reference bridge says",
-	"suites/selftest/mutants/tokens": "it reads tokens that the selftest made",
-	"suites/selftest/reach":          "it reads what the selftest's own bridges and checks send",
+	"internal/selftest/mutants":        "it reads what the reference bridge says",
+	"internal/selftest/mutants/tokens": "it reads tokens that the selftest made",
+	"internal/selftest/reach":          "it reads what the selftest's own bridges and checks send",
 }
 
 // Texts from outside are read by functions that a fuzzer tries, in the package of the function. `make fuzz` runs them all.

@@ -17,7 +17,7 @@ func areaFolders(all []source) []string {
 	for _, s := range all {
 		if s.Name == "suites/areas.go" {
 			for _, imported := range s.Imports {
-				if imported != "suites/harness" && ours(imported) {
+				if imported != "suites/check" && ours(imported) {
 					areas = append(areas, imported)
 				}
 			}
@@ -42,15 +42,15 @@ type rule struct {
 
 func importRules(areas []string) []rule {
 	return []rule{
-		{areas, []string{"suites/harness", "suites/match", "suites/generate", "suites/scenario", "suites/contract", "suites/exact",
-			"suites/jsonschema", "suites/mcpschema", "suites/authserver", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
+		{areas, []string{"suites/check", "suites/match", "suites/input/generate", "suites/scenario", "suites/contract", "internal/exact",
+			"suites/input/jsonschema", "suites/input/mcpschema", "internal/authserver", "fixtures", "mockdrupal", "mockdrupal/credentials", "mockdrupal/exchange",
 			"mockdrupal/fault", "mockdrupal/journal", "mockdrupal/patch", "mockdrupal/proxy", "mockdrupal/route"},
 			"an area sees a bridge through the harness alone, and shares checks' helpers in match, generate and scenario"},
 		{[]string{"suites/contract"}, nil, "everything may import the contract, because it imports nothing"},
-		{[]string{"suites/exact", "suites/redact", "suites/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
-		{[]string{"suites/authserver"}, nil, "the authorization server for tests is useful without the suites"},
-		{[]string{"suites/jsonschema"}, []string{"suites/exact"}, "it knows schemas, not bridges"},
-		{[]string{"suites/generate"}, []string{"suites/exact", "suites/jsonschema"}, "generated values depend on a schema alone"},
+		{[]string{"internal/exact", "internal/redact", "suites/input/mcpschema"}, nil, "it knows JSON and texts, not bridges"},
+		{[]string{"internal/authserver"}, nil, "the authorization server for tests is useful without the suites"},
+		{[]string{"suites/input/jsonschema"}, []string{"internal/exact"}, "it knows schemas, not bridges"},
+		{[]string{"suites/input/generate"}, []string{"internal/exact", "suites/input/jsonschema"}, "generated values depend on a schema alone"},
 		{[]string{"bridge/..."}, []string{"bridge/...", "internal/authkind", "internal/suggest"}, "the reference bridge is one bridge among others: it knows no check, no mock and no report"},
 		{[]string{"fixtures/..."}, []string{"fixtures/...", "internal/..."}, "a site is data"},
 		{[]string{"mockdrupal/..."}, []string{"mockdrupal/...", "fixtures", "internal/..."}, "the mock is useful without the suites"},
@@ -99,7 +99,7 @@ func wrongImports(all []source, areas []string) []string {
 			switch {
 			case within(imported, areas) && s.Name != "suites/areas.go":
 				lines = append(lines, fmt.Sprintf("%s imports the area %s: only suites/areas.go does", s.Name, imported))
-			case within(imported, []string{"suites/selftest/..."}) && !within(s.Package, []string{"suites/selftest/..."}) && !mayUseSelftest(s.Name, imported):
+			case within(imported, []string{"internal/selftest/..."}) && !within(s.Package, []string{"internal/selftest/..."}) && !mayUseSelftest(s.Name, imported):
 				lines = append(lines, fmt.Sprintf("%s imports %s: a run does not depend on the selftest", s.Name, imported))
 			}
 		}
@@ -111,7 +111,7 @@ func wrongImports(all []source, areas []string) []string {
 // name everything, shell completion and `checks explain` the names of the mutants.
 func mayUseSelftest(file, imported string) bool {
 	names := []string{"cmd/bridgecheck/complete.go", "cmd/bridgecheck/checks.go"}
-	return file == "cmd/bridgecheck/selftest.go" || imported == "suites/selftest/mutants" && slices.Contains(names, file)
+	return file == "cmd/bridgecheck/selftest.go" || imported == "internal/selftest/mutants" && slices.Contains(names, file)
 }
 
 // A program that embeds a run must not carry the reference bridge or the mutants with it.
@@ -137,33 +137,33 @@ func TestSuitesDependOnNoBridgeAndNoMutant(t *testing.T) {
 		t.Fatalf("suites depends on %v only", reached)
 	}
 	for imported, from := range reached {
-		if within(imported, []string{"bridge/...", "suites/selftest/...", "suites/testbed", "cmd/..."}) {
+		if within(imported, []string{"bridge/...", "internal/selftest/...", "internal/testbed", "cmd/..."}) {
 			t.Errorf("suites depends on %s through %s", imported, from)
 		}
 	}
 }
 
 func TestWrongImportsAreReported(t *testing.T) {
-	areas := []string{"suites/list", "suites/http"}
+	areas := []string{"suites/areas/list", "suites/areas/protocol"}
 	for _, c := range []struct {
 		file, imports string
 		wrong         bool
 	}{
-		{"suites/list/list.go", "suites/match", false},
-		{"suites/list/list.go", "net/http", false},
-		{"suites/list/list.go", "bridge/catalog", true},
-		{"suites/list/list.go", "suites/http", true},
-		{"suites/list/list_test.go", "bridge", false},
-		{"suites/areas.go", "suites/list", false},
-		{"suites/run.go", "suites/list", true},
+		{"suites/areas/list/list.go", "suites/match", false},
+		{"suites/areas/list/list.go", "net/http", false},
+		{"suites/areas/list/list.go", "bridge/catalog", true},
+		{"suites/areas/list/list.go", "suites/areas/protocol", true},
+		{"suites/areas/list/list_test.go", "bridge", false},
+		{"suites/areas.go", "suites/areas/list", false},
+		{"suites/run.go", "suites/areas/list", true},
 		{"suites/contract/contract.go", "internal/yamlfile", true},
 		{"bridge/mcp/mcp.go", "bridge/catalog", false},
 		{"bridge/mcp/mcp.go", "internal/terminal", true},
-		{"cmd/bridgecheck/run.go", "suites/http", true},
-		{"cmd/bridgecheck/run.go", "suites/selftest", true},
-		{"cmd/bridgecheck/run.go", "suites/testbed", false},
-		{"cmd/bridgecheck/selftest.go", "suites/selftest", false},
-		{"reports/format/html.go", "suites/harness", true},
+		{"cmd/bridgecheck/run.go", "suites/areas/protocol", true},
+		{"cmd/bridgecheck/run.go", "internal/selftest", true},
+		{"cmd/bridgecheck/run.go", "internal/testbed", false},
+		{"cmd/bridgecheck/selftest.go", "internal/selftest", false},
+		{"reports/format/html.go", "suites/check", true},
 	} {
 		s := source{Name: c.file, Package: path.Dir(c.file), Imports: []string{c.imports}, Test: strings.HasSuffix(c.file, "_test.go")}
 		if lines := wrongImports([]source{s}, areas); (len(lines) > 0) != c.wrong {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
 	"github.com/bridgecheck/bridgecheck/suites/contract"
-	"github.com/bridgecheck/bridgecheck/suites/selftest/mutants"
 )
 
 // words are the words that the texts of this repository do not use, in names, comments, messages and documents, and what
@@ -56,7 +56,7 @@ var exceptions = []struct {
 // notOurs are files whose texts others wrote, or which are recordings.
 var notOurs = []string{
 	"LICENSE", "THIRD_PARTY_NOTICES", "go.sum", "test/clients/package-lock.json", "test/release/go.sum", "testcontainers/go.sum",
-	"suites/mcpschema/*.json",                             // schemas of the Model Context Protocol
+	"suites/input/mcpschema/*.json",                             // schemas of the Model Context Protocol
 	"internal/tools/release/testdata/*.schema.json",       // the schema of SPDX
 	"fixtures/sites/transcripts/*",                        // what a real site sent
 	"mockdrupal/transcript/variants/*", "docs/pictures/*", // likewise; pictures

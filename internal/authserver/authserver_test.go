@@ -1,0 +1,190 @@
+package authserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+)
+
+func listen(t *testing.T, o authserver.Options) *authserver.Server {
+	t.Helper()
+	s, err := authserver.Listen("127.0.0.1:0", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// document reads a JSON document of the server, and the status that it came with.
+func document(t *testing.T, address string) (int, map[string]any) {
+	t.Helper()
+	resp, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var into map[string]any
+	json.NewDecoder(resp.Body).Decode(&into) //nolint:errcheck // an error response has no document
+	return resp.StatusCode, into
+}
+
+func kids(t *testing.T, s *authserver.Server) []string {
+	t.Helper()
+	_, published := document(t, s.URL+authserver.KeysPath)
+	var ids []string
+	for _, key := range published["keys"].([]any) {
+		ids = append(ids, key.(map[string]any)["kid"].(string))
+	}
+	return ids
+}
+
+func TestTokensAreOfItsKeys(t *testing.T) {
+	s := listen(t, authserver.Options{})
+	text := s.Issue("agent", "https://bridge.example/mcp", map[string]any{"scope": "content:read", "jti": nil})
+	var claims jwt.MapClaims
+	token, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) { return s.Key().Public(), nil },
+		jwt.WithIssuer(s.URL), jwt.WithAudience("https://bridge.example/mcp"), jwt.WithExpirationRequired())
+	if err != nil || claims["sub"] != "agent" || claims["scope"] != "content:read" || claims["jti"] != nil {
+		t.Errorf("%v: %v", err, claims)
+	}
+	if token.Header["kid"] != s.Key().ID || token.Header["typ"] != "at+jwt" {
+		t.Errorf("the header is %v", token.Header)
+	}
+	if account, ok := s.Account(text); !ok || account != "agent" {
+		t.Errorf("the account is %q %v", account, ok)
+	}
+	for name, wrong := range map[string]string{
+		"expired":      s.Issue("agent", "x", map[string]any{"exp": s.Ago(time.Minute)}),
+		"no token":     "x",
+		"unsigned":     s.Sign(authserver.Token{Claims: s.Claims("agent", "x"), Method: "none"}),
+		"a secret's":   s.Sign(authserver.Token{Claims: s.Claims("agent", "x"), Secret: s.Key().PublicKeys()["the PEM file"]}),
+		"of another":   listen(t, authserver.Options{}).Issue("agent", "x"),
+		"of no issuer": s.Issue("agent", "x", map[string]any{"iss": nil}),
+	} {
+		if account, ok := s.Account(wrong); ok {
+			t.Errorf("%s: it counts as a token of %q", name, account)
+		}
+	}
+}
+
+func TestKeysRotate(t *testing.T) {
+	s := listen(t, authserver.Options{})
+	first := s.Key()
+	second := s.Rotate()
+	if got := kids(t, s); len(got) != 2 || s.Key() != second {
+		t.Errorf("the keys are %v", got)
+	}
+	s.Retire(first)
+	if got := kids(t, s); len(got) != 1 || got[0] != second.ID {
+		t.Errorf("the keys are %v, want %s", got, second.ID)
+	}
+}
+
+// Servers that are open at the same time have keys of their own; a closed one leaves its keys to the next.
+func TestKeysAreUsedAgainAfterClose(t *testing.T) {
+	o := authserver.Options{Keys: &authserver.Keys{}}
+	listen := func() *authserver.Server {
+		s, err := authserver.Listen("127.0.0.1:0", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := listen()
+	defer first.Close()
+	other, err := first.Stranger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated := first.Rotate()
+	used := other.Key()
+	for _, key := range []*authserver.Key{first.Key(), rotated} {
+		if key.Public().Equal(used.Public()) {
+			t.Error("two open servers have one key")
+		}
+	}
+	other.Close()
+	next := listen()
+	defer next.Close()
+	if !next.Key().Public().Equal(used.Public()) {
+		t.Error("the key of a closed server is not used again")
+	}
+	if next.Key().ID == used.ID {
+		t.Error("it has the same id again")
+	}
+}
+
+func TestMetadataAndMisbehaviour(t *testing.T) {
+	s, other := listen(t, authserver.Options{}), listen(t, authserver.Options{})
+	for _, path := range []string{authserver.MetadataPath, authserver.OpenIDPath} {
+		if status, doc := document(t, s.URL+path); status != 200 || doc["issuer"] != s.URL || doc["jwks_uri"] != s.URL+authserver.KeysPath {
+			t.Errorf("%s: %d %v", path, status, doc)
+		}
+	}
+	s.NameOtherIssuer(other)
+	if _, doc := document(t, s.URL+authserver.MetadataPath); doc["issuer"] == s.URL || doc["jwks_uri"] != other.URL+authserver.KeysPath {
+		t.Errorf("another issuer: %v", doc)
+	}
+	s.Misbehave(authserver.Down)
+	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusServiceUnavailable {
+		t.Errorf("down: %d", status)
+	}
+	s.Misbehave(authserver.Hangs)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+authserver.KeysPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("it hangs: %s", resp.Status)
+	}
+	s.Misbehave(authserver.None)
+	if status, _ := document(t, s.URL+authserver.KeysPath); status != http.StatusOK {
+		t.Errorf("well again: %d", status)
+	}
+	if n := s.Requests(authserver.KeysPath); n != 3 {
+		t.Errorf("%d requests for the keys, want 3", n)
+	}
+}
+
+func TestTokenEndpoint(t *testing.T) {
+	s := listen(t, authserver.Options{Login: func(account, secret string) bool { return account == "agent" && secret == "right" }})
+	good := url.Values{"grant_type": {"client_credentials"}, "client_id": {"agent"}, "client_secret": {"right"}, "resource": {"https://bridge.example/mcp"}, "scope": {"content:read"}}
+	for _, c := range []struct {
+		change, value, wants string
+	}{
+		{"", "", `"access_token":"ey`},
+		{"client_secret", "wrong", "invalid_client"},
+		{"grant_type", "password", "unsupported_grant_type"},
+		{"resource", "", "invalid_target"},
+	} {
+		form := url.Values{}
+		for name, values := range good {
+			form[name] = values
+		}
+		if c.change != "" {
+			form.Set(c.change, c.value)
+		}
+		resp, err := http.PostForm(s.URL+authserver.TokenPath, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		resp.Write(&b) //nolint:errcheck // a builder takes everything
+		resp.Body.Close()
+		if !strings.Contains(b.String(), c.wants) {
+			t.Errorf("%s=%s: %s", c.change, c.value, b.String())
+		}
+	}
+}

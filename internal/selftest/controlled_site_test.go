@@ -1,0 +1,147 @@
+package selftest_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/selftest"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/control"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/proxy"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+	"github.com/bridgecheck/bridgecheck/suites/remotesite"
+)
+
+var siteURL = flag.String("site", "", "`URL` of a Drupal with the fixture module of the site default, whose control plane has the token of "+controlToken)
+
+const controlToken = "BRIDGECHECK_CONTROL_TOKEN"
+
+// killedOnAControlledSite are mutants of different areas.
+var killedOnAControlledSite = []string{
+	"pages-never-end-with-new-cursors", "describe-hidden-shown", "denied-runs-then-403", "every-tool-for-everyone", "error-code-camel-case",
+	"removed-tools-linger", "result-beside-an-error", "output-schema-through-a-struct", "reference-without-values", "mcp-outsiders-list",
+}
+
+// controlledSite opens the site of -site, or without it a mock of the site default that has its own control plane.
+func controlledSite(t *testing.T) (address string, site *remotesite.Site) {
+	t.Helper()
+	address, token := *siteURL, os.Getenv(controlToken)
+	if address == "" {
+		t.Log("without -site URL the site is a mock with a control plane, not a Drupal")
+		token = "a-token"
+		site, err := fixtures.Builtin("default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mock, err := mockdrupal.New(site, mockdrupal.Options{ControlToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := mock.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		address = server.URL
+	}
+	client, err := control.New(address, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site, err = remotesite.Open(t.Context(), client); err != nil {
+		t.Fatalf("the control plane of %s, with the token of %s: %v", address, controlToken, err)
+	}
+	t.Cleanup(func() {
+		if err := site.Restore(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("the site could not be put back as it was: %v", err)
+		}
+	})
+	return address, site
+}
+
+// A mutant fails the same clauses before a site that is changed through its control plane as over the mock of the testbed,
+// which the golden sets name.
+func TestMutantsBeforeAControlledSite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the suites once for each of the mutants")
+	}
+	golden, err := selftest.Golden()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range killedOnAControlledSite {
+		t.Run(name, func(t *testing.T) {
+			m, ok := mutants.Find(name)
+			if !ok {
+				t.Fatalf("there is no mutant %s", name)
+			}
+			failed := map[string]bool{}
+			for _, r := range runBeforeControlledSite(t, m, golden[name]).Results {
+				switch r.Verdict {
+				case reports.Fail, reports.Warn, reports.Error:
+					failed[r.ID] = true
+					if !slices.Contains(golden[name], r.ID) && !slices.Contains(m.MayFail, r.ID) {
+						t.Errorf("%s is %s here and not over the mock: %s", r.ID, r.Verdict, r.Message)
+					}
+				case reports.NotTestable:
+					t.Logf("%s is not testable: %s", r.ID, r.Message)
+				}
+			}
+			for _, id := range golden[name] {
+				if failed[id] {
+					t.Logf("%s fails, as over the mock", id)
+				} else if !slices.Contains(m.MayFail, id) {
+					t.Errorf("%s fails over the mock and not here", id)
+				}
+			}
+		})
+	}
+}
+
+// runBeforeControlledSite tests a mutant by the clauses that it fails over the mock, before a Drupal by all of their areas.
+func runBeforeControlledSite(t *testing.T, m mutants.Mutant, golden []string) *reports.Report {
+	t.Helper()
+	address, site := controlledSite(t)
+	o := suites.Options{Contract: contract.Draft, Control: site, DiscoveryTTL: testbed.TTL, Cases: 12, UpstreamTimeout: testbed.UpstreamTimeout}
+	o.Only = slices.Clone(golden)
+	if *siteURL != "" {
+		o.UpstreamTimeout, o.Timeout = 8*time.Second, 30*time.Second
+		for i, id := range golden {
+			o.Only[i] = path.Dir(id) + "/*"
+		}
+	}
+	clauses, err := suites.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clauses {
+		if check, _ := suites.Declared(c.ID); check.Costly && !slices.Contains(golden, c.ID) {
+			o.Skip = append(o.Skip, c.ID)
+		}
+	}
+	bed := startBefore(t, m, &o, proxy.Options{Accepts: site.Accepts}, func(string) string { return address })
+	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
+		t.Fatal(err)
+	}
+	// A real site has no tokens of the site file, and its control plane opens no sessions.
+	o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool {
+		return c == "auth-bearer" || c == "auth-cookie" || !m.MCP && strings.HasPrefix(c, "mcp")
+	})
+	bed.Profile.Run(&o)
+	report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL, Name: m.Name}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}

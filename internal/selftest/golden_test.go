@@ -1,0 +1,133 @@
+package selftest
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+)
+
+func loadGolden(t *testing.T) Sets {
+	t.Helper()
+	golden, err := Golden()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return golden
+}
+
+func TestGoldenSetsAreUpToDate(t *testing.T) {
+	golden := loadGolden(t)
+	lines := golden.outdated()
+	for _, line := range lines {
+		t.Error(line)
+	}
+	if len(lines) > 0 {
+		return
+	}
+	want, have := golden.files(), map[string]string{}
+	files, err := fs.Glob(goldenFiles, goldenDir+"/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(goldenFiles, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have[filepath.Base(name)] = string(text)
+	}
+	if !maps.Equal(have, want) {
+		t.Errorf("the golden files are not one for each area in the order of the entries: %s", killMatrixCommand)
+	}
+}
+
+func TestKillMatrixIsUpToDate(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", killMatrix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	if err := WriteKillMatrix(&want); err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != want.String() {
+		t.Errorf("%s does not fit the mutants and their golden sets: %s", killMatrix, killMatrixCommand)
+	}
+}
+
+// Every way to forget the golden set of a mutant ends in the command that fixes it.
+func TestOutdatedGoldenSetsNameTheCommand(t *testing.T) {
+	first := mutants.Mutants()[0]
+	for _, c := range []struct {
+		name   string
+		change func(Sets)
+		line   string
+	}{
+		{"a mutant without a set", func(s Sets) { delete(s, first.Name) },
+			first.Name + " has no golden set: go run ./cmd/bridgecheck selftest --mutant " + first.Name + " --update"},
+		{"a mutant that breaks more", func(s Sets) { s[first.Name] = nil },
+			first.Name + " breaks " + strings.Join(first.Breaks, " ") + ", which its golden set lacks: go run ./cmd/bridgecheck selftest --mutant " + first.Name + " --update"},
+		{"a set without a mutant", func(s Sets) { s["gone"] = []string{"list/page-size"} },
+			"the golden sets hold gone, which is no mutant: go run ./cmd/bridgecheck selftest --markdown --update"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sets := Sets{}
+			for _, m := range mutants.Mutants() {
+				sets[m.Name] = m.Breaks
+			}
+			c.change(sets)
+			if lines := sets.outdated(); !slices.Equal(lines, []string{c.line}) {
+				t.Errorf("the lines are %q, not %q", lines, c.line)
+			}
+		})
+	}
+}
+
+// An update writes the set of the mutant and the kill matrix, and leaves the sets of all others.
+func TestUpdateOfOneMutant(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "internal", "selftest", goldenDir)
+	if err := os.CopyFS(dir, os.DirFS(goldenDir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "docs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	m := mutants.Mutants()[0]
+	row := newRow(m)
+	if err := Update(row); !errors.Is(err, ErrSurvivor) {
+		t.Errorf("the error on a survivor is %v", err)
+	}
+	row.Failed = slices.Concat(m.Breaks, []string{"mcp/ping"})
+	if err := Update(row); err != nil {
+		t.Fatal(err)
+	}
+	sets, err := readGolden(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := maps.Clone(loadGolden(t))
+	want[m.Name] = row.Failed
+	if !maps.EqualFunc(sets, want, slices.Equal) {
+		t.Errorf("the sets are %v", sets)
+	}
+	page, err := os.ReadFile(filepath.Join(root, killMatrix))
+	if err != nil || !strings.Contains(string(page), m.Name) {
+		t.Errorf("the kill matrix lacks %s: %v", m.Name, err)
+	}
+}
+
+func TestUpdateOutsideTheSourceTree(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := Update(); !errors.Is(err, ErrNoSourceTree) {
+		t.Errorf("the error is %v", err)
+	}
+}

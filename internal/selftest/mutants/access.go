@@ -1,0 +1,498 @@
+package mutants
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// accessMutants show or run what the caller has no permission for, or mix callers up.
+func accessMutants() []Mutant {
+	return []Mutant{
+		{Name: "result-kept-after-describe", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined,
+			Why: "a result that follows a describe is cached for the next caller", Middleware: shareResultAfterDescribe()},
+		{Name: "list-open-to-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if caller(r) == "outsider" && toList(r) {
+				r.Header.Set("Authorization", basicAuth("agent"))
+			}
+			return false
+		})},
+		{Name: "list-empty-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Peer, Middleware: onDenied(toList, func(x *exchange) {
+			x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+		})},
+		{Name: "list-404-for-outsiders", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
+			x.Refuse(http.StatusNotFound, "not_found", "There is nothing here.")
+		})},
+		{Name: "page-two-open-to-outsiders", Breaks: Clauses("access/list-403"), MayFail: Clauses("errors/precedence"), Origin: Imagined, Why: "the permission is checked on the first page only",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toList(r) && r.URL.Query().Get("cursor") != "" && caller(r) == "outsider" {
+					r.Header.Set("Authorization", basicAuth("agent"))
+				}
+				return false
+			})},
+		{Name: "list-403-names-tools", Breaks: Clauses("access/list-403"), Origin: Imagined, Middleware: onDenied(toList, func(x *exchange) {
+			x.Refuse(http.StatusForbidden, "access_denied", "You may not see "+strings.Join(x.as("admin").names(), ", ")+".")
+		})},
+		{Name: "describe-open-to-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Why: "only list checks the permission", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if caller(r) == "outsider" && toDescribe(r) {
+				r.Header.Set("Authorization", basicAuth("agent"))
+			}
+			return false
+		})},
+		{Name: "describe-404-for-outsiders", Breaks: Clauses("access/describe-403"), Origin: Imagined, Middleware: onDenied(toDescribe, func(x *exchange) {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+		})},
+		{Name: "describe-unknown-404-for-outsiders", Breaks: Clauses("access/describe-403", "errors/precedence"), Origin: Imagined, Why: "403 for tools that exist, 404 for the rest", Middleware: onDenied(toDescribe, func(x *exchange) {
+			if _, known := x.as("admin").tool(x.described()); !known && x.described() != "" {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+			}
+		})},
+		{Name: "anonymous-lists", Breaks: Clauses("access/anonymous"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Why: "anonymous callers get the agent's list", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if r.Header.Get("Authorization") == "" && toList(r) {
+				r.Header.Set("Authorization", basicAuth("discoverer"))
+			}
+			return false
+		})},
+		{Name: "anonymous-discovers-what-it-may-run", Breaks: Clauses("access/anonymous"), Origin: Imagined, Why: "the permission is checked for accounts only, not for anonymous callers", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+				return next.RoundTrip(r)
+			}
+			return onDiscovery(func(index map[string]any) { index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}} })(next).RoundTrip(r)
+		})},
+		{Name: "anonymous-empty-list", Breaks: Clauses("access/anonymous"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && toList(x.Request) && x.Status < 404 {
+				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+			}
+		})},
+		{Name: "anonymous-401-without-challenge", Breaks: Clauses("access/anonymous"), MayFail: Clauses("upstream/auth-error"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && (x.Status == http.StatusForbidden || x.Status == http.StatusUnauthorized) {
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
+				x.Header.Del("WWW-Authenticate")
+			}
+		})},
+		{Name: "anonymous-describe-404", Breaks: Clauses("access/anonymous"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && toDescribe(x.Request) && x.Status < 404 {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+			}
+		})},
+		{Name: "password-unchecked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "only the user name is compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if name, _, ok := r.BasicAuth(); ok && name != "" {
+				r.Header.Set("Authorization", basicAuth(name))
+			}
+			return false
+		})},
+		{Name: "password-cut-at-its-length", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "characters after the right password are not compared", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if name, password, ok := r.BasicAuth(); ok && strings.HasPrefix(password, name+"-pass") {
+				r.SetBasicAuth(name, name+"-pass")
+			}
+			return false
+		})},
+		{Name: "password-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the session cache is keyed by the user name only", Middleware: acceptAnyPassword()},
+		{Name: "descriptions-remembered-by-name", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a cache is keyed by the user name", Middleware: shareByUserName()},
+		{Name: "bad-credentials-500", Breaks: Clauses("access/bad-credentials"), MayFail: Clauses("access/permission-revoked", "access/csrf"), Origin: Imagined, Middleware: onRefusal(func(x *exchange) {
+			if _, _, ok := x.Request.BasicAuth(); !ok && !x.anonymous() && !strings.HasPrefix(x.Request.Header.Get("Authorization"), "Bearer ") {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "The credentials cannot be read.")
+			}
+		})},
+		{Name: "bad-credentials-act-as-service", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "invalid credentials are replaced by the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if _, _, ok := r.BasicAuth(); !ok && r.Header.Get("Authorization") != "" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+				r.Header.Set("Authorization", basicAuth("service"))
+			}
+			return false
+		})},
+		{Name: "token-by-its-beginning", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "tokens are compared up to the length of the shorter one",
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if name, _, cut := strings.Cut(r.Header.Get("Authorization"), "-toke"); cut && strings.HasPrefix(name, "Bearer ") {
+					r.Header.Set("Authorization", name+"-token")
+				}
+				return false
+			})},
+		{Name: "list-kept-for-the-revoked", Breaks: Clauses("access/bad-credentials"), Origin: Imagined, Why: "a 401 of the site is handled as a failure, and the last good list is served forever", Middleware: staleListWhenRefused()},
+		{Name: "every-tool-for-everyone", Breaks: Clauses("access/filtered-by-method", "describe/answers-tool"), Origin: Imagined, Why: "list discovers with the bridge's own account", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if caller(r) == "discoverer" && toList(r) {
+				r.Header.Set("Authorization", basicAuth("admin"))
+			}
+			return false
+		})},
+		{Name: "invoke-needs-discovery", Breaks: Clauses("access/discovery-not-execution"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
+			if r := x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil); r.Status == http.StatusForbidden && x.Status != http.StatusUnauthorized {
+				x.Refuse(http.StatusForbidden, "access_denied", "You may not discover tools.")
+			}
+		})},
+		{Name: "discovery-means-execution", Breaks: Clauses("access/discovery-not-execution", "invoke/denied", "access/credentials-forwarded", "access/no-oracle"), Origin: Imagined, SiteMiddleware: retryAs("discoverer", "agent")},
+		{Name: "no-rpc-permission-runs", Breaks: Clauses("access/route-permission", "access/no-oracle"), Origin: Imagined, SiteMiddleware: retryAs("norpc", "agent")},
+		{Name: "no-rpc-permission-500", Breaks: Clauses("access/route-permission"), MayFail: Clauses("invoke/malformed-json"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if caller(x.Request) == "norpc" && x.Status >= 400 {
+				x.Refuse(http.StatusInternalServerError, "execution_error", "The site refused.")
+			}
+		})},
+		{Name: "list-shared-by-all", Breaks: Clauses("access/no-cross-talk", "access/filtered-by-method", "access/list-403", "access/anonymous", "access/per-credential", "http/head", "upstream/timeout"), Origin: Peer,
+			Why: "every caller gets the first caller's list", Middleware: shareFirstResponse(toList, func(r *http.Request) string { return r.URL.RawQuery })},
+		{Name: "result-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "when many invoke concurrently, some get the last caller's result", Middleware: swapUnderLoad(toInvoke, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+		{Name: "list-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toList, 8, func(x *exchange) bool { return x.Status == http.StatusOK })},
+		{Name: "error-of-another-under-load", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Middleware: swapUnderLoad(toInvoke, 3, func(x *exchange) bool { return x.Status == http.StatusNotFound })},
+		{Name: "identity-of-the-connection", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "under load all requests of a connection get the credentials of its first caller", Middleware: useFirstCaller(8), Server: storeFirstCaller},
+		{Name: "revoked-permission-runs", Breaks: Clauses("access/permission-revoked", "invoke/denied", "fresh/removed-tool", "upstream/auth-error"), MayFail: Clauses("invoke/execution-error-500", "access/credentials-forwarded"), Origin: Imagined, Why: "what was allowed once runs with the bridge's own account", SiteMiddleware: runOnceAllowed()},
+		{Name: "revoked-permission-500", Breaks: Clauses("access/permission-revoked", "invoke/denied", "upstream/auth-error"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusForbidden && x.lists() {
+				x.Refuse(http.StatusInternalServerError, "execution_error", "Access Denied")
+			}
+		})},
+		{Name: "runs-as-service", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "the tool is checked for the caller, the call uses the bridge's account", Transport: onCall(func(r *http.Request, _ map[string]any) {
+			if name := caller(r); name == "agent" || name == "agent2" {
+				r.Header.Set("Authorization", basicAuth("service"))
+			}
+		})},
+		{Name: "discovers-as-service-too", Breaks: Clauses("access/credentials-forwarded", "fresh/single-flight"), Origin: Imagined, Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if !isCall(r) {
+				stronger := r.Clone(r.Context())
+				stronger.Header.Set("Authorization", basicAuth("service"))
+				if resp, err := next.RoundTrip(stronger); err == nil {
+					resp.Body.Close()
+				}
+			}
+			return next.RoundTrip(r)
+		})},
+		{Name: "tokens-not-forwarded", Breaks: Clauses("access/credentials-forwarded", "access/per-credential"), Origin: Imagined, Why: "only Basic credentials are copied to the call", Transport: onCall(func(r *http.Request, _ map[string]any) {
+			if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+				r.Header.Del("Authorization")
+			}
+		})},
+		{Name: "denied-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Peer, Why: "a call that the site denies is sent again with the bridge's own account",
+			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32600" })},
+		{Name: "denied-call-tried-as-service", Breaks: Clauses("access/credentials-forwarded", "access/permission-revoked", "invoke/denied"), Origin: Imagined, Why: "the bridge asks the site whether its own account could run the tool, and still sends the denial",
+			Transport: probeAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32600" })},
+		{Name: "failed-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "invoke/runs-once"), Origin: Imagined, Why: "a call whose method fails is sent again with the bridge's own account",
+			Transport: sendAgainAsService(func(_ int, e map[string]any) bool { return fmt.Sprint(e["code"]) == "-32000" })},
+		{Name: "forbidden-call-sent-as-service", Breaks: Clauses("access/credentials-forwarded", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Why: "an HTTP 403 of the site makes the bridge send the call again with its own account",
+			Transport: sendAgainAsService(func(status int, _ map[string]any) bool { return status == http.StatusForbidden })},
+		{Name: "cookies-shared-by-all", Breaks: Clauses("access/credentials-forwarded"), Origin: Peer, Why: "one HTTP client with a cookie jar sends the calls of all callers", Transport: shareCookies()},
+		{Name: "wrong-password-locks-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the refusal of the site is cached by the user name", Middleware: lockAfterRefusal(func(x *exchange) {
+			x.Refuse(http.StatusUnauthorized, "authentication_required", "The account is locked.")
+			x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+		})},
+		{Name: "wrong-password-throttles-account", Breaks: Clauses("access/bad-credentials"), Origin: Peer, Why: "the first refused password counts as an attack", Middleware: lockAfterRefusal(func(x *exchange) {
+			x.Refuse(http.StatusTooManyRequests, "rate_limited", "Too many failed authentications.")
+			x.Header.Set("Retry-After", "3600")
+		})},
+		{Name: "caller-of-the-last-request", Breaks: Clauses("access/no-cross-talk"), Origin: Peer, Why: "the caller is kept in a variable of the bridge while a call waits for discovery", Middleware: keepCallerDuringDiscovery()},
+		{Name: "calls-under-load-share-a-client", Breaks: Clauses("access/no-cross-talk"), Origin: Imagined, Why: "a call gets the credentials of another call that is under way", Transport: sharedClient()},
+		{Name: "credentials-in-header", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onResponse(allRequests, func(x *exchange) {
+			if a := x.Request.Header.Get("Authorization"); a != "" {
+				x.Header.Set("X-Forwarded-Authorization", a)
+			}
+		})},
+		{Name: "credentials-in-error", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Middleware: onError(func(x *exchange, e map[string]any) {
+			if name, password, ok := x.Request.BasicAuth(); ok && x.Status == http.StatusNotFound && toInvoke(x.Request) {
+				e["message"] = fmt.Sprintf("%v (requested http://%s:%s@drupal/jsonrpc)", e["message"], name, password)
+			}
+		})},
+		{Name: "credentials-in-upstream-failure", Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "only when the site fails", Middleware: onError(func(x *exchange, e map[string]any) {
+			if name, password, ok := x.Request.BasicAuth(); ok && x.Status > http.StatusInternalServerError {
+				e["data"] = map[string]any{"upstream": fmt.Sprintf("http://%s:%s@drupal/jsonrpc", name, password)}
+			}
+		})},
+		{Name: "wrong-token-in-challenge", Breaks: Clauses("access/credentials-kept-secret"), Origin: Peer, Middleware: onRefusal(func(x *exchange) {
+			if token, ok := strings.CutPrefix(x.Request.Header.Get("Authorization"), "Bearer "); ok && x.Status == http.StatusUnauthorized {
+				x.Header.Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", error_description="%s is not valid"`, token))
+			}
+		})},
+		{Name: "denied-403-by-head", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Middleware: onHead(func(x *exchange) {
+			if _, known := x.as("admin").tool(x.named()); known && x.Status == http.StatusNotFound {
+				x.Status = http.StatusForbidden
+			}
+		})},
+		{Name: "denied-tool-other-words", Breaks: Clauses("access/no-oracle"), Origin: Imagined, Middleware: onDeniedName(toInvoke, func(x *exchange, _ tool) {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("The tool %q is not available to you.", x.invoked()))
+		})},
+		{Name: "hidden-tool-header", Breaks: Clauses("access/no-oracle", "invoke/hidden-404"), Origin: Imagined, SiteMiddleware: onExistingMethod(toInvoke, basicAuth("admin"), func(x *exchange) {
+			x.Header.Set("X-Method-Provider", "jsonrpc")
+		})},
+		{Name: "tokens-of-a-user-share-a-list", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Peer, Why: "the cache is keyed by the user, not by the token", Claims: "auth-bearer", SiteMiddleware: useFirstToken(toList)},
+		{Name: "tokens-of-a-user-share-rights", Breaks: Clauses("access/per-credential"), MayFail: Clauses("access/permission-revoked"), Origin: Imagined, Claims: "auth-bearer", SiteMiddleware: useFirstToken(toInvoke)},
+		{Name: "anonymous-always-401", Breaks: Clauses("access/anonymous-granted"), Origin: Peer, Middleware: onResponse(allRequests, func(x *exchange) {
+			if x.anonymous() {
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
+				x.Header.Set("WWW-Authenticate", `Basic realm="bridge"`)
+			}
+		})},
+		{Name: "anonymous-cannot-invoke", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Middleware: onInvoke(func(x *exchange) {
+			if x.anonymous() && x.Status == http.StatusOK {
+				x.Refuse(http.StatusForbidden, "access_denied", "Authentication is required.")
+			}
+		})},
+		{Name: "anonymous-runs-as-service", Breaks: Clauses("access/anonymous-granted"), Origin: Imagined, Transport: onCall(func(r *http.Request, _ map[string]any) {
+			if r.Header.Get("Authorization") == "" {
+				r.Header.Set("Authorization", basicAuth("service"))
+			}
+		})},
+		{Name: "broad-list-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "list/pages-cover-all-once"), Origin: Imagined, Options: func(o *bridge.Options) {
+			o.Visibility, o.ServiceUser, o.ServicePassword = bridge.VisibilityFiltered, "", ""
+		}},
+		{Name: "broad-describe-filtered", Profile: testbed.Broad, Breaks: Clauses("access/discovery-broad", "describe/answers-tool"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
+			return onResponse(toDescribe, func(x *exchange) {
+				if _, own := site.method(x.Request.Header.Get("Authorization"), x.described()); x.Status == http.StatusOK && !own {
+					x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.described()))
+				}
+			})
+		}},
+		{Name: "broad-runs-as-service", Profile: testbed.Broad, Breaks: Clauses("access/credentials-forwarded", "access/discovery-broad", "access/discovery-not-execution", "invoke/denied"), Origin: Peer,
+			Why: "the discovery account makes the calls as well", Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Authorization", basicAuth("service")) })},
+		{Name: "broad-to-everybody", Profile: testbed.Broad, Breaks: Clauses("access/list-403", "access/describe-403", "access/anonymous"), Origin: Imagined,
+			Why: "the discovery permission is checked for the service account, not for the caller", Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) {
+					r = r.Clone(r.Context())
+					r.Header.Set("Authorization", basicAuth("service"))
+				}
+				return next.RoundTrip(r)
+			})},
+		{Name: "mcp-denied-tool-other-words", MCP: true, Breaks: Clauses("access/no-oracle"), Origin: Imagined,
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onRPC("tools/call", func(m *rpc) {
+					name := fmt.Sprint(m.Params["name"])
+					if attributes, shown := site.method(basicAuth("admin"), name); m.Code() == "-32602" && shown && attributes["mcpTool"] != nil {
+						m.Fail(-32602, "Access denied to "+name)
+					}
+				})
+			},
+			MayFail: Clauses("fresh/single-flight")},
+		{Name: "mcp-failures-tell-credentials", MCP: true, Breaks: Clauses("access/credentials-kept-secret"), Origin: Imagined, Why: "the error message contains the request with its credentials",
+			Middleware: onToolError("", func(m *rpc) {
+				content, _ := m.Result()["content"].([]any)
+				m.Result()["content"] = append(content, map[string]any{"type": "text", "text": "Authorization: " + m.Request.Header.Get("Authorization")})
+			})},
+	}
+}
+
+// accessVariants refuse in the ways that the contract lets a bridge choose from.
+func accessVariants() []Mutant {
+	return []Mutant{
+		{Name: "limits-wrong-passwords", Why: "a bridge may refuse new callers for an hour after 50 wrong passwords, so that the site does not lock its accounts", Options: func(o *bridge.Options) {
+			o.AddressFailures, o.TotalFailures = 50, 50
+		}},
+		{Name: "denied-invoke-403", Why: "403 or 404 for a tool that the caller may not run", Middleware: onDeniedName(toInvoke, func(x *exchange, _ tool) {
+			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
+		})},
+		{Name: "denied-invoke-404", Why: "403 or 404 for a tool that the caller may not run", Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusForbidden && strings.Contains(x.errorMessage(), "does not let this caller run") {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
+			}
+		})},
+		{Name: "anonymous-401", Why: "401 with a challenge, or 403", Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && x.Status == http.StatusForbidden {
+				x.Refuse(http.StatusUnauthorized, "authentication_required", "Authentication is required.")
+				x.Header.Set("WWW-Authenticate", `Basic realm="Other", charset="UTF-8"`)
+			}
+		})},
+		{Name: "anonymous-403", Why: "401 with a challenge, or 403", Middleware: onRefusal(func(x *exchange) {
+			if x.anonymous() && x.Status == http.StatusUnauthorized {
+				x.Refuse(http.StatusForbidden, "access_denied", "Anonymous callers may not use this.")
+				x.Header.Del("WWW-Authenticate")
+			}
+		})},
+		{Name: "bad-credentials-403", Why: "401, 403, or the response to anonymous callers", Middleware: onResponse(toToolViews, func(x *exchange) {
+			if !x.anonymous() && x.Status == http.StatusUnauthorized {
+				x.Refuse(http.StatusForbidden, "access_denied", "The credentials are not valid.")
+				x.Header.Del("WWW-Authenticate")
+			}
+		})},
+		{Name: "no-rpc-permission-empty-list", Why: "a caller without the JSON-RPC permission gets an empty list, 403 or the list", Middleware: onResponse(toList, func(x *exchange) {
+			if caller(x.Request) == "norpc" {
+				x.Set(http.StatusOK, map[string]any{"tools": []any{}})
+			}
+		})},
+		{Name: "broad", Profile: testbed.Broad, Why: "list and describe show every tool; the site still decides who runs it", MCP: true},
+		{Name: "broad-denied-other-words", Profile: testbed.Broad, Why: "the contract leaves messages open, as long as they say what is wrong", Middleware: onShownAndDenied(func(x *exchange) {
+			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("You may not run %q.", x.invoked()))
+		})},
+		{Name: "no-discovery-permission", Why: "a bridge that has no discovery permission", Claims: "-discovery-permission", Transport: onDiscovery(func(index map[string]any) {
+			index["meta"] = map[string]any{"mcp": map[string]any{"discovery": true}}
+		})},
+		{Name: "sessions-alone", Why: "callers authenticate by session cookies only", Claims: "-auth-basic,-auth-bearer"},
+	}
+}
+
+// sendAgainAsService sends a call again with the service account if the site's response is as wanted, and returns the
+// second response.
+func sendAgainAsService(wanted func(status int, e map[string]any) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, next, wanted)
+		if second != nil {
+			first.Body.Close()
+			return second, err
+		}
+		return first, err
+	})
+}
+
+// probeAsService is sendAgainAsService, but returns the first response.
+func probeAsService(wanted func(status int, e map[string]any) bool) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		first, second, err := callTwice(r, next, wanted)
+		if second != nil {
+			second.Body.Close()
+		}
+		return first, err
+	})
+}
+
+// callTwice sends a call, and sends it again as the service account if the first response is as wanted. The second
+// response is nil if there is none.
+func callTwice(r *http.Request, next http.RoundTripper, wanted func(status int, e map[string]any) bool) (first, second *http.Response, err error) {
+	if !isCall(r) {
+		first, err = next.RoundTrip(r)
+		return first, nil, err
+	}
+	body := readBody(r)
+	sent := r.Clone(r.Context())
+	setBody(sent, body)
+	if first, err = next.RoundTrip(sent); err != nil {
+		return nil, nil, err
+	}
+	reply, err := io.ReadAll(io.LimitReader(first.Body, testbed.MaxResponse))
+	first.Body = resumed{io.MultiReader(bytes.NewReader(reply), failing{err}, first.Body), first.Body}
+	if e, _ := decode(reply)["error"].(map[string]any); !wanted(first.StatusCode, e) {
+		return first, nil, nil
+	}
+	stronger := r.Clone(r.Context())
+	setBody(stronger, body)
+	stronger.Header.Del("Cookie")
+	stronger.Header.Set("Authorization", basicAuth("service"))
+	if second, err = next.RoundTrip(stronger); err != nil {
+		return first, nil, nil
+	}
+	return first, second, nil
+}
+
+// shareCookies adds the cookies of all responses of the site to the requests that follow.
+func shareCookies() transport {
+	jar := newMemory[string]()
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		if cookie, ok := jar.get("last"); ok {
+			r.Header.Add("Cookie", cookie)
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return resp, err
+		}
+		for _, cookie := range resp.Cookies() {
+			jar.put("last", cookie.Name+"="+cookie.Value)
+		}
+		return resp, nil
+	})
+}
+
+// lockAfterRefusal refuses every request of an account of a check after a list was refused to it.
+func lockAfterRefusal(refuse func(x *exchange)) middleware {
+	locked := newSet()
+	return onResponse(allRequests, func(x *exchange) {
+		who := caller(x.Request)
+		if _, ok := locked.get(who); ok {
+			refuse(x)
+		} else if (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden) && toList(x.Request) && strings.HasPrefix(who, "check") {
+			locked.add(who)
+		}
+	})
+}
+
+// staleListWhenRefused gives a caller that the site refuses the last good list of that caller.
+func staleListWhenRefused() middleware {
+	good := newMemory[[]byte]()
+	return onResponse(toList, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + "?" + x.Request.URL.RawQuery
+		switch kept, known := good.get(key); {
+		case x.Status == http.StatusOK:
+			good.put(key, x.Body)
+		case known && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, kept
+		}
+	})
+}
+
+// onDenied changes the refusals for an authenticated caller who lacks the permission.
+func onDenied(matches func(*http.Request) bool, change func(x *exchange)) middleware {
+	return onResponse(matches, func(x *exchange) {
+		if x.Status == http.StatusForbidden && caller(x.Request) == "outsider" {
+			change(x)
+		}
+	})
+}
+
+// retryAs repeats a refused call with the credentials of another account.
+func retryAs(user, as string) func(*siteClient) middleware {
+	return func(site *siteClient) middleware {
+		return onInvoke(func(x *exchange) {
+			refused := x.Status == http.StatusForbidden || x.Status == http.StatusNotFound || x.Status == http.StatusUnauthorized
+			if !refused || caller(x.Request) != user {
+				return
+			}
+			if _, ok := x.as(as).tool(x.invoked()); ok {
+				site.run(x, basicAuth(as))
+			}
+		})
+	}
+}
+
+// acceptAnyPassword accepts any password for a user that authenticated before.
+func acceptAnyPassword() middleware {
+	good := newMemory[string]()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name, _, ok := r.BasicAuth()
+			if known, seen := good.get(name); ok && seen {
+				r.Header.Set("Authorization", known)
+			} else if ok {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				probe := record(next, listing(r), nil)
+				if probe.Status == http.StatusOK {
+					good.put(name, r.Header.Get("Authorization"))
+				}
+				setBody(r, body)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// listing returns a list request of the same caller.
+func listing(r *http.Request) *http.Request {
+	other := r.Clone(r.Context())
+	other.Method, other.URL.Path, other.URL.RawQuery = http.MethodGet, siblingPath(r, "list"), ""
+	return other
+}
+
+// shareResultAfterDescribe responds to an invoke with the result of another caller's, if that followed a describe of the tool
+// and no list was requested since.
+func shareResultAfterDescribe() middleware {
+	var mu sync.Mutex
+	var described string
+	kept := map[string][]byte{}
+	return onResponse(allRequests, func(x *exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case toList(x.Request):
+			clear(kept)
+		case toDescribe(x.Request):
+			described = x.described()
+		case toInvoke(x.Request) && x.Status == http.StatusOK:
+			if body, ok := kept[x.invoked()]; ok {
+				x.Body = body
+				delete(kept, x.invoked())
+			} else if described == x.invoked() {
+				kept[described] = x.Body
+			}
+			described = ""
+		}
+	})
+}

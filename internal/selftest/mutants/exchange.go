@@ -1,0 +1,479 @@
+package mutants
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+)
+
+// exchange is one request with the response of the bridge, which a mutant changes before the caller receives it.
+type exchange struct {
+	Request *http.Request
+	Sent    []byte // the request's body
+	Status  int
+	Header  http.Header
+	Body    []byte
+	Method  string // of the request as received: the bridge gets a HEAD as a GET, so that there is a body to change
+	gzipped bool   // the caller accepts gzip: the body is compressed after the change
+	next    http.Handler
+}
+
+// Send sends another request of the same caller to the bridge behind the mutant.
+func (x *exchange) Send(method, target string, body []byte) *exchange {
+	r := x.Request.Clone(x.Request.Context())
+	r.Method = method
+	u, err := r.URL.Parse(target)
+	if err != nil {
+		panic(err)
+	}
+	r.URL, r.RequestURI = u, target
+	return record(x.next, r, body)
+}
+
+// Object decodes the body of the response; nil when it is no object.
+func (x *exchange) Object() map[string]any { return decode(x.Body) }
+
+// Set replaces the response by a JSON document.
+func (x *exchange) Set(status int, v any) {
+	x.Status, x.Body = status, encode(v)
+	x.Header.Set("Content-Type", "application/json")
+}
+
+// Refuse replaces the response by an error in the contract's envelope.
+func (x *exchange) Refuse(status int, code, message string) {
+	x.Set(status, map[string]any{"error": map[string]any{"code": code, "message": message}})
+}
+
+func decode(data []byte) map[string]any {
+	if v, err := exact.Parse(data); err == nil {
+		object, _ := v.(map[string]any)
+		return object
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var object map[string]any
+	if dec.Decode(&object) != nil {
+		return nil
+	}
+	return object
+}
+
+func encode(v any) []byte {
+	data, err := exact.Write(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// record passes a request to the bridge and returns the exchange, uncompressed, as a mutant changes plain bytes.
+func record(next http.Handler, r *http.Request, body []byte) *exchange {
+	x := &exchange{Sent: body, Method: r.Method, next: next, gzipped: takesGzip(r)}
+	x.Request = r.Clone(r.Context())
+	x.Request.Header.Del("Accept-Encoding")
+	if r.Method == http.MethodHead && toToolViews(r) {
+		x.Request.Method = http.MethodGet
+	}
+	x.Request.Body, x.Request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	rec := httptest.NewRecorder()
+	next.ServeHTTP(rec, x.Request)
+	x.Status, x.Header, x.Body = rec.Code, rec.Header(), rec.Body.Bytes()
+	return x
+}
+
+// takesGzip reports whether the caller accepts gzip.
+func takesGzip(r *http.Request) bool {
+	wanted := r.Header.Get("Accept-Encoding")
+	return strings.Contains(wanted, "gzip") && !strings.Contains(wanted, "gzip;q=0")
+}
+
+// writeTo writes the response. Of the response to a HEAD the server sends only the headers.
+func (x *exchange) writeTo(w http.ResponseWriter) {
+	for name, values := range x.Header {
+		w.Header()[name] = values
+	}
+	if x.gzipped && x.Status == http.StatusOK && len(x.Body) > 1<<10 && x.Header.Get("Content-Encoding") == "" {
+		var packed bytes.Buffer
+		zip := gzip.NewWriter(&packed)
+		zip.Write(x.Body) //nolint:errcheck // a buffer does not fail
+		zip.Close()       //nolint:errcheck // likewise
+		x.Body = packed.Bytes()
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	if x.Method != http.MethodHead || toToolViews(x.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(x.Body)))
+	}
+	w.WriteHeader(x.Status)
+	w.Write(x.Body) //nolint:errcheck // the caller has gone
+}
+
+// maxBuffered is the largest request body that a mutant reads, in bytes; a larger one goes to the bridge unread.
+const maxBuffered = 4 << 20
+
+// isSmall reports whether a request declares a body that a mutant may read.
+func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= maxBuffered }
+
+// isStream reports whether the response is a stream of events, which does not end by itself.
+func isStream(r *http.Request) bool {
+	return r.Header.Get("Accept") == "text/event-stream" || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
+// walkObjects changes every object of a document in place, the inner ones first.
+func walkObjects(v any, change func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			walkObjects(member, change)
+		}
+		change(v)
+	case []any:
+		for _, item := range v {
+			walkObjects(item, change)
+		}
+	}
+}
+
+// invoked returns the name of the tool in an invoke request.
+func (x *exchange) invoked() string {
+	name, _ := decode(x.Sent)["name"].(string)
+	return name
+}
+
+// caller returns the user name of HTTP Basic authentication; "" without it.
+func caller(r *http.Request) string {
+	name, _, _ := r.BasicAuth()
+	return name
+}
+
+// errorMessage returns the message of a refusal.
+func (x *exchange) errorMessage() string {
+	e, _ := x.Object()["error"].(map[string]any)
+	message, _ := e["message"].(string)
+	return message
+}
+
+// described returns the name in a describe request.
+func (x *exchange) described() string { return x.Request.URL.Query().Get("name") }
+
+// named returns the name of the tool in a describe or an invoke request.
+func (x *exchange) named() string {
+	if toInvoke(x.Request) {
+		return x.invoked()
+	}
+	return x.described()
+}
+
+// mapValues returns a document with every value changed, the inner ones first.
+func mapValues(v any, change func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			out[name] = mapValues(member, change)
+		}
+		return change(out)
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = mapValues(item, change)
+		}
+		return change(out)
+	}
+	return change(v)
+}
+
+func readBody(r *http.Request) []byte {
+	if r.Body == nil {
+		return nil
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+}
+
+// roundToFloat64 returns a document with every number as a float64.
+func roundToFloat64(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	var lossy any
+	if json.Unmarshal(data, &lossy) != nil {
+		return v
+	}
+	return lossy
+}
+
+func (x *exchange) anonymous() bool {
+	return x.Request.Header.Get("Authorization") == "" && x.Request.Header.Get("Cookie") == ""
+}
+
+// lists reports whether the caller may list tools at this moment.
+func (x *exchange) lists() bool {
+	return x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status == http.StatusOK
+}
+
+// as returns the exchange with the credentials of a built-in account.
+func (x *exchange) as(user string) *exchange {
+	other := *x
+	other.Request = x.Request.Clone(x.Request.Context())
+	other.Request.Header.Set("Authorization", basicAuth(user))
+	return &other
+}
+
+// tool requests the description of a tool for the caller.
+func (x *exchange) tool(name string) (tool, bool) {
+	target := siblingPath(x.Request, "describe") + "?" + url.Values{"name": {name}}.Encode()
+	t, ok := x.Send(http.MethodGet, target, nil).Object()["tool"].(tool)
+	return t, ok
+}
+
+// names requests all pages of the list for the caller and returns the names.
+func (x *exchange) names() []string {
+	var names []string
+	for cursor := ""; ; {
+		target := siblingPath(x.Request, "list")
+		if cursor != "" {
+			target += "?" + url.Values{"cursor": {cursor}}.Encode()
+		}
+		object := x.Send(http.MethodGet, target, nil).Object()
+		tools, _ := object["tools"].([]any)
+		for _, t := range tools {
+			names = append(names, t.(tool)["name"].(string))
+		}
+		if cursor, _ = object["nextCursor"].(string); cursor == "" {
+			return names
+		}
+	}
+}
+
+// siblingPath returns the path of another of the three endpoints.
+func siblingPath(r *http.Request, endpoint string) string {
+	return path.Join(path.Dir(r.URL.Path), endpoint)
+}
+
+// recode changes the code of a refusal.
+func (x *exchange) recode(from, to string) {
+	object := x.Object()
+	if e, ok := object["error"].(map[string]any); ok && e["code"] == from {
+		e["code"] = to
+		x.Body = encode(object)
+	}
+}
+
+// page replaces the response by an HTML page, like Drupal's own errors.
+func (x *exchange) page(status int, text string) {
+	x.Status, x.Body = status, []byte("<!DOCTYPE html>\n<html><head><title>Error</title></head><body>"+text+"</body></html>\n")
+	x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+}
+
+// runOnceAllowed runs what a caller was once allowed to run, even if the site denies it now.
+func runOnceAllowed() func(*siteClient) middleware {
+	allowed := newSet()
+	return func(site *siteClient) middleware {
+		return onInvoke(func(x *exchange) {
+			key := caller(x.Request) + "\x00" + x.invoked()
+			switch x.Status {
+			case http.StatusOK:
+				allowed.add(key)
+			case http.StatusForbidden, http.StatusNotFound:
+				if _, ok := allowed.get(key); ok && x.lists() && caller(x.Request) != "" {
+					site.run(x, basicAuth("service"))
+				}
+			}
+		})
+	}
+}
+
+// useFirstToken handles all tokens of a user like the first one received.
+func useFirstToken(matches func(*http.Request) bool) func(*siteClient) middleware {
+	tokens := newMemory[string]()
+	return func(site *siteClient) middleware {
+		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			token := r.Header.Get("Authorization")
+			if !strings.HasPrefix(token, "Bearer ") {
+				return false
+			}
+			if user, ok := site.call(token, "whoami", map[string]any{})["result"].(map[string]any); ok {
+				if first := tokens.keep(fmt.Sprint(user["name"]), token); matches(r) {
+					r.Header.Set("Authorization", first)
+				}
+			}
+			return false
+		})
+	}
+}
+
+// sharedClient sends a call with the credentials of another call that is under way, if there is one.
+func sharedClient() transport {
+	var (
+		mu    sync.Mutex
+		under []string
+	)
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		own := r.Header.Get("Authorization")
+		r = r.Clone(r.Context())
+		mu.Lock()
+		if len(under) > 0 {
+			r.Header.Set("Authorization", under[0])
+		}
+		under = append(under, own)
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			under = slices.Delete(under, slices.Index(under, own), slices.Index(under, own)+1)
+		}()
+		return next.RoundTrip(r)
+	})
+}
+
+// shareFirstResponse sends every caller the first good response to a request.
+func shareFirstResponse(matches func(*http.Request) bool, key func(*http.Request) string) middleware {
+	responses := newMemory[*exchange]()
+	return onResponse(matches, func(x *exchange) {
+		if x.Method != http.MethodGet {
+			return
+		}
+		if first, ok := responses.get(key(x.Request)); ok {
+			x.Status, x.Header, x.Body = first.Status, first.Header.Clone(), first.Body
+			return
+		}
+		if x.Status == http.StatusOK {
+			kept := *x
+			kept.Header = x.Header.Clone()
+			responses.put(key(x.Request), &kept)
+		}
+	})
+}
+
+// swapUnderLoad sends a caller the last response to another caller while at least busy requests are under way.
+func swapUnderLoad(matches func(*http.Request) bool, busy int64, concerns func(x *exchange) bool) middleware {
+	var (
+		under atomic.Int64
+		mu    sync.Mutex
+		last  *exchange
+	)
+	return counting(&under, onResponse(matches, func(x *exchange) {
+		if !concerns(x) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		mine := *x
+		if last != nil && under.Load() >= busy && caller(last.Request) != caller(x.Request) {
+			x.Status, x.Body = last.Status, last.Body
+		}
+		last = &mine
+	}))
+}
+
+// counting counts in under the requests that are under way.
+func counting(under *atomic.Int64, change middleware) middleware {
+	return func(next http.Handler) http.Handler {
+		changed := change(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			under.Add(1)
+			defer under.Add(-1)
+			changed.ServeHTTP(w, r)
+		})
+	}
+}
+
+// shareByUserName repeats the responses to a user for every caller with the same user name, whatever the password.
+func shareByUserName() middleware {
+	responses := newMemory[[]byte]()
+	return onResponse(toDescribe, func(x *exchange) {
+		who := caller(x.Request)
+		key := who + "?" + x.described()
+		switch known, seen := responses.get(key); {
+		case who == "":
+		case x.Status == http.StatusOK:
+			responses.put(key, x.Body)
+		case seen && (x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden):
+			x.Status, x.Body = http.StatusOK, known
+			x.Header.Del("WWW-Authenticate")
+		}
+	})
+}
+
+// connectionKey is the context key of a connection's firstCaller.
+type connectionKey struct{}
+
+// firstCaller holds the Authorization header of the first request of a connection.
+type firstCaller struct {
+	once  sync.Once
+	value string
+}
+
+func storeFirstCaller(s *http.Server) {
+	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, &firstCaller{})
+	}
+}
+
+// useFirstCaller handles a request as one of the first caller of the connection while at least busy requests are under way.
+func useFirstCaller(busy int64) middleware {
+	var under atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer under.Add(-1)
+			crowded := under.Add(1) >= busy
+			if first, ok := r.Context().Value(connectionKey{}).(*firstCaller); ok {
+				first.once.Do(func() { first.value = r.Header.Get("Authorization") })
+				if crowded {
+					r.Header.Set("Authorization", first.value)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// actAsSessionOwner handles requests of a session that concerns selects with the credentials of the caller that opened the session.
+func actAsSessionOwner(concerns func(*http.Request) bool) middleware {
+	var owners sync.Map // Authorization by session id
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id := r.Header.Get("Mcp-Session-Id")
+			if owner, known := owners.Load(id); toMCP(r) && known && concerns(r) {
+				r.Header.Set("Authorization", owner.(string))
+			}
+			if !toMCP(r) || id != "" || isStream(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			x := record(next, r, readBody(r))
+			if opened := x.Header.Get("Mcp-Session-Id"); opened != "" {
+				owners.Store(opened, r.Header.Get("Authorization"))
+			}
+			x.writeTo(w)
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package mutants
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// A known fault of one tool, caller or row must not hide another one's.
+func TestTwoFaultsOfOneClauseAreBothReported(t *testing.T) {
+	for _, c := range []struct {
+		clause     string
+		middleware middleware
+		reported   []reports.Finding // without messages
+	}{
+		{"list/pages-cover-all-once", onList(func(p *page) {
+			p.Tools = slices.DeleteFunc(p.Tools, func(v any) bool {
+				name := v.(map[string]any)["name"]
+				return name == "whoami" || name == "content.list" && caller(p.Request) == "admin"
+			})
+		}), []reports.Finding{{Tool: "whoami"}, {Tool: "whoami", Identity: "discoverer"}, {Tool: "content.list", Identity: "admin"}, {Tool: "whoami", Identity: "admin"}}},
+		{"access/bad-credentials", onResponse(toList, func(x *exchange) {
+			if _, password, _ := x.Request.BasicAuth(); password == "" && x.Status == http.StatusUnauthorized {
+				x.Status = http.StatusInternalServerError
+			}
+		}), []reports.Finding{{Identity: "a digest"}, {Identity: "an unknown scheme"}, {Identity: "no base64"}, {Identity: "no base64 characters"},
+			{Identity: "no colon"}, {Identity: "no scheme"}, {Identity: "nothing after the scheme"}, {Identity: "the scheme alone"}}},
+		{"errors/status-agrees", onRefusal(func(x *exchange) {
+			if who := caller(x.Request); who == "outsider" || who == "norpc" {
+				x.Status = http.StatusOK
+			}
+		}), []reports.Finding{{Identity: "outsider"}, {Identity: "outsider"}, {Identity: "norpc"}}},
+	} {
+		bed, err := testbed.Start(Mutant{Middleware: c.middleware}.Testbed())
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := suites.Run(t.Context(), suites.Target{URL: bed.URL}, suites.Options{Only: []string{c.clause},
+			Capabilities: bed.Profile.Capabilities, Drupal: bed.Drupal, DiscoveryTTL: testbed.TTL, Advance: bed.Advance})
+		bed.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reported []reports.Finding
+		for _, f := range report.Results[0].Findings {
+			reported = append(reported, reports.Finding{Tool: f.Tool, Identity: f.Identity})
+		}
+		if !slices.Equal(reported, c.reported) {
+			t.Errorf("%s: the findings are %v, not %v", c.clause, reported, c.reported)
+		}
+	}
+}

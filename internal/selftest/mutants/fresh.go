@@ -1,0 +1,341 @@
+package mutants
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// freshMutants cache too little, too long or for the wrong caller.
+func freshMutants() []Mutant {
+	return []Mutant{
+		{Name: "nothing-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Peer,
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = time.Nanosecond, time.Nanosecond }},
+		{Name: "unknown-names-ask-the-site", Breaks: Clauses("fresh/cache-hit"), Origin: Peer, Why: "requests for unknown names cause load on the site",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onResponse(toDescribe, func(x *exchange) {
+					if x.Status == http.StatusNotFound {
+						site.method(x.Request.Header.Get("Authorization"), x.described())
+					}
+				})
+			}},
+		{Name: "page-two-not-cached", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "only the first page is served from the cache",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onResponse(toList, func(x *exchange) {
+					if x.Request.URL.Query().Get("cursor") != "" {
+						site.method(x.Request.Header.Get("Authorization"), "any")
+					}
+				})
+			}},
+		{Name: "each-unknown-name-asks-the-site-once", Breaks: Clauses("fresh/cache-hit"), Origin: Imagined, Why: "unknown names are cached by name: a caller with many of them still causes load on the site",
+			SiteMiddleware: func(site *siteClient) middleware {
+				names := newSet()
+				return onResponse(toDescribe, func(x *exchange) {
+					if x.Status == http.StatusNotFound && names.add(x.Request.Header.Get("Authorization")+x.described()) {
+						site.method(x.Request.Header.Get("Authorization"), x.described())
+					}
+				})
+			}},
+		{Name: "refused-invoke-remembered", Breaks: Clauses("fresh/ttl-expiry"), MayFail: Clauses("invoke/result-exact"), Origin: Imagined, Why: "a tool stays unknown to invoke after it was called too early", Middleware: keepFirstRefusedInvoke()},
+		staleUnlessHTML(),
+		{Name: "one-version-for-all-callers", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "the version is that of the site's methods, not that of the caller's list", Middleware: versionOfAdmins()},
+		{Name: "cached-for-good", Breaks: Clauses("fresh/ttl-expiry", "access/anonymous-granted", "fresh/stale-on-error", "fresh/version", "fresh/per-user-ttl"), Origin: Peer,
+			Options: func(o *bridge.Options) { o.DiscoveryTTL, o.PermissionTTL = longTTL, longTTL }},
+		onTheClock(Mutant{Name: "cached-while-it-is-asked-for", Breaks: Clauses("fresh/ttl-expiry"), Origin: Peer, Why: "each request prolongs the TTL of the list"}, func(now func() time.Time) middleware {
+			return cacheViews(toList, now, true)
+		}),
+		onTheClock(Mutant{Name: "descriptions-cached-apart", Breaks: Clauses("fresh/schema-change"), Origin: Peer, Why: "list and describe are cached separately"}, func(now func() time.Time) middleware {
+			return cacheViews(toDescribe, now, false)
+		}),
+		{Name: "removed-tool-described", Breaks: Clauses("fresh/ttl-expiry", "fresh/per-user-ttl"), Origin: Imagined, Middleware: describeForever()},
+		{Name: "removed-tools-linger", Breaks: Clauses("fresh/ttl-expiry"), Origin: Imagined, Middleware: keepLastTool()},
+		{Name: "invalidation-does-nothing", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") || r.Header.Get("Authorization") != basicAuth("admin") {
+					return false
+				}
+				w.WriteHeader(http.StatusNoContent)
+				return true
+			})},
+		{Name: "anyone-invalidates", Breaks: Clauses("fresh/invalidate"), Origin: Imagined,
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
+					r.Header.Set("Authorization", basicAuth("admin"))
+				}
+				return false
+			})},
+		{Name: "a-flight-for-each", Breaks: Clauses("fresh/single-flight"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) {
+					if again, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+						again.Body.Close()
+					}
+				}
+				return next.RoundTrip(r)
+			})},
+		{Name: "stale-without-a-mark", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("Warning"); x.Header.Del("Age") })},
+		{Name: "describe-remembers-the-schema", Breaks: Clauses("fresh/schema-change", "fresh/schema-mismatch"), Origin: Imagined, Middleware: keepFirstDescription("content.arrival")},
+		{Name: "schema-mismatch-500", Breaks: Clauses("fresh/schema-mismatch"), Origin: Peer, Why: "the site's refusal after a schema change is reported as a failure",
+			Middleware: onInvoke(func(x *exchange) {
+				if x.invoked() == "content.arrival" && x.Status == http.StatusBadRequest && strings.Contains(x.errorMessage(), "The site refused") {
+					x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Params")
+				}
+			})},
+		{Name: "removed-tool-500", Breaks: Clauses("fresh/removed-tool"), Origin: Peer,
+			Middleware: onInvoke(func(x *exchange) {
+				if x.Status == http.StatusNotFound && x.invoked() == "content.arrival" {
+					x.Refuse(http.StatusInternalServerError, "execution_error", "Method Not Found")
+				}
+			})},
+		{Name: "version-never-changes", Breaks: Clauses("fresh/version"), Origin: Imagined,
+			Middleware: onResponse(toList, func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Header.Set("ETag", `"1"`)
+					if x.Request.Header.Get("If-None-Match") == `"1"` {
+						x.Status, x.Body = http.StatusNotModified, nil
+					}
+				}
+			})},
+		{Name: "version-of-the-names", Breaks: Clauses("fresh/version"), Origin: Imagined, Why: "a conditional request does not get a changed schema",
+			Middleware: onList(func(p *page) {
+				sum := sha256.New()
+				for _, t := range p.Tools {
+					fmt.Fprintln(sum, t.(tool)["name"])
+				}
+				version := fmt.Sprintf(`"%x"`, sum.Sum(nil)[:8])
+				p.Header.Set("ETag", version)
+				if p.Request.Header.Get("If-None-Match") == version {
+					p.Status, p.Body, p.Object = http.StatusNotModified, nil, nil
+				}
+			})},
+		{Name: "unversioned", Breaks: Clauses("fresh/version"), Origin: Peer, Middleware: onResponse(toList, func(x *exchange) { x.Header.Del("ETag") })},
+		{Name: "refused-describe-remembered", Breaks: Clauses("fresh/per-user-ttl", "fresh/ttl-expiry"), Origin: Module, Middleware: keepFirstRefusal()},
+		{Name: "mcp-never-notifies", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer,
+			Middleware: onStream(func(event []byte) []byte {
+				if bytes.Contains(event, []byte("list_changed")) {
+					return []byte(":\n\n")
+				}
+				return event
+			})},
+		{Name: "mcp-listen-tells-unasked", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined,
+			Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if toMCP(r) && r.Header.Get("Mcp-Method") == "subscriptions/listen" {
+					body := bytes.ReplaceAll(readBody(r), []byte(`"notifications":{}`), []byte(`"notifications":{"toolsListChanged":true}`))
+					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+				}
+				return false
+			})},
+		{Name: "mcp-notifies-at-once", MCP: true, Breaks: Clauses("fresh/notify"), MayFail: Clauses("mcp/stateless-2026"), Origin: Imagined,
+			Middleware: onStream(func(event []byte) []byte {
+				return append(event, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"...)
+			})},
+		{Name: "mcp-session-keeps-its-list", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Peer, Why: "tools are registered when a session opens, and never again",
+			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Mcp-Session-Id") })},
+		{Name: "mcp-caller-keeps-their-list", MCP: true, Breaks: Clauses("fresh/notify", "mcp/parity"), Origin: Peer, Why: "each caller has a server, created once",
+			Middleware: keepFirstList(func(r *http.Request) string { return r.Header.Get("Authorization") })},
+		{Name: "mcp-notifies-of-names-alone", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "only the number of tools is compared", Middleware: notifyOncePerStream()},
+		{Name: "mcp-notifies-by-request", MCP: true, Breaks: Clauses("fresh/notify"), Origin: Imagined, Why: "the client responds to the request and does not refetch the list",
+			Middleware: onStream(replaceInEvent(`"method":"notifications/tools/list_changed"`, `"id":9,"method":"notifications/tools/list_changed"`))},
+	}
+}
+
+// freshVariants give other versions than the reference, or none.
+func freshVariants() []Mutant {
+	return []Mutant{
+		{Name: "without-etag", Why: "an ETag is a SHOULD", MayFail: Clauses("fresh/version"), Middleware: onResponse(allRequests, func(x *exchange) { x.Header.Del("ETag") })},
+		{Name: "weak-etag", Why: "a weak ETag is an ETag", Middleware: onResponse(toToolViews, func(x *exchange) {
+			if tag := x.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+				x.Header.Set("ETag", "W/"+tag)
+			}
+		})},
+	}
+}
+
+// longTTL is a TTL that does not expire during a run.
+const longTTL = 24 * time.Hour
+
+// onTheClock sets a middleware that reads the testbed's clock.
+func onTheClock(m Mutant, made func(now func() time.Time) middleware) Mutant {
+	var clock func() time.Time
+	m.Options = func(o *bridge.Options) { clock = o.Now }
+	m.SiteMiddleware = func(*siteClient) middleware { return made(clock) }
+	return m
+}
+
+// cacheViews caches a caller's responses for the TTL, which each request prolongs if prolonged is true. The cache is
+// emptied with the bridge's cache, and requests with a version bypass it.
+func cacheViews(matches func(*http.Request) bool, now func() time.Time, prolonged bool) middleware {
+	type kept struct {
+		body []byte
+		at   time.Time
+	}
+	views := newMemory[kept]()
+	cached := onResponse(matches, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.Request.URL.String()
+		old, known := views.get(key)
+		switch {
+		case x.Method != http.MethodGet, x.Request.Header.Get("If-None-Match") != "", x.Status != http.StatusOK:
+		case !known || now().Sub(old.at) >= testbed.TTL:
+			views.put(key, kept{x.Body, now()})
+		default:
+			x.Body = old.body
+			if prolonged {
+				views.put(key, kept{old.body, now()})
+			}
+		}
+	})
+	return func(next http.Handler) http.Handler {
+		inner := cached(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/mcp/admin/invalidate") {
+				views.clear()
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}
+}
+
+// describeForever describes a tool that is gone to a caller that it was described to before.
+func describeForever() middleware {
+	first := newMemory[[]byte]()
+	return onResponse(toDescribe, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
+		if x.Status == http.StatusOK {
+			first.put(key, x.Body)
+		} else if description, known := first.get(key); known && x.Status == http.StatusNotFound {
+			x.Status, x.Body = http.StatusOK, description
+		}
+	})
+}
+
+// keepLastTool adds the last tool of a caller's first list to the caller's later lists.
+func keepLastTool() middleware {
+	ends := newMemory[any]()
+	return onList(func(p *page) {
+		if next, _ := p.Object["nextCursor"].(string); next != "" || len(p.Tools) == 0 {
+			return
+		}
+		end := p.Tools[len(p.Tools)-1]
+		if first := ends.keep(p.Request.Header.Get("Authorization"), end); first.(tool)["name"] != end.(tool)["name"] {
+			p.Tools = append(p.Tools, first)
+		}
+	})
+}
+
+// keepFirstDescription repeats the first description of a tool forever.
+func keepFirstDescription(name string) middleware {
+	first := newMemory[[]byte]()
+	return onResponse(toDescribe, func(x *exchange) {
+		if x.Status == http.StatusOK && x.Request.URL.Query().Get("name") == name {
+			x.Body = first.keep(name, x.Body)
+		}
+	})
+}
+
+// keepFirstRefusal repeats a caller's first refusal of a description forever.
+func keepFirstRefusal() middleware {
+	refused := newSet()
+	return onResponse(toDescribe, func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.Request.URL.RawQuery
+		if x.Status == http.StatusNotFound {
+			refused.add(key)
+		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.Request.URL.Query().Get("name"))
+		}
+	})
+}
+
+// keepFirstRefusedInvoke repeats a caller's first 404 for a tool forever.
+func keepFirstRefusedInvoke() middleware {
+	refused := newSet()
+	return onInvoke(func(x *exchange) {
+		key := x.Request.Header.Get("Authorization") + x.invoked()
+		if x.Status == http.StatusNotFound {
+			refused.add(key)
+		} else if _, stuck := refused.get(key); stuck && x.Status == http.StatusOK {
+			x.Refuse(http.StatusNotFound, "tool_not_found", "There is no tool named "+x.invoked())
+		}
+	})
+}
+
+// staleUnlessHTML serves the last good list only if discovery fails with a status or without a response.
+func staleUnlessHTML() Mutant {
+	var html atomic.Bool
+	return Mutant{Name: "stale-list-unless-html", Breaks: Clauses("fresh/stale-on-error"), Origin: Imagined, Why: "a page of HTML with status 200 breaks the parser of the methods",
+		Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if !isCall(r) {
+				html.Store(err == nil && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"))
+			}
+			return resp, err
+		}),
+		Middleware: onList(func(p *page) {
+			if html.Load() && p.Header.Get("Warning") != "" {
+				p.Object = nil
+				p.Refuse(http.StatusInternalServerError, "internal_error", "Syntax error")
+			}
+		})}
+}
+
+// versionOfAdmins gives every caller the version of the administrator's list.
+func versionOfAdmins() middleware {
+	return onList(func(p *page) {
+		target := p.Request.URL.Path
+		if p.Cursor != "" {
+			target += "?" + p.Request.URL.RawQuery
+		}
+		all := p.as("admin")
+		all.Request.Header.Del("If-None-Match")
+		version := fmt.Sprintf(`"%x"`, sha256.Sum256(all.Send(http.MethodGet, target, nil).Body))
+		p.Header.Set("ETag", version)
+		if p.Request.Header.Get("If-None-Match") == version {
+			p.Status, p.Body, p.Object = http.StatusNotModified, nil, nil
+		}
+	})
+}
+
+// keepFirstList repeats the first list for each key forever; "" is no key.
+func keepFirstList(key func(*http.Request) string) middleware {
+	first := newMemory[map[string]any]()
+	return onRPC("tools/list", func(m *rpc) {
+		k, result := key(m.Request), m.Result()
+		if k == "" || result == nil {
+			return
+		}
+		kept := first.keep(k+"\x00"+fmt.Sprint(m.Params["cursor"]), maps.Clone(result))
+		result["tools"] = kept["tools"]
+		delete(result, "nextCursor")
+		if next, more := kept["nextCursor"]; more {
+			result["nextCursor"] = next
+		}
+	})
+}
+
+// notifyOncePerStream sends one notification of changed tools on each stream, and no other.
+func notifyOncePerStream() middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			notified := false
+			onStream(func(event []byte) []byte {
+				if !bytes.Contains(event, []byte("list_changed")) {
+					return event
+				}
+				if notified {
+					return []byte(":\n\n")
+				}
+				notified = true
+				return event
+			})(next).ServeHTTP(w, r)
+		})
+	}
+}

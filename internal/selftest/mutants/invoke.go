@@ -1,0 +1,500 @@
+package mutants
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// invokeMutants change arguments or results, or run what they must not run.
+func invokeMutants() []Mutant {
+	return []Mutant{
+		{Name: "invoke-bare-result", Breaks: Clauses("invoke/answers-result"), Origin: Imagined, Middleware: onSuccess(func(result any) any { return result })},
+		{Name: "invoke-jsonrpc-envelope", Breaks: Clauses("invoke/answers-result"), Origin: Peer,
+			Middleware: onSuccess(func(result any) any {
+				return map[string]any{"data": map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}}
+			})},
+		{Name: "invoke-mcp-content", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "the response is one of tools/call",
+			Middleware: onSuccess(func(result any) any {
+				return map[string]any{"content": []any{map[string]any{"type": "text", "text": string(encode(result))}}}
+			})},
+		{Name: "invoke-created-201", Breaks: Clauses("invoke/answers-result"), Origin: Imagined,
+			Middleware: onInvoke(func(x *exchange) {
+				if x.Status == http.StatusOK {
+					x.Status = http.StatusCreated
+				}
+			})},
+		{Name: "invoke-ends-with-a-comment", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Why: "a debugging tool appends a comment to every response", Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Body = append(x.Body, "<!-- 12 ms -->"...)
+			}
+		})},
+		{Name: "arguments-with-defaults", Breaks: Clauses("invoke/arguments-forwarded", "invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "some validators add them", Middleware: fillDefaults},
+		{Name: "arguments-through-float64", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer,
+			Transport: onParams(roundToFloat64)},
+		{Name: "arguments-empty-object-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Transport: onNestedArguments(func(v any) any {
+			if object, ok := v.(map[string]any); ok && len(object) == 0 {
+				return []any{}
+			}
+			return v
+		})},
+		{Name: "arguments-empty-list-as-object", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
+			if list, ok := v.([]any); ok && len(list) == 0 {
+				return map[string]any{}
+			}
+			return v
+		})},
+		{Name: "arguments-nulls-dropped", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
+			if object, ok := v.(map[string]any); ok {
+				for name, member := range object {
+					if member == nil {
+						delete(object, name)
+					}
+				}
+			}
+			return v
+		})},
+		{Name: "arguments-booleans-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(func(v any) any {
+			switch v {
+			case true:
+				return 1
+			case false:
+				return 0
+			}
+			return v
+		})},
+		{Name: "arguments-ascii-only", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
+			Transport: onArguments(onStrings(func(s string) string { return strings.Map(questionMark, s) }))},
+		{Name: "arguments-beyond-bmp-lost", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Why: "a database column of three-byte utf8",
+			Transport: onArguments(onStrings(func(s string) string {
+				return strings.Map(func(r rune) rune {
+					if r > 0xffff {
+						return '\ufffd'
+					}
+					return r
+				}, s)
+			}))},
+		{Name: "arguments-trimmed", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onArguments(onStrings(strings.TrimSpace))},
+		{Name: "argument-names-in-lower-case", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "names are converted like header names",
+			Transport: onParams(func(params any) any {
+				arguments, _ := params.(map[string]any)
+				for name, v := range arguments {
+					delete(arguments, name)
+					arguments[strings.ToLower(name)] = v
+				}
+				return params
+			})},
+		{Name: "arguments-cut-at-64K", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
+			Transport: onArguments(onStrings(func(s string) string { return s[:min(len(s), 65535)] }))},
+		{Name: "arguments-numeric-strings-as-numbers", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined, Transport: onNestedArguments(parseNumerals)},
+		{Name: "arguments-nested-as-text", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "values below the second level are sent as JSON strings",
+			Transport: onParams(func(params any) any { return deepValuesAsText(params, 3) })},
+		{Name: "result-through-float64", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Middleware: onResult(roundToFloat64)},
+		{Name: "result-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.EscapeString)) })},
+		{Name: "result-markup-unescaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any { return mapValues(v, onStrings(html.UnescapeString)) })},
+		{Name: "result-as-text", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "objects are returned as JSON strings",
+			Middleware: onResult(func(v any) any {
+				if object, ok := v.(map[string]any); ok && len(object) > 2 {
+					return string(encode(v))
+				}
+				return v
+			})},
+		{Name: "result-scalars-wrapped", Breaks: Clauses("invoke/result-exact"), Origin: Peer,
+			Middleware: onResult(func(v any) any {
+				switch v.(type) {
+				case map[string]any, []any, nil:
+					return v
+				}
+				return map[string]any{"value": v}
+			})},
+		{Name: "result-falsy-as-null", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "`result ?: NULL`",
+			Middleware: onResult(func(v any) any {
+				if v == false || v == "" || fmt.Sprint(v) == "0" {
+					return nil
+				}
+				return v
+			})},
+		{Name: "result-empty-list-as-object", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
+			if list, ok := v.([]any); ok && len(list) == 0 {
+				return map[string]any{}
+			}
+			return v
+		})},
+		{Name: "result-empty-object-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Why: "decoded to a PHP array and encoded again",
+			Middleware: onResult(func(v any) any {
+				return mapValues(v, func(v any) any {
+					if object, ok := v.(map[string]any); ok && len(object) == 0 {
+						return []any{}
+					}
+					return v
+				})
+			})},
+		{Name: "result-members-escaped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "each field is rendered by a template",
+			Middleware: onResult(func(v any) any {
+				object, ok := v.(map[string]any)
+				for name, member := range object {
+					if text, isText := member.(string); ok && isText {
+						object[name] = html.EscapeString(text)
+					}
+				}
+				return v
+			})},
+		{Name: "empty-text-taken-for-missing", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "`if not arguments.get(name)` for required parameters",
+			Middleware: onBody(func(body []byte) []byte {
+				call := decode(body)
+				if arguments, ok := call["arguments"].(map[string]any); ok && call["name"] == "shape.required" && arguments["message"] == "" {
+					delete(arguments, "message")
+					return encode(call)
+				}
+				return body
+			})},
+		{Name: "result-data-unwrapped", Breaks: Clauses("invoke/result-exact"), Origin: Peer, Why: "`result.data ?? result`",
+			Middleware: onResult(func(v any) any {
+				if object, _ := v.(map[string]any); object["data"] != nil {
+					return object["data"]
+				}
+				return v
+			})},
+		{Name: "result-nested-nulls-dropped", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Why: "omitempty",
+			Middleware: onResult(func(v any) any {
+				return mapValues(v, func(v any) any {
+					if object, ok := v.(map[string]any); ok {
+						for name, member := range object {
+							if member == nil {
+								delete(object, name)
+							}
+						}
+					}
+					return v
+				})
+			})},
+		{Name: "result-list-of-one-unpacked", Breaks: Clauses("invoke/result-exact"), Origin: Imagined, Middleware: onResult(func(v any) any {
+			if list, ok := v.([]any); ok && len(list) == 1 {
+				return list[0]
+			}
+			return v
+		})},
+		{Name: "null-result-empty-answer", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Body = []byte(`{}`) })},
+		{Name: "null-result-204", Breaks: Clauses("invoke/null-result"), Origin: Imagined, Middleware: onNullResult(func(x *exchange) { x.Status, x.Body = http.StatusNoContent, nil })},
+		{Name: "null-result-500", Breaks: Clauses("invoke/null-result"), Origin: Module, Middleware: onNullResult(func(x *exchange) {
+			x.Refuse(http.StatusInternalServerError, "execution_error", "Internal Error")
+		})},
+		{Name: "output-unchecked", Breaks: Clauses("invoke/output-matches-schema"), Origin: Module, Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputPass }},
+		{Name: "output-mismatch-502", Breaks: Clauses("invoke/output-matches-schema"), Origin: Imagined, Claims: "output-validation", Middleware: onInvalidResult(func(x *exchange) {
+			x.Refuse(http.StatusBadGateway, "upstream_error", "The site's result breaks its schema.")
+		})},
+		{Name: "denied-runs-then-403", Breaks: Clauses("invoke/denied", "access/discovery-not-execution", "access/credentials-forwarded"), Origin: Imagined, SiteMiddleware: func(site *siteClient) middleware {
+			return onInvoke(func(x *exchange) {
+				if caller(x.Request) == "discoverer" && (x.Status == http.StatusForbidden || x.Status == http.StatusNotFound) {
+					site.call(basicAuth("agent"), x.invoked(), decode(x.Sent)["arguments"])
+				}
+			})
+		}},
+		{Name: "denied-500", Breaks: Clauses("invoke/denied", "access/no-oracle"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
+			if x.Status != http.StatusForbidden && x.Status != http.StatusNotFound {
+				return
+			}
+			if _, ok := x.as("admin").tool(x.invoked()); ok && caller(x.Request) == "discoverer" {
+				x.Refuse(http.StatusInternalServerError, "execution_error", "Invalid Request")
+			}
+		})},
+		{Name: "sites-denial-500", Breaks: Clauses("invoke/denied", "access/permission-revoked"), Origin: Module, Why: "-32600 is handled like any other failure", Transport: onReplyError(func(e map[string]any) {
+			if fmt.Sprint(e["code"]) == "-32600" {
+				e["code"] = -32603
+			}
+		})},
+		{Name: "broad-denied-404", Profile: testbed.Broad, Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Middleware: onShownAndDenied(func(x *exchange) {
+			x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
+		})},
+		{Name: "broad-denied-unclear", Profile: testbed.Broad, Breaks: Clauses("invoke/denied-clear"), Origin: Imagined, Middleware: onShownAndDenied(func(x *exchange) {
+			x.Refuse(http.StatusForbidden, "access_denied", fmt.Sprintf("Error with %q.", x.invoked()))
+		})},
+		{Name: "invoke-text-html", Breaks: Clauses("invoke/answers-result"), Origin: Peer, Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusOK {
+				x.Header.Set("Content-Type", "text/html; charset=UTF-8")
+			}
+		})},
+		{Name: "arguments-keyed-as-list", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Module, Why: "an object with the keys 0 and 1 is a list to PHP", Transport: onArguments(listFromKeys)},
+		{Name: "arguments-cut-at-a-nul", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Imagined,
+			Transport: onArguments(onStrings(func(s string) string {
+				read, _, _ := strings.Cut(s, "\x00")
+				return read
+			}))},
+		{Name: "arguments-json-in-texts-decoded", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "objects sent as text are decoded, which breaks texts that look like JSON",
+			Transport: onNestedArguments(func(v any) any {
+				if s, ok := v.(string); ok {
+					if object := decode([]byte(s)); object != nil {
+						return object
+					}
+				}
+				return v
+			})},
+		{Name: "result-keyed-as-list", Breaks: Clauses("invoke/result-exact"), Origin: Module, Middleware: onResult(func(v any) any { return mapValues(v, listFromKeys) })},
+		{Name: "json-comments-accepted", Breaks: Clauses("invoke/malformed-json"), Origin: Peer, Why: "the body is parsed as JSON5",
+			Middleware: onBody(func(body []byte) []byte { return regexp.MustCompile(`(?m)/\*.*?\*/|^//.*$`).ReplaceAll(body, nil) })},
+		{Name: "name-false-404", Breaks: Clauses("invoke/missing-name"), Origin: Imagined, Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if call["name"] == false {
+				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+			}
+		})},
+		{Name: "null-unchecked", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Peer, Why: "null is accepted for every type",
+			SiteMiddleware: skipValidation(eachViolation(func(v violation) bool { return v.Received == "null" }))},
+		{Name: "empty-list-for-an-object", Breaks: Clauses("invoke/invalid-arguments-400", "upstream/eager-validation"), Origin: Module, Why: "PHP's [] is an empty list and an empty object", SiteMiddleware: acceptEmptyListForObject},
+		leakException("thrown-text-for-admins", "who may see everything sees the exception, and so does the model that works for them", Clauses("invoke/no-trace-leak"), func(x *exchange, text string) {
+			if caller(x.Request) == "admin" {
+				x.Header.Set("X-Exception", strings.Join(strings.Fields(text), " "))
+			}
+		}),
+		{Name: "mcp-failure-with-its-trace", MCP: true, Breaks: Clauses("invoke/no-trace-leak"), Origin: Peer, Why: "the caller receives the complete response of the site",
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onToolError("failed", func(m *rpc) {
+					reply := site.call(m.Request.Header.Get("Authorization"), fmt.Sprint(m.Params["name"]), m.Params["arguments"])
+					content, _ := m.Result()["content"].([]any)
+					m.Result()["content"] = append(content, map[string]any{"type": "text", "text": string(encode(reply["error"]))})
+				})
+			}},
+	}
+}
+
+// invokeVariants choose other allowed statuses and codes for bad requests.
+func invokeVariants() []Mutant {
+	return []Mutant{
+		{Name: "output-refused", Why: "results are validated against their schemas", Claims: "output-validation", Options: func(o *bridge.Options) { o.Output = invoke.OutputRefuse }},
+		{Name: "empty-name-404", Why: "an empty name on invoke may give 404", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if call["name"] == "" && x.Status == http.StatusBadRequest {
+				x.Refuse(http.StatusNotFound, "tool_not_found", `There is no tool named "".`)
+			}
+		})},
+		{Name: "missing-arguments-invalid-params", Why: "either code is allowed", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if name, _ := call["name"].(string); name != "" && x.Status == http.StatusBadRequest {
+				x.recode("missing_parameter", "invalid_params")
+			}
+		})},
+		{Name: "missing-arguments-missing-parameter", Why: "either code is allowed", Middleware: onCallBody(func(x *exchange, call map[string]any) {
+			if _, ok := call["arguments"].(map[string]any); !ok && x.Status == http.StatusBadRequest {
+				x.recode("invalid_params", "missing_parameter")
+			}
+		})},
+		{Name: "body-not-object-missing-parameter", Why: "either code is allowed", Middleware: onInvoke(func(x *exchange) {
+			switch strings.TrimSpace(string(x.Sent[:min(len(x.Sent), 64)])) {
+			case "null", "true", "false", "1", "5", `"x"`, "[]":
+				x.recode("invalid_json", "missing_parameter")
+				x.recode("invalid_request", "missing_parameter")
+			}
+		})},
+		{Name: "validation-left-to-the-site", Why: "a bridge without eager-validation sends what the site's validator accepts", Claims: "-eager-validation", SiteMiddleware: leaveValidationToSite},
+		{Name: "whole-decimals-as-integers", Why: "1.0 and 1 are the same number", Middleware: onResult(func(v any) any { return mapValues(v, wholeAsInteger) })},
+		{Name: "unknown-arguments-refused", Why: "the contract leaves unknown arguments open", Middleware: refuseUnknownArguments()},
+		{Name: "large-body-413", Why: "1 MiB works or gives 413", Middleware: onInvoke(func(x *exchange) {
+			if len(x.Sent) > 256<<10 {
+				x.Refuse(http.StatusRequestEntityTooLarge, "request_too_large", "The body is longer than 256 KiB.")
+			}
+		})},
+		{Name: "huge-body-cut-off", Why: "64 MiB may close the connection", Middleware: onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if toInvoke(r) && (r.ContentLength > 32<<20 || r.ContentLength < 0) {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		})},
+		{Name: "huge-body-400", Why: "64 MiB may give 400", Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if !toInvoke(r) || r.ContentLength >= 0 && r.ContentLength <= 32<<20 {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusBadRequest)
+			w.Write([]byte(`{"error":{"code":"invalid_request","message":"The body is too long."}}`)) //nolint:errcheck // the caller has gone
+			return true
+		})},
+	}
+}
+
+// refuseUnknownArguments refuses arguments that the tool's schema does not name.
+func refuseUnknownArguments() middleware {
+	return onCallBody(func(x *exchange, call map[string]any) {
+		if x.Status != http.StatusOK {
+			return
+		}
+		t, ok := x.tool(x.invoked())
+		schema, _ := t["inputSchema"].(map[string]any)
+		properties, _ := schema["properties"].(map[string]any)
+		arguments, _ := call["arguments"].(map[string]any)
+		for name := range arguments {
+			if _, known := properties[name]; ok && !known {
+				x.Refuse(http.StatusBadRequest, "invalid_params", fmt.Sprintf("The tool takes no argument %q.", name))
+			}
+		}
+	})
+}
+
+// leaveValidationToSite accepts invalid arguments that the site accepts.
+func leaveValidationToSite(site *siteClient) middleware {
+	return onCode("invalid_params", func(x *exchange) {
+		if len(x.violations()) == 0 {
+			return
+		}
+		reply := site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+		if result, ok := reply["result"]; ok {
+			x.Set(http.StatusOK, map[string]any{"result": result})
+		}
+	})
+}
+
+// wholeAsInteger writes 1.0 as 1, and -0 as 0.
+func wholeAsInteger(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	if f, err := n.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return v
+}
+
+// onSuccess replaces the whole response of an invoke that succeeds.
+func onSuccess(change func(result any) any) middleware {
+	return onInvoke(func(x *exchange) {
+		if result, ok := x.Object()["result"]; ok && x.Status == http.StatusOK {
+			x.Body = encode(change(result))
+		}
+	})
+}
+
+// onNestedArguments changes the values inside the arguments.
+func onNestedArguments(change func(v any) any) transport {
+	return onParams(func(params any) any {
+		byName, ok := params.(map[string]any)
+		if !ok {
+			return mapValues(params, change)
+		}
+		for name, v := range byName {
+			byName[name] = mapValues(v, change)
+		}
+		return byName
+	})
+}
+
+// onNullResult changes the responses whose result is null.
+func onNullResult(change func(x *exchange)) middleware {
+	return onInvoke(func(x *exchange) {
+		if result, ok := x.Object()["result"]; ok && result == nil && x.Status == http.StatusOK {
+			change(x)
+		}
+	})
+}
+
+// onInvalidResult changes the refusals of results that do not match their schema.
+func onInvalidResult(change func(x *exchange)) middleware {
+	return onInvoke(func(x *exchange) {
+		if x.Status == http.StatusInternalServerError && strings.Contains(x.errorMessage(), "output schema") {
+			change(x)
+		}
+	})
+}
+
+func questionMark(r rune) rune {
+	if r > 0x7f {
+		return '?'
+	}
+	return r
+}
+
+// parseNumerals converts strings that are numerals to numbers.
+func parseNumerals(v any) any {
+	if s, ok := v.(string); ok && s != "" {
+		if n, err := strconv.ParseFloat(s, 64); err == nil {
+			return n
+		}
+	}
+	return v
+}
+
+// deepValuesAsText writes values that are nested deeper than levels as JSON text.
+func deepValuesAsText(v any, levels int) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if levels == 0 {
+			return string(encode(v))
+		}
+		for name, member := range v {
+			v[name] = deepValuesAsText(member, levels-1)
+		}
+	case []any:
+		if levels == 0 {
+			return string(encode(v))
+		}
+		for i, item := range v {
+			v[i] = deepValuesAsText(item, levels-1)
+		}
+	}
+	return v
+}
+
+// fillDefaults adds the defaults of the parameters that a call leaves out.
+func fillDefaults(next http.Handler) http.Handler {
+	return onRequest(func(_ http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toInvoke(r) || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		setBody(r, body)
+		call := decode(body)
+		name, _ := call["name"].(string)
+		arguments, ok := call["arguments"].(map[string]any)
+		if name == "" || !ok || r.Method != http.MethodPost {
+			return false
+		}
+		x := &exchange{Request: r, next: next}
+		described, _ := x.Send(http.MethodGet, siblingPath(r, "describe")+"?name="+url.QueryEscape(name), nil).Object()["tool"].(tool)
+		input, _ := described["inputSchema"].(map[string]any)
+		properties, _ := input["properties"].(map[string]any)
+		for parameter, schema := range properties {
+			schema, _ := schema.(map[string]any)
+			if v, there := schema["default"]; there && arguments[parameter] == nil {
+				arguments[parameter] = v
+				setBody(r, encode(call))
+			}
+		}
+		return false
+	})(next)
+}
+
+// listFromKeys converts an object with the keys 0, 1, … to a list.
+func listFromKeys(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok || len(object) == 0 {
+		return v
+	}
+	list := make([]any, len(object))
+	for i := range list {
+		if list[i], ok = object[strconv.Itoa(i)]; !ok {
+			return v
+		}
+	}
+	return list
+}
+
+// acceptEmptyListForObject accepts an empty list for a parameter that must be an object.
+func acceptEmptyListForObject(site *siteClient) middleware {
+	return onCode("invalid_params", func(x *exchange) {
+		arguments, _ := decode(x.Sent)["arguments"].(map[string]any)
+		found := x.violations()
+		if len(found) > 0 && eachViolation(func(v violation) bool {
+			list, ok := arguments[v.Parameter].([]any)
+			return ok && len(list) == 0 && v.Expected == "object"
+		})(found) {
+			site.run(x, x.Request.Header.Get("Authorization"))
+		}
+	})
+}

@@ -1,0 +1,391 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// loadMutants fail only when many calls are under way.
+func loadMutants() []Mutant {
+	return []Mutant{
+		{Name: "answers-mixed-up-under-load", Breaks: Clauses("load/concurrent-exact"), MayFail: Clauses("access/no-cross-talk"), Origin: Peer, Middleware: mismatchResponses()},
+		{Name: "equal-calls-at-once-run-once", Breaks: Clauses("load/concurrent-exact", "load/slow-method-isolated"), Origin: Imagined, Why: "equal calls share one request to the site, as discovery does", Middleware: coalesceCalls()},
+		{Name: "one-call-at-a-time", Breaks: Clauses("load/slow-method-isolated"), Origin: Peer,
+			Transport: func(next http.RoundTripper) http.RoundTripper {
+				var line sync.Mutex
+				return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+					if isCall(r) {
+						line.Lock()
+						defer line.Unlock()
+					}
+					return next.RoundTrip(r)
+				})(next)
+			}},
+		{Name: "page-costs-the-catalogue", Breaks: Clauses("load/large-catalogue"), Origin: Imagined,
+			Middleware: onList(func(p *page) {
+				for cursor := p.Object["nextCursor"]; cursor != nil && cursor != "" && p.Cursor == ""; {
+					cursor = p.Send(http.MethodGet, p.Request.URL.Path+"?cursor="+url.QueryEscape(fmt.Sprint(cursor)), nil).Object()["nextCursor"]
+				}
+			})},
+		{Name: "list-as-slow-as-discovery", Breaks: Clauses("load/discovery-budget"), MayFail: Clauses("load/large-catalogue"), Origin: Imagined, Middleware: slowLists()},
+		{Name: "asks-about-each-method", Breaks: Clauses("load/cold-list"), Origin: Imagined, Why: "whether a caller may run a method is asked for each, one after the other", Transport: askAboutEach(230)},
+	}
+}
+
+// askAboutEach requests each method of a site that has so many, one after the other, before it hands over the discovery.
+func askAboutEach(methods int) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || !strings.HasSuffix(r.URL.Path, "/jsonrpc/methods") {
+			return resp, err
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
+		resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+		all, _ := decode(body)["data"].([]any)
+		if len(all) != methods {
+			return resp, nil
+		}
+		for _, method := range all {
+			asked := r.Clone(context.WithoutCancel(r.Context())) // each request has a time limit of its own
+			id, _ := method.(map[string]any)["id"].(string)
+			asked.URL.Path += "/" + id
+			if one, err := next.RoundTrip(asked); err == nil {
+				one.Body.Close()
+			}
+		}
+		return resp, nil
+	})
+}
+
+// loadVariants refuse a part of the calls under load, as the contract allows.
+func loadVariants() []Mutant {
+	return []Mutant{
+		{Name: "limits-calls", Why: "a bridge may limit how often one caller calls", Middleware: limitCalls(400, 200)},
+		{Name: "refuses-under-load", Why: "503 with Retry-After for every fifth request while more than 40 are under way", Middleware: refuseUnderLoad(40, 5)},
+	}
+}
+
+// refuseUnderLoad refuses every nth request that arrives while more than busy requests are under way.
+func refuseUnderLoad(busy, nth int64) middleware {
+	var under, crowded atomic.Int64
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer under.Add(-1)
+			if under.Add(1) <= busy || crowded.Add(1)%nth != 0 {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"error":{"code":"overloaded","message":"Too many requests are under way."}}`)
+		})
+	}
+}
+
+// coalesceCalls runs a caller's equal concurrent calls once.
+func coalesceCalls() middleware {
+	type flight struct {
+		landed   chan struct{}
+		response *exchange
+	}
+	var mu sync.Mutex
+	flights := map[string]*flight{}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toInvoke(r) || !isSmall(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			body := readBody(r)
+			key := r.Method + r.Header.Get("Authorization") + string(body)
+			mu.Lock()
+			f, under := flights[key]
+			if !under {
+				f = &flight{landed: make(chan struct{})}
+				flights[key] = f
+			}
+			mu.Unlock()
+			if !under {
+				f.response = record(next, r, body)
+				mu.Lock()
+				delete(flights, key)
+				mu.Unlock()
+				close(f.landed)
+			}
+			<-f.landed
+			own := *f.response
+			own.writeTo(w)
+		})
+	}
+}
+
+// mismatchResponses sends a caller the response to another caller when many invoke concurrently.
+func mismatchResponses() middleware {
+	var busy atomic.Int64
+	var last atomic.Pointer[[]byte]
+	return counting(&busy, onInvoke(func(x *exchange) {
+		body := x.Body
+		if other := last.Swap(&body); other != nil && busy.Load() > 48 && x.Status == http.StatusOK {
+			x.Body = *other
+		}
+	}))
+}
+
+// slowLists delays lists as if each were discovered from the site.
+func slowLists() middleware {
+	first := newMemory[time.Duration]()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !toList(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			began := time.Now()
+			key := r.Header.Get("Authorization")
+			cost, known := first.get(key)
+			if known && cost > 100*time.Millisecond {
+				time.Sleep(cost)
+			}
+			next.ServeHTTP(w, r)
+			first.keep(key, time.Since(began))
+		})
+	}
+}
+
+// replicaMutants are bridges whose replicas are not one bridge.
+func replicaMutants() []Mutant {
+	one := func(Name, clause, why string, origin Origin, replica func(n int) middleware) Mutant {
+		return Mutant{Name: Name, Breaks: Clauses(clause), Origin: origin, Why: why, MCP: true, Profile: testbed.Replicas, Replica: replica}
+	}
+	return []Mutant{
+		{Name: "replicas-cursors-of-one-process", Breaks: Clauses("replicas/cursor"), Origin: Imagined, Why: "cursors are signed with a key that each process makes when it starts", MCP: true, Profile: testbed.Replicas, Claims: "-cursor-base64-offset", Replica: ownCursors},
+		one("replica-describes-differently", "replicas/lists-agree", "a new version is on one replica only", Imagined, lastReplica(onList(func(p *page) {
+			if len(p.Tools) > 0 {
+				p.Tools[0].(tool)["description"] = "as in the version before"
+			}
+		}))),
+		one("replicas-etags-of-one-process", "replicas/versions-agree", "the ETag holds when the process started", Peer, ownETags),
+		one("replicas-sessions-in-memory", "replicas/mcp-session", "sessions are in the memory of the process that opened them", Peer, ownSessions),
+		one("replica-lends-sessions", "replicas/mcp-session-owner", "the caller of a session is read from the store, not from the request", Peer, lendStoredSessions()),
+		{Name: "replica-lists-once", Breaks: Clauses("replicas/changes", "replicas/permission-revoked"), MayFail: Clauses("replicas/cursor", "replicas/lists-agree", "replicas/restart"), Origin: Peer, Why: "the list is cached until the process ends; an invalidation reaches the others", MCP: true, Profile: testbed.Replicas, Replica: lastReplica(keepFirstPages())},
+		one("replica-never-notifies", "replicas/list-changed", "the replica that finds the change notifies its own clients only", Peer, lastReplica(silentStreams)),
+		one("replicas-take-calls-over", "replicas/runs-once", "calls are in a queue, and those of a consumer that dies go to another", Peer, takeCallsOver()),
+		{Name: "replica-starts-too-early", Breaks: Clauses("replicas/restart"), Origin: Peer, Why: "it listens before it has read the methods", MCP: true, Profile: testbed.Replicas, Server: refuseAfterRestart()},
+		{Name: "replicas-end-sessions-alone", Breaks: Clauses("replicas/shared-session-end"), Origin: Peer, Why: "DELETE forgets the session in one process, and the others go on with it from the store", MCP: true, Profile: testbed.Shared, Replica: endAlone},
+		{Name: "replicas-count-alone", Breaks: Clauses("replicas/shared-rate-limit"), Origin: Peer, Why: "each process has a bucket of its own", MCP: true, Profile: testbed.Shared,
+			Options: func(o *bridge.Options) { o.RatePerSec = 0 }, Replica: countAlone},
+	}
+}
+
+// lastReplica is the middleware of the third replica alone.
+func lastReplica(m middleware) func(int) middleware {
+	return func(n int) middleware {
+		if n == 2 {
+			return m
+		}
+		return nil
+	}
+}
+
+// ownCursors marks cursors with the replica that gave them, and refuses those of others.
+func ownCursors(n int) middleware {
+	mark := fmt.Sprintf(".%d", n)
+	return func(next http.Handler) http.Handler {
+		marked := onList(func(p *page) {
+			if cursor, ok := p.Object["nextCursor"].(string); ok {
+				p.Object["nextCursor"] = cursor + mark
+			}
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			q := r.URL.Query()
+			if cursor := q.Get("cursor"); toList(r) && len(cursor) > 2 && cursor[len(cursor)-2] == '.' {
+				if own := strings.TrimSuffix(cursor, mark); own != cursor {
+					cursor = own
+				} else {
+					cursor = "of another replica"
+				}
+				q.Set("cursor", cursor)
+				r.URL.RawQuery = q.Encode()
+			}
+			marked.ServeHTTP(w, r)
+		})
+	}
+}
+
+// ownETags gives each replica versions of its own.
+func ownETags(n int) middleware {
+	own := func(tag string) string { return strings.TrimSuffix(tag, `"`) + fmt.Sprintf(`-%d"`, n) }
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tag := r.Header.Get("If-None-Match"); toList(r) && tag != "" {
+				r.Header.Set("If-None-Match", strings.Replace(tag, fmt.Sprintf(`-%d"`, n), `"`, 1))
+			}
+			onResponse(toList, func(x *exchange) {
+				if tag := x.Header.Get("ETag"); tag != "" {
+					x.Header.Set("ETag", own(tag))
+				}
+			})(next).ServeHTTP(w, r)
+		})
+	}
+}
+
+// ownSessions knows the sessions that it opened.
+func ownSessions(int) middleware {
+	opened := newMemory[bool]()
+	return func(next http.Handler) http.Handler {
+		noting := onResponse(toMCP, func(x *exchange) { opened.put(x.Header.Get("Mcp-Session-Id"), true) })(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if id := r.Header.Get("Mcp-Session-Id"); toMCP(r) && id != "" {
+				if own, _ := opened.get(id); !own {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				next.ServeHTTP(w, r)
+				return
+			}
+			noting.ServeHTTP(w, r)
+		})
+	}
+}
+
+// lendStoredSessions uses the credentials of the caller who opened a session at another replica.
+func lendStoredSessions() func(int) middleware {
+	owners := newMemory[string]() // Authorization by session id
+	return func(n int) middleware {
+		if n == 0 {
+			return onResponse(toMCP, func(x *exchange) {
+				if id := x.Header.Get("Mcp-Session-Id"); id != "" {
+					owners.put(id, x.Request.Header.Get("Authorization"))
+				}
+			})
+		}
+		return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if owner, known := owners.get(r.Header.Get("Mcp-Session-Id")); known && toMCP(r) {
+				r.Header.Set("Authorization", owner)
+			}
+			return false
+		})
+	}
+}
+
+// keepFirstPages shows a caller each page as it was first.
+func keepFirstPages() middleware {
+	first := newMemory[map[string]any]()
+	return onList(func(p *page) {
+		p.Object = first.keep(p.Request.Header.Get("Authorization")+"\x00"+p.Cursor, p.Object)
+		p.Tools, _ = p.Object["tools"].([]any)
+	})
+}
+
+// silentStreams opens streams on which nothing comes.
+func silentStreams(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !toMCP(r) || !isStream(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, ":\n\n")
+		http.NewResponseController(w).Flush() //nolint:errcheck // the caller has gone
+		<-r.Context().Done()
+	})
+}
+
+// takeCallsOver lets the first replica make the calls that another had when it died.
+func takeCallsOver() func(int) middleware {
+	var first http.Handler
+	return func(n int) middleware {
+		return func(next http.Handler) http.Handler {
+			if n == 0 {
+				first = next
+				return next
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !toInvoke(r) || !isSmall(r) {
+					next.ServeHTTP(w, r)
+					return
+				}
+				body := readBody(r)
+				x := record(next, r, body)
+				if r.Context().Err() != nil {
+					record(first, r.WithContext(context.Background()), body)
+				}
+				x.writeTo(w)
+			})
+		}
+	}
+}
+
+// refuseAfterRestart gives a server that is started after the three replicas some responses without tools.
+func refuseAfterRestart() func(*http.Server) {
+	started := 0
+	return func(s *http.Server) {
+		if started++; started <= 3 {
+			return
+		}
+		var served atomic.Int64
+		next := s.Handler
+		s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if served.Add(1) <= 2 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// endAlone keeps the end of a session from the other replicas.
+func endAlone(int) middleware {
+	ended := newMemory[bool]()
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		id := r.Header.Get("Mcp-Session-Id")
+		if !toMCP(r) || id == "" || r.Header.Get("Origin") != "" {
+			return false
+		}
+		if r.Method == http.MethodDelete {
+			ended.put(id, true)
+			w.WriteHeader(http.StatusNoContent)
+			return true
+		}
+		gone, _ := ended.get(id)
+		if gone {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return gone
+	})
+}
+
+// countAlone limits the calls of a caller at one replica.
+func countAlone(int) middleware { return limitCalls(testbed.RatePerSec, testbed.RateBurst) }
+
+// limitCalls limits the calls of each caller.
+func limitCalls(perSec rate.Limit, burst int) middleware {
+	buckets := newMemory[*rate.Limiter]()
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if !toInvoke(r) || buckets.keep(r.Header.Get("Authorization"), rate.NewLimiter(perSec, burst)).Allow() {
+			return false
+		}
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"error":{"code":"rate_limited","message":"Too many calls."}}`)
+		return true
+	})
+}

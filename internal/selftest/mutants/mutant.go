@@ -1,0 +1,229 @@
+// Package mutants holds the bridges that the selftest tests: mutants, each wrong in one realistic way, and correct
+// variants, which differ from the reference bridge where the contract leaves room. It runs nothing and knows no verdict.
+//
+// Invariant: an entry holds no state outside itself. Mutants returns fresh entries each time, so that a mutant starts with
+// an empty memory whenever it is tested.
+//
+// An entry is in the file of the area of the first clause that it breaks; Areas lists the areas. Its change works
+// in front of the bridge (Middleware), between the bridge and the site (Transport), or in the bridge's settings (Options).
+package mutants
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// Origin is where the fault of a mutant comes from.
+type Origin string
+
+// The origins of a fault.
+const (
+	Module   Origin = "module"   // seen in the real Drupal module
+	Peer     Origin = "peer"     // seen in another bridge or server
+	Imagined Origin = "imagined" // not seen yet
+)
+
+// Mutant is a bridge that differs from the reference. With Breaks it is wrong; without Breaks it is a correct variant.
+type Mutant struct {
+	Name    string
+	Breaks  []string // the clauses that must fail; nil: a correct variant
+	MayFail []string // the clauses that may fail: of a variant the SHOULDs that it ignores, of a mutant what depends on chance
+	Origin  Origin   // of a mutant
+	Why     string   // the room of the contract that a variant uses, or how a fault comes about and who is affected
+
+	Middleware     func(bridge http.Handler) http.Handler         // between the caller and the bridge
+	SiteMiddleware func(site *siteClient) middleware              // a Middleware that sends requests of its own to the site
+	AuthMiddleware func(b testbed.Backends) middleware            // a Middleware that makes tokens of its own
+	Replica        func(replica int) middleware                   // a Middleware of one replica of several, from 0; nil where it gives nil
+	Transport      func(site http.RoundTripper) http.RoundTripper // between the bridge and the site
+	Options        func(*bridge.Options)                          // changes the settings of the bridge
+	Server         func(*http.Server)                             // changes the settings of the bridge's HTTP server
+	Stdout         func(io.Writer) io.Writer                      // between the bridge's stdout and the caller, where it speaks MCP on stdio
+
+	Remedy func(bridge http.Handler) http.Handler // of a mutant: does what the fix of the first clause of Breaks says; only tests apply it
+
+	MCP     bool   // tested by the clauses of MCP, too; the others are tested by the three endpoints, which MCP mirrors
+	Claims  string // changes to the claimed capabilities, in the form of --capabilities
+	Fixture string // name of the built-in site; "" is default
+	Profile string // of the testbed; "" is the first one
+}
+
+// Mechanism is how an entry differs from the reference: of which area the first clause is that it breaks, if any, where its
+// change is made, and on which site and profile.
+type Mechanism struct {
+	Area, Fixture, Profile                              string
+	Middleware, SiteMiddleware, AuthMiddleware, Replica bool
+	Transport, Options, Server, Stdout, MCP             bool
+}
+
+// Mechanism returns the mechanism of an entry.
+func (m Mutant) Mechanism() Mechanism {
+	area := ""
+	if len(m.Breaks) > 0 {
+		area, _, _ = strings.Cut(m.Breaks[0], "/")
+	}
+	return Mechanism{
+		Area: area, Fixture: m.Fixture, Profile: m.Profile,
+		Middleware: m.Middleware != nil, SiteMiddleware: m.SiteMiddleware != nil, AuthMiddleware: m.AuthMiddleware != nil, Replica: m.Replica != nil,
+		Transport: m.Transport != nil, Options: m.Options != nil, Server: m.Server != nil, Stdout: m.Stdout != nil, MCP: m.MCP,
+	}
+}
+
+// Clauses lists clause ids.
+func Clauses(ids ...string) []string { return ids }
+
+// Testbed returns the options of a testbed with the mutant in it.
+func (m Mutant) Testbed() testbed.Options {
+	return testbed.Options{
+		Profile: m.Profile, Fixture: m.Fixture,
+		Bridge: m.Options, Transport: m.Transport, Stdout: m.Stdout, Server: m.Server,
+		Middleware: func(b testbed.Backends, handler http.Handler) http.Handler {
+			if m.Middleware != nil {
+				handler = m.Middleware(handler)
+			}
+			if m.SiteMiddleware != nil {
+				handler = m.SiteMiddleware(&siteClient{b.SiteURL, b.Transport})(handler)
+			}
+			if m.AuthMiddleware != nil {
+				handler = m.AuthMiddleware(b)(handler)
+			}
+			if m.Replica != nil {
+				if own := m.Replica(b.Replica); own != nil {
+					handler = own(handler)
+				}
+			}
+			return handler
+		},
+	}
+}
+
+// Area is the mutants and the correct variants of one area of the contract.
+type Area struct {
+	Name     string // as in the ids of the clauses
+	File     string // the file of this package to add a mutant to
+	Mutants  []Mutant
+	Variants []Mutant
+}
+
+// Areas returns the entries by area, in the order of the contract.
+func Areas() []Area {
+	return []Area{
+		{"list", "list.go", slices.Concat(listMutants(), listPageMutants()), listVariants()},
+		{"mapping", "mapping.go", slices.Concat(mappingMutants(), mappingValueMutants()), mappingVariants()},
+		{"schema", "schemas.go", schemaMutants(), schemaVariants()},
+		{"describe", "describe.go", describeMutants(), describeVariants()},
+		{"invoke", "invoke.go", slices.Concat(invokeMutants(), invokeResultMutants(), invokeRequestMutants(), invokeErrorMutants(), undeclaredMutants()), slices.Concat(invokeVariants(), undeclaredVariants())},
+		{"errors", "errors.go", errorMutants(), errorVariants()},
+		{"access", "access.go", slices.Concat(accessMutants(), sessionMutants()), accessVariants()},
+		{"http", "http.go", httpMutants(), httpVariants()},
+		{"translate", "schemas.go", translateMutants(), translateVariants()},
+		{"filter", "filter.go", filterMutants(), filterVariants()},
+		{"fresh", "fresh.go", freshMutants(), freshVariants()},
+		{"upstream", "upstream.go", upstreamMutants(), upstreamVariants()},
+		{"load", "load.go", loadMutants(), loadVariants()},
+		{"replicas", "load.go", replicaMutants(), nil},
+		{"profile", "undeclared.go", profileMutants(), nil},
+		{"per-tool", "pertool.go", perToolMutants(), perToolVariants()},
+		{"mcp", "mcp.go", slices.Concat(mcpMutants(), mcpCallerMutants(), mcpResultMutants()), slices.Concat(mcpVariants(), mcpResultVariants())},
+		{"auth", "auth.go", slices.Concat(authMutants(), authTokenMutants(), authServerMutants()), authVariants()},
+	}
+}
+
+// Mutants returns all mutants.
+func Mutants() []Mutant {
+	var all []Mutant
+	for _, a := range Areas() {
+		all = append(all, a.Mutants...)
+	}
+	return all
+}
+
+// Variants returns all correct variants.
+func Variants() []Mutant {
+	var all []Mutant
+	for _, a := range Areas() {
+		all = append(all, a.Variants...)
+	}
+	return all
+}
+
+// All returns the mutants, then the correct variants.
+func All() []Mutant { return append(Mutants(), Variants()...) }
+
+// Find returns the mutant or the correct variant of a name.
+func Find(name string) (Mutant, bool) {
+	all := All()
+	if i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name }); i >= 0 {
+		return all[i], true
+	}
+	return Mutant{}, false
+}
+
+// Killing returns the names of the mutants that break a clause.
+func Killing(clause string) []string {
+	names := []string{}
+	for _, m := range Mutants() {
+		if slices.Contains(m.Breaks, clause) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// memory is what a mutant stores between requests. It is safe for concurrent use.
+type memory[V any] struct {
+	mu   sync.Mutex
+	rows map[string]V
+}
+
+func newMemory[V any]() *memory[V] { return &memory[V]{rows: map[string]V{}} }
+
+func (t *memory[V]) get(key string) (V, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, ok := t.rows[key]
+	return v, ok
+}
+
+func (t *memory[V]) put(key string, v V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[key] = v
+}
+
+// keep stores a value unless there is one, and returns the stored one.
+func (t *memory[V]) keep(key string, v V) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.rows[key]; ok {
+		return old
+	}
+	t.rows[key] = v
+	return v
+}
+
+func (t *memory[V]) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.rows)
+}
+
+// set is a memory of names.
+type set struct{ memory[bool] }
+
+func newSet() *set { return &set{memory[bool]{rows: map[string]bool{}}} }
+
+// add adds a name and reports whether it is new.
+func (s *set) add(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.rows[name]
+	s.rows[name] = true
+	return !seen
+}

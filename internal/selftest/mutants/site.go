@@ -1,0 +1,242 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// transport is the type of Mutant.Transport.
+type transport = func(next http.RoundTripper) http.RoundTripper
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// onSiteRequest handles every request to the site instead of the transport.
+func onSiteRequest(handle func(r *http.Request, next http.RoundTripper) (*http.Response, error)) transport {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { return handle(r, next) })
+	}
+}
+
+// isCall reports whether a request is a method call; the others are discovery.
+func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/jsonrpc") }
+
+// onCall changes the JSON-RPC request of a call before it is sent.
+func onCall(change func(r *http.Request, call map[string]any)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		r = r.Clone(r.Context())
+		call := decode(readBody(r))
+		change(r, call)
+		setBody(r, encode(call))
+		return next.RoundTrip(r)
+	})
+}
+
+// onParams changes the arguments of every call that has any.
+func onParams(change func(params any) any) transport {
+	return onCall(func(_ *http.Request, call map[string]any) {
+		if params, ok := call["params"]; ok {
+			call["params"] = change(params)
+		}
+	})
+}
+
+// onArguments changes the arguments of every call, at every level.
+func onArguments(change func(v any) any) transport {
+	return onParams(func(params any) any { return mapValues(params, change) })
+}
+
+// onMethods changes the attributes of every method that discovery shows.
+func onMethods(change func(id string, attributes map[string]any)) transport {
+	return onDiscovery(func(index map[string]any) {
+		methods, _ := index["data"].([]any)
+		for _, m := range methods {
+			m, _ := m.(map[string]any)
+			id, _ := m["id"].(string)
+			if attributes, ok := m["attributes"].(map[string]any); ok {
+				change(id, attributes)
+			}
+		}
+	})
+}
+
+// onReply changes the JSON-RPC response to a call before the bridge reads it.
+func onReply(change func(reply map[string]any)) transport {
+	return onSiteResponse(isCall, change)
+}
+
+// onDiscovery changes what the site shows of its methods.
+func onDiscovery(change func(index map[string]any)) transport {
+	return onSiteResponse(func(r *http.Request) bool { return !isCall(r) }, change)
+}
+
+func onSiteResponse(matches func(*http.Request) bool, change func(map[string]any)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || !matches(r) {
+			return resp, err
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse))
+		object := decode(body)
+		if err != nil || len(body) == testbed.MaxResponse || object == nil || !utf8.Valid(body) || !json.Valid(body) {
+			resp.Body = resumed{io.MultiReader(bytes.NewReader(body), failing{err}, resp.Body), resp.Body}
+			return resp, nil
+		}
+		resp.Body.Close()
+		change(object)
+		body = encode(object)
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		resp.Header.Del("Content-Length")
+		return resp, nil
+	})
+}
+
+// resumed is a body with the part that was read put back.
+type resumed struct {
+	io.Reader
+	io.Closer
+}
+
+// failing returns the error with which the reading of a body ended, if any.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}
+
+// siteClient sends requests of a mutant to the site, past the bridge.
+type siteClient struct {
+	site      string
+	transport http.RoundTripper
+}
+
+// call calls a method with an Authorization header and returns the JSON-RPC response; nil when there is none.
+func (w *siteClient) call(authorization, method string, params any) map[string]any {
+	body := encode(map[string]any{"jsonrpc": "2.0", "id": "mutant", "method": method, "params": params})
+	req, err := http.NewRequest(http.MethodPost, w.site+"/jsonrpc", bytes.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
+	resp, err := w.transport.RoundTrip(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	reply, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil
+	}
+	return decode(reply)
+}
+
+// visit sends a GET to any address, and drops the response.
+func (w *siteClient) visit(ctx context.Context, address, authorization string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", authorization)
+	if resp, err := w.transport.RoundTrip(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// run replaces the response to an invoke by the site's response to the call with an Authorization header.
+func (w *siteClient) run(x *exchange, authorization string) {
+	arguments := decode(x.Sent)["arguments"]
+	reply := w.call(authorization, x.invoked(), arguments)
+	if result, ok := reply["result"]; ok {
+		x.Set(http.StatusOK, map[string]any{"result": result})
+		return
+	}
+	e, _ := reply["error"].(map[string]any)
+	message, _ := e["message"].(string)
+	x.Refuse(http.StatusInternalServerError, "execution_error", message)
+}
+
+// basicAuth returns the Authorization header of a built-in account.
+func basicAuth(user string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+user+"-pass"))
+}
+
+// hides reports whether the site shows an account a method that is no tool.
+func (w *siteClient) hides(authorization, id string) bool {
+	attributes, shown := w.method(authorization, id)
+	return shown && attributes["mcpTool"] == nil
+}
+
+// method returns the attributes of a method as the site shows it to an account.
+func (w *siteClient) method(authorization, id string) (attributes map[string]any, shown bool) {
+	req, err := http.NewRequest(http.MethodGet, w.site+"/jsonrpc/methods", nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Authorization", authorization)
+	resp, err := w.transport.RoundTrip(req)
+	if err != nil {
+		return nil, false
+	}
+	defer resp.Body.Close()
+	index, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, false
+	}
+	methods, _ := decode(index)["data"].([]any)
+	for _, m := range methods {
+		if m, _ := m.(map[string]any); m["id"] == id {
+			attributes, _ = m["attributes"].(map[string]any)
+			return attributes, true
+		}
+	}
+	return nil, false
+}
+
+// onReplyError changes the JSON-RPC errors of the site.
+func onReplyError(change func(e map[string]any)) transport {
+	return onReply(func(reply map[string]any) {
+		if e, ok := reply["error"].(map[string]any); ok {
+			change(e)
+		}
+	})
+}
+
+// resendCall sends a call a second time if the first response is as wanted.
+func resendCall(r *http.Request, next http.RoundTripper, wanted func(*http.Response, error) bool) (*http.Response, error) {
+	if !isCall(r) {
+		return next.RoundTrip(r)
+	}
+	body := readBody(r)
+	first := r.Clone(r.Context())
+	setBody(first, body)
+	resp, err := next.RoundTrip(first)
+	if !wanted(resp, err) {
+		return resp, err
+	}
+	if err == nil {
+		_, _ = io.CopyN(io.Discard, resp.Body, testbed.MaxResponse) // so that the connection is reused
+		resp.Body.Close()
+	}
+	second := r.Clone(r.Context())
+	setBody(second, body)
+	return next.RoundTrip(second)
+}

@@ -1,0 +1,304 @@
+package mutants
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+)
+
+// undeclaredMutants list closed schemas, and do not refuse what these do not declare, or change calls over MCP alone.
+func undeclaredMutants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-alone-numbers-rounded", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/arguments-forwarded"), Origin: Peer, Why: "arguments pass through JSON.parse",
+			Middleware: onMCPCall(func(params map[string]any) { params["arguments"] = roundToFloat64(params["arguments"]) })},
+		{Name: "mcp-alone-runs-twice", MCP: true, Claims: "-tools", Breaks: Clauses("invoke/runs-once", "invoke/not-cached"), Origin: Imagined,
+			Middleware: onRPC("tools/call", func(m *rpc) { m.Response = m.Resend(func(map[string]any) {}) })},
+		{Name: "closed-schemas-unenforced", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "the list is generated, the arguments go on to the site, which ignores what it does not know",
+			Middleware: onTool(closeInput)},
+		{Name: "undeclared-arguments-dropped", Breaks: Clauses("invoke/undeclared-argument"), Origin: Peer, Why: "zod drops the keys that an object does not declare",
+			Middleware: chain(onTool(closeInput), onArgumentsOf(declaredTop))},
+		{Name: "undeclared-members-dropped", Breaks: Clauses("invoke/undeclared-argument", "invoke/invalid-arguments-400", "upstream/eager-validation"), MayFail: Clauses("invoke/invalid-arguments-named"), Origin: Imagined, Why: "arguments are decoded into a struct",
+			Middleware: onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				kept, _ := declaredOnly(t["inputSchema"], arguments).(map[string]any)
+				return kept
+			})},
+	}
+}
+
+// mcpResultMutants break results, traces and the order of the list over MCP.
+func mcpResultMutants() []Mutant {
+	var asked atomic.Int64
+	return []Mutant{
+		{Name: "mcp-list-needs-params", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "params, which are optional, are decoded without a look",
+			Middleware: onRPC("tools/list", func(m *rpc) {
+				if m.Params == nil {
+					m.Fail(-32602, "params is required")
+				}
+			})},
+		{Name: "mcp-compares-the-content-type", MCP: true, Breaks: Clauses("mcp/tools-list"), Origin: Peer, Why: "a charset is refused",
+			Middleware: refuseWhere(http.StatusUnsupportedMediaType, "unsupported_media_type", func(r *http.Request) bool {
+				return toMCP(r) && strings.Contains(r.Header.Get("Content-Type"), ";")
+			})},
+		{Name: "mcp-opens-by-number", MCP: true, Breaks: Clauses("mcp/initialize"), Origin: Imagined, Why: "the response to initialize is made with a fixed id",
+			Middleware: onRPC("initialize", func(m *rpc) {
+				if _, text := m.Response["id"].(string); text {
+					m.Response["id"] = 1
+				}
+			})},
+		{Name: "mcp-meta-refused", MCP: true, Breaks: Clauses("mcp/parity"), Origin: Peer, Why: "clients that show progress send a progressToken with each call, and the params are read strictly",
+			Middleware: onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				if !toMCP(r) || r.Method != http.MethodPost || !isSmall(r) {
+					return false
+				}
+				x := &exchange{Request: r, Method: r.Method, Header: http.Header{}, Sent: readBody(r)}
+				setBody(r, x.Sent)
+				params, _ := decode(x.Sent)["params"].(map[string]any)
+				if meta, _ := params["_meta"].(map[string]any); meta["progressToken"] == nil {
+					return false
+				}
+				x.Set(http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": decode(x.Sent)["id"], "error": map[string]any{"code": -32602, "message": "unknown member _meta"}})
+				x.writeTo(w)
+				return true
+			})},
+		{Name: "mcp-ended-sessions-call", MCP: true, Breaks: Clauses("mcp/session"), Origin: Imagined, Why: "only tools/list looks whether the session is there", Middleware: reopenForCalls},
+		{Name: "mcp-cancelled-ends-the-session", MCP: true, Breaks: Clauses("mcp/notification-202"), Origin: Imagined, Why: "the cancellation of a request that is not there is an exception", Middleware: endOnCancelled()},
+		{Name: "mcp-closed-schemas-unenforced", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/undeclared-argument"), Origin: Peer,
+			Middleware: onMCPTool(closeInput)},
+		{Name: "mcp-output-unchecked", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "the result is passed on as it is",
+			Middleware: onToolError(mismatch, func(m *rpc) {
+				text := wrongResult(m)
+				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(text), "structuredContent": decode([]byte(text))})
+			})},
+		{Name: "mcp-output-mismatch-as-text", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), Origin: Peer, Why: "what does not fit is left out, and the client refuses the response for want of it",
+			Middleware: onToolError(mismatch, func(m *rpc) {
+				m.Succeed(map[string]any{"resultType": "complete", "content": textContent(wrongResult(m))})
+			})},
+		{Name: "mcp-failures-validated", MCP: true, Breaks: Clauses("mcp/structured-mismatch"), MayFail: Clauses("mcp/execution-error", "mcp/invalid-arguments"), Origin: Peer, Why: "an SDK validates every result of a tool with an outputSchema",
+			Middleware: onToolError("", func(m *rpc) {
+				target := m.Request.URL.Path + "/tools/describe?" + url.Values{"name": {fmt.Sprint(m.Params["name"])}}.Encode()
+				t, _ := m.Send(http.MethodGet, target, nil).Object()["tool"].(tool)
+				if t["outputSchema"] != nil && !strings.Contains(string(m.Body), mismatch) {
+					m.Fail(-32602, "MCP error -32602: Output validation error: no structured content")
+				}
+			})},
+		{Name: "mcp-trace-lost", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				r.Header.Del("Traceparent")
+				return next.RoundTrip(r)
+			})},
+		{Name: "mcp-trace-restarted", MCP: true, Breaks: Clauses("mcp/trace-context"), Origin: Imagined, Why: "the HTTP client begins a trace of its own",
+			Transport: onTraceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")},
+		{Name: "mcp-order-by-chance", MCP: true, Claims: "-tools", Breaks: Clauses("mcp/order-stable"), MayFail: Clauses("list/empty-site", "list/cursor-other-caller"), Origin: Peer, Why: "the tools come from a map",
+			Middleware: onRPCResult("tools/list", func(r map[string]any) {
+				if tools, _ := r["tools"].([]any); len(tools) > 1 {
+					i := int(asked.Add(1)) % len(tools)
+					r["tools"] = append(append([]any{}, tools[i:]...), tools[:i]...)
+				}
+			})},
+	}
+}
+
+// profileMutants list what clients and providers refuse.
+func profileMutants() []Mutant {
+	return []Mutant{
+		{Name: "arrays-without-items", Breaks: Clauses("profile/array-items"), Origin: Peer,
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"list": map[string]any{"type": "array"}}
+			})},
+		{Name: "root-any-of", Breaks: Clauses("profile/no-root-combinator"), Origin: Peer, Why: "the rule that one of two parameters is needed",
+			Middleware: onInput(func(s map[string]any) { s["anyOf"] = []any{map[string]any{}} })},
+		{Name: "enum-of-another-type", Breaks: Clauses("profile/enum-fits-type"), Origin: Peer, Why: "the keys of a PHP array are strings where they look like words, and integers where they look like numbers",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"state": map[string]any{"type": "string", "enum": []any{"on", json.Number("1")}}}
+			})},
+		{Name: "names-too-long-behind-a-prefix", Breaks: Clauses("profile/name-with-prefix"), MayFail: Clauses("mapping/name-underscored", "access/filtered-by-method"), Origin: Peer, Claims: "naming-underscore", Options: useUnderscores,
+			Middleware: renameTools(func(name string) string {
+				if strings.HasPrefix(name, "taxonomy_") {
+					return name + strings.Repeat("_of_the_site", 5)
+				}
+				return name
+			})},
+		{Name: "schemas-eleven-levels-deep", Breaks: Clauses("profile/depth"), Origin: Peer, Why: "a filter may have filters, written out instead of referred to",
+			Middleware: onInput(func(s map[string]any) {
+				s["definitions"] = map[string]any{"filter": nested(10)}
+			})},
+	}
+}
+
+// nested is a schema of so many levels.
+func nested(levels int) map[string]any {
+	s := map[string]any{"type": "object"}
+	for range levels - 1 {
+		s = map[string]any{"type": "object", "properties": map[string]any{"filter": s}}
+	}
+	return s
+}
+
+func undeclaredVariants() []Mutant {
+	return []Mutant{
+		{Name: "schemas-ten-levels-deep", Why: "ten levels are what the strictest provider takes",
+			Middleware: onInput(func(s map[string]any) { s["definitions"] = map[string]any{"filter": nested(9)} })},
+		{Name: "closed-schemas-enforced", Why: "a bridge may refuse every argument that is not declared",
+			Middleware: chain(onTool(closeInput), onArgumentsOf(func(t tool, arguments map[string]any) map[string]any {
+				if len(declaredTop(t, arguments)) < len(arguments) {
+					return nil
+				}
+				return arguments
+			}))},
+	}
+}
+
+func mcpResultVariants() []Mutant {
+	return []Mutant{
+		{Name: "mcp-lines-end-in-cr", MCP: true, Why: "a line of a stream of events may end in CR alone, and a server may send requests of its own first",
+			Middleware: onResponse(toMCP, func(x *exchange) {
+				if x.Status == http.StatusOK && strings.Contains(x.Request.Header.Get("Accept"), "text/event-stream") && x.Object() != nil {
+					x.Body = []byte("data:{\"jsonrpc\":\"2.0\",\"id\":\"server-1\",\"method\":\"ping\"}\r\revent: message\rdata:" + string(x.Body) + "\r\r")
+					x.Header.Set("Content-Type", "text/event-stream")
+				}
+			})},
+		{Name: "mcp-trace-continued", MCP: true, Why: "a bridge may be a span of its own",
+			Transport: onTraceparent("00-${1}-aaaaaaaaaaaaaaaa-01")},
+		{Name: "mcp-mismatch-protocol-error", MCP: true, Why: "a result that breaks its schema may be an error of the protocol",
+			Middleware: onToolError(mismatch, func(m *rpc) { m.Fail(-32603, "The result does not conform to the output schema") })},
+	}
+}
+
+// mismatch is what the reference says of a result that breaks its schema; the result itself is the text after that.
+const mismatch = "does not conform to its output schema"
+
+func wrongResult(m *rpc) string {
+	content, _ := m.Result()["content"].([]any)
+	block, _ := content[len(content)-1].(map[string]any)
+	text, _ := block["text"].(string)
+	return text
+}
+
+func textContent(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }
+
+// closeInput lists a tool with a closed inputSchema.
+func closeInput(t tool) {
+	if input, ok := t["inputSchema"].(map[string]any); ok {
+		input["additionalProperties"] = false
+	}
+}
+
+// onArgumentsOf changes the arguments of an invoke, by the tool as the bridge describes it, before the bridge reads them;
+// it refuses them where the change returns nil.
+func onArgumentsOf(change func(t tool, arguments map[string]any) map[string]any) middleware {
+	return onRequest(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if !toInvoke(r) || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		body := readBody(r)
+		call := decode(body)
+		name, _ := call["name"].(string)
+		if arguments, object := call["arguments"].(map[string]any); object && name != "" {
+			x := &exchange{Request: r, Header: http.Header{}, Method: r.Method, next: next}
+			if t, ok := x.tool(name); ok {
+				changed := change(t, arguments)
+				if changed == nil {
+					x.Refuse(http.StatusBadRequest, "invalid_params", "There is a parameter that the tool does not have.")
+					x.writeTo(w)
+					return true
+				}
+				if !exact.Equal(changed, arguments) {
+					call["arguments"] = changed
+					body = encode(call)
+				}
+			}
+		}
+		setBody(r, body)
+		return false
+	})
+}
+
+// declaredTop keeps the arguments that the tool declares.
+func declaredTop(t tool, arguments map[string]any) map[string]any {
+	input, _ := t["inputSchema"].(map[string]any)
+	properties, _ := input["properties"].(map[string]any)
+	kept := map[string]any{}
+	for name, value := range arguments {
+		if has(properties, name) {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// declaredOnly keeps of the members of each closed object in a value those that its schema declares.
+func declaredOnly(schema, v any) any {
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	kept := map[string]any{}
+	for name, member := range object {
+		if has(properties, name) || s["additionalProperties"] != false {
+			kept[name] = declaredOnly(properties[name], member)
+		}
+	}
+	return kept
+}
+
+var traceOf = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// onTraceparent replaces the traceparent of requests to the site; $1 is its trace.
+func onTraceparent(other string) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if parent := r.Header.Get("Traceparent"); parent != "" {
+			r.Header.Set("Traceparent", traceOf.ReplaceAllString(parent, other))
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// reopenForCalls opens a session in place of one that is not there, for every request but tools/list.
+func reopenForCalls(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !toMCP(r) || r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") == "" || !isSmall(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := readBody(r)
+		x := record(next, r, body)
+		if x.Status == http.StatusNotFound && decode(body)["method"] != "tools/list" {
+			opening := r.Clone(r.Context())
+			opening.Header.Del("Mcp-Session-Id")
+			opened := record(next, opening, encode(map[string]any{"jsonrpc": "2.0", "id": 0, "method": "initialize",
+				"params": map[string]any{"protocolVersion": r.Header.Get("Mcp-Protocol-Version"), "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "n", "version": "1"}}}))
+			r.Header.Set("Mcp-Session-Id", opened.Header.Get("Mcp-Session-Id"))
+			x = record(next, r, body)
+		}
+		x.writeTo(w)
+	})
+}
+
+// endOnCancelled forgets the session of a client that cancels a request.
+func endOnCancelled() middleware {
+	ended := newSet()
+	return onRequest(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		id := r.Header.Get("Mcp-Session-Id")
+		if !toMCP(r) || id == "" || r.Method != http.MethodPost || !isSmall(r) {
+			return false
+		}
+		if gone, _ := ended.get(id); gone {
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+		body := readBody(r)
+		setBody(r, body)
+		if decode(body)["method"] == "notifications/cancelled" {
+			ended.add(id)
+		}
+		return false
+	})
+}

@@ -1,0 +1,474 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/bridge"
+	"github.com/bridgecheck/bridgecheck/bridge/invoke"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+)
+
+// upstreamMutants handle a broken, slow or hostile site wrongly.
+func upstreamMutants() []Mutant {
+	return []Mutant{
+		{Name: "calls-as-text", Breaks: Clauses("upstream/valid-jsonrpc"), Origin: Imagined,
+			Transport: onCall(func(r *http.Request, _ map[string]any) { r.Header.Set("Content-Type", "text/plain") })},
+		{Name: "calls-without-id", Breaks: Clauses("upstream/valid-jsonrpc", "invoke/answers-result", "invoke/empty-arguments"), Origin: Peer,
+			MayFail:   Clauses("errors/envelope", "errors/code-stable", "errors/status-agrees", "translate/entity-reference", "upstream/id-mismatch", "upstream/http-error", "upstream/error-any-status"), // their positive controls have no result
+			Why:       "the site takes the call for a notification and sends no result",
+			Transport: onCall(func(_ *http.Request, call map[string]any) { delete(call, "id") })},
+		{Name: "site-asked-before-validation", Breaks: Clauses("upstream/eager-validation", "invoke/invalid-arguments-400", "invoke/runs-once"), Origin: Module,
+			SiteMiddleware: func(site *siteClient) middleware {
+				return onInvoke(func(x *exchange) {
+					if x.Status == http.StatusBadRequest && strings.Contains(string(x.Body), "invalid_params") {
+						site.call(x.Request.Header.Get("Authorization"), x.invoked(), decode(x.Sent)["arguments"])
+					}
+				})
+			}},
+		{Name: "a-connection-for-each-call", Breaks: Clauses("upstream/pooled"), Origin: Peer,
+			Transport: func(http.RoundTripper) http.RoundTripper { return &http.Transport{DisableKeepAlives: true} }},
+		{Name: "any-id-will-do", Breaks: Clauses("upstream/id-mismatch"), Origin: Peer, Transport: onReplyTo(func(call, reply map[string]any) {
+			if _, ok := reply["result"]; ok {
+				reply["id"] = call["id"]
+			}
+		})},
+		{Name: "result-beside-an-error", Breaks: Clauses("upstream/id-mismatch"), Origin: Imagined, Transport: onReply(func(reply map[string]any) {
+			if _, ok := reply["result"]; ok {
+				delete(reply, "error")
+			}
+		})},
+		{Name: "errors-need-an-id", Breaks: Clauses("upstream/id-mismatch", "upstream/error-any-status"), Origin: Peer, Transport: onReply(func(reply map[string]any) {
+			if _, has := reply["id"]; reply["error"] != nil && !has {
+				delete(reply, "error")
+			}
+		})},
+		{Name: "errors-with-null-id-unread", Breaks: Clauses("upstream/id-mismatch", "invoke/denied", "invoke/execution-error-500", "invoke/semantic-invalid-400", "access/permission-revoked"), Origin: Peer,
+			Why: "the id is compared before the response is looked at: Drupal's errors have none", Transport: onReply(func(reply map[string]any) {
+				if id, has := reply["id"]; reply["error"] != nil && (!has || id == nil) {
+					delete(reply, "error")
+				}
+			})},
+		{Name: "json-and-more-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Why: "the decoder reads one value and stops", Transport: onSiteRequest(firstJSONValue)},
+		{Name: "page-as-result", Breaks: Clauses("upstream/http-error"), Origin: Peer, Transport: onSiteRequest(pageAsResult)},
+		{Name: "result-under-500", Breaks: Clauses("upstream/http-error"), Origin: Imagined,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) && resp.StatusCode == http.StatusInternalServerError && strings.Contains(peek(resp), `"result"`) {
+					resp.StatusCode = http.StatusOK
+				}
+				return resp, err
+			})},
+		{Name: "site-401-as-500", Breaks: Clauses("upstream/auth-error"), MayFail: Clauses("access/bad-credentials"), Origin: Peer, Transport: replaceCallStatus(http.StatusUnauthorized, http.StatusInternalServerError)},
+		{Name: "site-403-as-500", Breaks: Clauses("upstream/auth-error", "access/bad-credentials", "access/permission-revoked"), Origin: Imagined, Transport: replaceCallStatus(http.StatusForbidden, http.StatusInternalServerError)},
+		{Name: "challenge-lost", Breaks: Clauses("upstream/auth-error"), Origin: Imagined,
+			Middleware: onInvoke(func(x *exchange) { x.Header.Del("WWW-Authenticate") })},
+		{Name: "waits-too-long", Breaks: Clauses("upstream/timeout"), Origin: Peer,
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = 2500 * time.Millisecond }},
+		{Name: "waits-for-a-connection", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the time-out starts when the connection is open", Transport: timeoutFromConnection},
+		{Name: "time-out-of-each-read", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "a site that sends a byte now and then never times out",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute }, Transport: timeoutOfEachRead},
+		{Name: "lists-wait-for-good", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "only calls have a time-out", Options: func(o *bridge.Options) { o.UpstreamTimeout = time.Minute },
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) {
+					return next.RoundTrip(r)
+				}
+				limited, end := context.WithTimeout(r.Context(), testbed.UpstreamTimeout)
+				resp, err := next.RoundTrip(r.WithContext(limited))
+				if err != nil {
+					end()
+					return resp, err
+				}
+				resp.Body = closeHook{resp.Body, end}
+				return resp, nil
+			})},
+		{Name: "lists-behind-one-lock", Breaks: Clauses("upstream/timeout"), Origin: Peer, Why: "the cache is locked while a list is discovered",
+			Middleware: func() middleware {
+				var mu sync.Mutex
+				return func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if toToolViews(r) {
+							mu.Lock()
+							defer mu.Unlock()
+						}
+						next.ServeHTTP(w, r)
+					})
+				}
+			}()},
+		{Name: "no-tool-while-down", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Why: "a discovery that failed is an empty list", Middleware: onInvoke(func(x *exchange) {
+			if x.Status >= http.StatusBadGateway && x.Send(http.MethodGet, siblingPath(x.Request, "list"), nil).Status >= http.StatusBadGateway {
+				x.Refuse(http.StatusNotFound, "tool_not_found", fmt.Sprintf("There is no tool named %q.", x.invoked()))
+			}
+		})},
+		{Name: "down-for-good", Breaks: Clauses("upstream/down-and-up"), Origin: Peer, Transport: failForever()},
+		{Name: "breaker-never-closes", Breaks: Clauses("upstream/down-and-up"), Origin: Peer,
+			MayFail: Clauses("invoke/answers-result", "invoke/arguments-forwarded", "invoke/empty-arguments", "invoke/error-data-kept", "invoke/result-exact", "invoke/null-result",
+				"invoke/undeclared-argument", "invoke/unknown-404", "invoke/output-matches-schema", "translate/entity-reference", "translate/unknown-type"), // whatever calls the site after the first fault
+			Why: "one connection that failed opens the circuit breaker, and nothing closes it", Transport: failAfterFault()},
+		{Name: "works-for-those-who-left", Breaks: Clauses("upstream/cancel"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				return next.RoundTrip(outlasting(r))
+			})},
+		{Name: "works-for-those-who-left-after-discovery", Breaks: Clauses("upstream/cancel"), Origin: Peer, Why: "nothing is cached: a discovery, which ends, precedes each call",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if isCall(r) {
+					discover(r, next)
+				}
+				return next.RoundTrip(outlasting(r))
+			})},
+		{Name: "answers-of-any-size", Breaks: Clauses("upstream/huge-answer", "upstream/timeout"), Origin: Peer,
+			Options: func(o *bridge.Options) {
+				o.MaxAnswer, o.UpstreamTimeout, o.Output = 1<<30, 10*time.Second, invoke.OutputPass
+			}, Claims: "-output-validation"},
+		{Name: "answers-read-to-the-end", Breaks: Clauses("upstream/huge-answer"), Origin: Peer, Why: "the size is compared when the whole response has been read",
+			Options: func(o *bridge.Options) { o.UpstreamTimeout = 3 * time.Second }, MayFail: Clauses("upstream/timeout"),
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || !isCall(r) {
+					return resp, err
+				}
+				start, err := io.ReadAll(io.LimitReader(resp.Body, testbed.MaxResponse+1))
+				if err == nil && len(start) > testbed.MaxResponse {
+					_, err = io.Copy(io.Discard, resp.Body)
+				}
+				resp.Body = resumed{io.MultiReader(bytes.NewReader(start), failing{err}), resp.Body}
+				return resp, nil
+			})},
+		{Name: "redirects-followed", Breaks: Clauses("upstream/no-ssrf", "upstream/http-error"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				client := &http.Client{Transport: next}
+				r = r.Clone(r.Context())
+				r.RequestURI = ""
+				return client.Do(r)
+			})},
+		{Name: "redirects-of-discovery-followed", Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, Why: "calls and discovery use separate clients",
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if isCall(r) {
+					return next.RoundTrip(r)
+				}
+				r = r.Clone(r.Context())
+				r.RequestURI = ""
+				return (&http.Client{Transport: next}).Do(r)
+			})},
+		calledHost("host-chooses-the-site", toList, func(r *http.Request) string { return r.Host }),
+		calledHost("absolute-target-chooses-the-site", toInvoke, func(r *http.Request) string {
+			if !r.URL.IsAbs() {
+				return ""
+			}
+			return r.URL.Host
+		}),
+		calledHost("forwarded-host-chooses-the-site", toInvoke, fromHeader("X-Forwarded-Host")),
+		calledHost("forwarded-host-and-port-choose-the-site", toList, func(r *http.Request) string {
+			if r.Header.Get("X-Forwarded-Port") == "" {
+				return ""
+			}
+			return net.JoinHostPort(r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Port"))
+		}),
+		calledHost("forwarded-chooses-the-site", toDescribe, func(r *http.Request) string {
+			_, host, _ := strings.Cut(r.Header.Get("Forwarded"), "host=")
+			host, _, _ = strings.Cut(host, ";")
+			return strings.Trim(host, `"`)
+		}),
+		calledHost("original-host-chooses-the-site", toMCP, fromHeader("X-Original-Host")),
+		calledHost("host-override-chooses-the-site", toList, fromHeader("X-HTTP-Host-Override")),
+		calledHost("rewrite-url-chooses-the-site", toInvoke, func(r *http.Request) string {
+			u, err := url.Parse(r.Header.Get("X-Rewrite-URL"))
+			if err != nil {
+				return ""
+			}
+			return u.Host
+		}),
+		{Name: "calls-by-get", Breaks: Clauses("upstream/post-only", "invoke/runs-once", "upstream/valid-jsonrpc"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !isCall(r) {
+					return next.RoundTrip(r)
+				}
+				call := readBody(r)
+				r = r.Clone(r.Context())
+				r.Method, r.Body, r.ContentLength = http.MethodGet, nil, 0
+				r.URL.RawQuery = "query=" + url.QueryEscape(string(call))
+				return next.RoundTrip(r)
+			})},
+		{Name: "errors-under-500-lost", Breaks: Clauses("upstream/error-any-status"), Origin: Peer,
+			Transport: onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil && isCall(r) && resp.StatusCode >= 500 {
+					resp.Body.Close()
+					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader("")), 0
+					resp.Header.Del("Content-Length")
+				}
+				return resp, err
+			})},
+		{Name: "silence-as-null", Breaks: Clauses("upstream/error-any-status", "upstream/id-mismatch", "upstream/http-error", "upstream/huge-answer"), Origin: Module,
+			MayFail: Clauses("upstream/down-and-up"), // 502 where a kept connection broke, 503 where none could be made
+			Middleware: onInvoke(func(x *exchange) {
+				if x.Status == http.StatusBadGateway && len(x.Body) > 0 {
+					x.Set(http.StatusOK, map[string]any{"result": nil})
+				}
+			})},
+	}
+}
+
+// upstreamVariants report failures of the site by other allowed statuses, or connect to it in another way.
+func upstreamVariants() []Mutant {
+	return []Mutant{
+		{Name: "spare-connections", Why: "connections to the site are opened before they are needed", Transport: withSpareConnections},
+		{Name: "failures-of-the-site-500", Why: "500, 502, 503 and 504 are allowed", Middleware: onInvoke(func(x *exchange) {
+			if x.Status == http.StatusBadGateway || x.Status == http.StatusGatewayTimeout {
+				x.Refuse(http.StatusInternalServerError, "internal_error", "The response of the site cannot be read.")
+			}
+		})},
+		{Name: "failures-of-the-site-503", Why: "500, 502 and 503 are allowed", Middleware: onResponse(allRequests, func(x *exchange) {
+			if x.Status == http.StatusBadGateway {
+				x.Refuse(http.StatusServiceUnavailable, "upstream_unavailable", "The response of the site cannot be read.")
+			}
+		})},
+	}
+}
+
+// withSpareConnections opens a few connections to the site before they are needed, and checks that one is still open before
+// it is used.
+func withSpareConnections(next http.RoundTripper) http.RoundTripper {
+	spares := make(chan net.Conn, 4)
+	var dialer net.Dialer
+	next.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		go func() {
+			one, err := net.DialTimeout(network, address, testbed.UpstreamTimeout)
+			if err != nil {
+				return
+			}
+			select {
+			case spares <- one:
+			default:
+				one.Close()
+			}
+		}()
+		for {
+			select {
+			case spare := <-spares:
+				if isOpen(spare) {
+					return spare, nil
+				}
+				spare.Close()
+			default:
+				return dialer.DialContext(ctx, network, address)
+			}
+		}
+	}
+	return next
+}
+
+// isOpen reports whether an idle connection is still open.
+func isOpen(conn net.Conn) bool {
+	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return false
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded) && conn.SetReadDeadline(time.Time{}) == nil
+}
+
+// connectTime is the time-out for connecting in timedFromConnection: longer than any bridge may wait.
+const connectTime = 4 * time.Second
+
+// timeoutFromConnection starts the time-out of the bridge when the connection to the site is open.
+func timeoutFromConnection(next http.RoundTripper) http.RoundTripper {
+	next.(*http.Transport).DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+		connected := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { context.AfterFunc(r.Context(), end) }}
+		resp, err := next.RoundTrip(r.WithContext(httptrace.WithClientTrace(lasting, connected)))
+		if err != nil {
+			end()
+		}
+		return resp, err
+	})
+}
+
+// timeoutOfEachRead ends a request when the site sends nothing for the time-out of the bridge.
+func timeoutOfEachRead(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		patient, end := context.WithCancel(r.Context())
+		timer := time.AfterFunc(testbed.UpstreamTimeout, end)
+		resp, err := next.RoundTrip(r.WithContext(patient))
+		if err == nil {
+			resp.Body = timedBody{resp.Body, timer}
+		}
+		return resp, err
+	})
+}
+
+// timedBody gives each read of a body the whole time-out.
+type timedBody struct {
+	io.ReadCloser
+	timer *time.Timer
+}
+
+func (b timedBody) Read(p []byte) (int, error) {
+	b.timer.Reset(testbed.UpstreamTimeout)
+	return b.ReadCloser.Read(p)
+}
+
+// onReplyTo changes the JSON-RPC response to a call, given the call.
+func onReplyTo(change func(call, reply map[string]any)) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		sent := readBody(r)
+		r = r.Clone(r.Context())
+		setBody(r, sent)
+		return onReply(func(reply map[string]any) { change(decode(sent), reply) })(next).RoundTrip(r)
+	})
+}
+
+// peek reads the body of a response and puts it back.
+func peek(resp *http.Response) string {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBuffered))
+	if err != nil {
+		body = nil
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	return string(body)
+}
+
+// pageAsResult makes an HTML page the result of the method.
+func pageAsResult(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !isCall(r) {
+		return next.RoundTrip(r)
+	}
+	sent := readBody(r)
+	r = r.Clone(r.Context())
+	setBody(r, sent)
+	resp, err := next.RoundTrip(r)
+	if err != nil || !strings.Contains(resp.Header.Get("Content-Type"), "html") || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	reply := encode(map[string]any{"jsonrpc": "2.0", "id": decode(sent)["id"], "result": peek(resp)})
+	resp.Body.Close()
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(reply)), int64(len(reply))
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Header.Del("Content-Length")
+	return resp, nil
+}
+
+// firstJSONValue drops what follows the first JSON value of a response.
+func firstJSONValue(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || !isCall(r) {
+		return resp, err
+	}
+	var value json.RawMessage
+	if body := peek(resp); json.NewDecoder(strings.NewReader(body)).Decode(&value) == nil && len(value) < len(body) && len(body) < maxBuffered {
+		resp.Body.Close()
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(value)), int64(len(value))
+		resp.Header.Del("Content-Length")
+	}
+	return resp, nil
+}
+
+// closeHook is a body that calls a function when it is closed.
+type closeHook struct {
+	io.ReadCloser
+	end func()
+}
+
+func (e closeHook) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
+// replaceCallStatus replaces a status of the site's responses to calls.
+func replaceCallStatus(is, becomes int) transport {
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && isCall(r) && resp.StatusCode == is {
+			resp.StatusCode = becomes
+		}
+		return resp, err
+	})
+}
+
+// failForever fails every request after one that found no connection.
+func failForever() transport {
+	var down atomic.Bool
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if down.Load() {
+			return nil, fmt.Errorf("the site is down")
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil && strings.Contains(err.Error(), "connection re") && r.Context().Err() == nil {
+			down.Store(strings.Contains(err.Error(), "refused"))
+		}
+		return resp, err
+	})
+}
+
+// failAfterFault fails every call after one to which the site sent no response at all.
+func failAfterFault() transport {
+	var open atomic.Bool
+	return onSiteRequest(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r) {
+			return next.RoundTrip(r)
+		}
+		if open.Load() {
+			return nil, fmt.Errorf("the circuit breaker is open")
+		}
+		resp, err := next.RoundTrip(r)
+		if err != nil && r.Context().Err() == nil {
+			open.Store(true)
+		}
+		return resp, err
+	})
+}
+
+// calledHost is a mutant that sends a request with the caller's credentials to a host that it reads from the requests
+// that match, unless it is its own.
+func calledHost(name string, matches func(*http.Request) bool, host func(*http.Request) string) Mutant {
+	return Mutant{Name: name, Breaks: Clauses("upstream/no-ssrf"), Origin: Peer, MCP: true, Why: "the URL of the site is made from the request",
+		SiteMiddleware: func(site *siteClient) middleware {
+			return onRequest(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+				if there := host(r); matches(r) && there != "" && own != nil && there != own.String() {
+					site.visit(r.Context(), "http://"+there+"/jsonrpc", r.Header.Get("Authorization"))
+				}
+				return false
+			})
+		}}
+}
+
+func fromHeader(name string) func(*http.Request) string {
+	return func(r *http.Request) string { return r.Header.Get(name) }
+}
+
+// outlasting returns the request so that it goes on when its caller has disconnected.
+func outlasting(r *http.Request) *http.Request {
+	lasting, end := context.WithCancel(context.WithoutCancel(r.Context()))
+	time.AfterFunc(testbed.UpstreamTimeout, end)
+	return r.WithContext(lasting)
+}
+
+// discover sends a discovery request with the credentials of a call, and drops the response.
+func discover(call *http.Request, next http.RoundTripper) {
+	r := call.Clone(call.Context())
+	r.Method, r.URL.Path, r.Body, r.ContentLength = http.MethodGet, call.URL.Path+"/methods", nil, 0
+	if resp, err := next.RoundTrip(r); err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+}

@@ -1,0 +1,62 @@
+package selftest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+// The first mutant of each mechanism and every correct variant are tested by all clauses, the others by those that fail.
+func TestNarrowKeepsTheFirstOfEachMechanismWhole(t *testing.T) {
+	golden := loadGolden(t)
+	narrower, err := NewNarrower(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := map[mutants.Mechanism]int{}
+	for _, m := range mutants.Mutants() {
+		var o suites.Options
+		narrower.Narrow(&o, m)
+		ids := o.Only
+		if len(ids) == 0 {
+			whole[m.Mechanism()]++
+			continue
+		}
+		if whole[m.Mechanism()] == 0 {
+			t.Errorf("%s is tested by %v before any of its mechanism is tested by all clauses", m.Name, ids)
+		}
+		for _, id := range slices.Concat(m.Breaks, golden[m.Name]) {
+			if !slices.Contains(ids, id) {
+				t.Errorf("%s is not tested by %s, which fails of it", m.Name, id)
+			}
+		}
+	}
+	areas := map[string]bool{}
+	for mechanism, n := range whole {
+		areas[mechanism.Area] = true
+		if n != 1 {
+			t.Errorf("%d mutants of %+v are tested by all clauses", n, mechanism)
+		}
+	}
+	for _, a := range mutants.Areas() {
+		if !areas[a.Name] {
+			t.Errorf("no mutant of %s is tested by all clauses", a.Name)
+		}
+	}
+	generous := 0
+	for _, v := range mutants.Variants() {
+		var o suites.Options
+		narrower.Narrow(&o, v)
+		if len(o.Only) > 0 {
+			t.Errorf("the correct variant %s is tested only by %v", v.Name, o.Only)
+		}
+		if o.Cases == 0 {
+			generous++
+		}
+	}
+	if generous < 5 {
+		t.Errorf("%d correct variants are tested by all generated cases", generous)
+	}
+}

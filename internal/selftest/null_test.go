@@ -1,0 +1,48 @@
+package selftest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+func TestNullTargetsPassNothing(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range NullTargets() {
+		for how, mock := range map[string]*mockdrupal.Drupal{"with a mock": drupal, "black box": nil} {
+			t.Run(target.Name+" "+how, func(t *testing.T) {
+				url, stop := target.Start()
+				defer stop()
+				o := suites.Options{Capabilities: testbed.Profiles()[0].Capabilities, Drupal: mock, DiscoveryTTL: testbed.TTL, Timeout: target.Timeout}
+				report, err := suites.Run(t.Context(), suites.Target{URL: url}, o)
+				var dead *suites.UnreachableError
+				if errors.As(err, &dead) {
+					return // reported in one sentence, and nothing was tested
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range report.Results {
+					if r.Verdict == reports.Pass {
+						t.Errorf("%s passes", r.ID)
+					}
+				}
+				if report.Summary.Conformant || len(report.Results) == 0 {
+					t.Errorf("the summary is %+v", report.Summary)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// Package selftest tests the checks: it runs the suites against mutants, which must fail the clauses that they break, and
+// against correct variants, which must fail nothing. The entries are in package mutants, the bridges in package testbed.
+// It is no check itself, and `run` does not use it.
+//
+// Invariant: the outcome of a mutant depends on the mutant alone, not on what runs beside it. What differs from the
+// expected on a busy machine is tested once more, alone, before it counts.
+//
+// All starts workers (processes, as Ginkgo runs one tree at a time in each), each of which turns a mutant into a Row by
+// Evaluate. The rows become a Matrix, which is compared with the golden sets; these also make docs/kill-matrix.md.
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/internal/testbed"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/contract"
+)
+
+// Run runs the suites against a mutant. Options may narrow the run; target, mock and clock are the testbed's.
+func Run(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) (*reports.Report, error) {
+	options := m.Testbed()
+	options.Keys = keys
+	bed, err := testbed.Start(options)
+	if err != nil {
+		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	defer bed.Close()
+	if o.Capabilities, err = suites.Claim(bed.Profile.Capabilities, m.Claims); err != nil {
+		return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	if m.Name != "" && !m.MCP {
+		o.Capabilities = slices.DeleteFunc(o.Capabilities, func(c string) bool { return strings.HasPrefix(c, "mcp") })
+	}
+	bed.Profile.Run(&o)
+	o.Drupal, o.Authority, o.Advance, o.Dial, o.Stdio, o.Replicas = bed.Drupal, bed.Authority, bed.Advance, bed.Dial, bed.Stdio, bed.Replicas()
+	o.DiscoveryTTL, o.UpstreamTimeout = testbed.TTL, testbed.UpstreamTimeout
+	return suites.Run(ctx, suites.Target{URL: bed.URL, Name: m.Name}, o)
+}
+
+// Evaluate runs the suites against a mutant and returns its row. Clauses that cost much and have nothing to do with the
+// mutant are skipped, unless the options name clauses.
+func Evaluate(ctx context.Context, m mutants.Mutant, o suites.Options, keys *authserver.Keys) Row {
+	row := newRow(m)
+	if len(o.Only) == 0 {
+		costly, err := skipped(m)
+		if err != nil {
+			row.Problem = "harness: " + err.Error()
+			return row
+		}
+		o.Skip = append(slices.Clone(o.Skip), costly...)
+	}
+	if len(m.Breaks) > 0 && !slices.ContainsFunc(m.Breaks, generated) {
+		o.Cases = fewCases
+	}
+	o.Contract = contract.Draft // a clause is proven before its version is released
+	report, err := Run(ctx, m, o, keys)
+	var unreachable *suites.UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		row.Problem = err.Error()
+	case err != nil:
+		row.Problem = "harness: " + err.Error()
+	default:
+		row.add(report)
+	}
+	return row
+}
+
+// fewCases is how many cases are generated for a mutant that breaks no clause tested by generated cases: enough to see
+// that such a check runs.
+const fewCases = 12
+
+// generated reports whether the check of a clause sends many generated cases.
+func generated(id string) bool {
+	check, _ := suites.Declared(id)
+	return check.Generated
+}
+
+// skipped returns the clauses that a mutant is not tested by because their checks cost much: those of load test only the
+// mutants that break one of them; of the others each tests the mutants that break it, and every correct variant.
+func skipped(m mutants.Mutant) ([]string, error) {
+	all, err := suites.Checked()
+	if err != nil {
+		return nil, err
+	}
+	load := slices.ContainsFunc(m.Breaks, func(id string) bool { return strings.HasPrefix(id, "load/") })
+	var ids []string
+	for _, c := range all {
+		check, _ := suites.Declared(c.ID)
+		switch {
+		case !check.Costly, c.Area == "load" && load:
+		case c.Area != "load" && (len(m.Breaks) == 0 || slices.Contains(m.Breaks, c.ID) || slices.Contains(m.MayFail, c.ID)):
+		default:
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// Worker turns a mutant into its row, usually in another process. An error ends the selftest.
+type Worker func(ctx context.Context, m mutants.Mutant) (Row, error)
+
+// All tests mutants and variants, at most parallel at a time, and returns the matrix with the rows in the order of all.
+// Unexpected outcomes are tested once more, one at a time. progress, if not nil, receives each row as it comes.
+func All(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) (Matrix, error) {
+	clauses, err := contract.Load()
+	if err != nil {
+		return Matrix{}, err
+	}
+	golden, err := Golden()
+	if err != nil {
+		return Matrix{}, err
+	}
+	start := time.Now()
+	rows, err := inParallel(ctx, all, parallel, test, progress)
+	if err != nil {
+		return Matrix{}, err
+	}
+	again := 0
+	for i, m := range all {
+		if rows[i].asExpected(golden) {
+			continue
+		}
+		again++
+		if rows[i], err = test(ctx, m); err != nil {
+			return Matrix{}, fmt.Errorf("test %s again: %w", m.Name, err)
+		}
+	}
+	matrix := newMatrix(rows, testedClauses(clauses, rows))
+	matrix.Figures.Again = again
+	matrix.DurationMS = time.Since(start).Milliseconds()
+	return matrix, nil
+}
+
+// inParallel tests mutants, at most parallel at a time.
+func inParallel(ctx context.Context, all []mutants.Mutant, parallel int, test Worker, progress func(Row)) ([]Row, error) {
+	rows, done := make([]Row, len(all)), make(chan Row)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		for row := range done {
+			if progress != nil {
+				progress(row)
+			}
+		}
+	}()
+	for i, m := range slices.Backward(all) { // the correct variants come last and take longest
+		group.Go(func() error {
+			row, err := test(ctx, m)
+			if err != nil {
+				return fmt.Errorf("test %s: %w", m.Name, err)
+			}
+			rows[i] = row
+			done <- row
+			return nil
+		})
+	}
+	err := group.Wait()
+	close(done)
+	<-reported
+	return rows, err
+}
+
+// testedClauses returns the clauses that were tested on at least one bridge.
+func testedClauses(all *contract.Contract, rows []Row) []contract.Clause {
+	tested := map[string]bool{}
+	for _, r := range rows {
+		for _, id := range r.Tested {
+			tested[id] = true
+		}
+	}
+	var clauses []contract.Clause
+	for _, c := range all.Clauses {
+		if tested[c.ID] {
+			clauses = append(clauses, c)
+		}
+	}
+	return clauses
+}

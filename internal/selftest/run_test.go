@@ -1,0 +1,206 @@
+package selftest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/internal/authserver"
+	"github.com/bridgecheck/bridgecheck/internal/selftest/mutants"
+	"github.com/bridgecheck/bridgecheck/reports"
+	"github.com/bridgecheck/bridgecheck/suites"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+)
+
+var full = flag.Bool("full", false, "test every mutant and variant by every clause, in parallel processes (minutes)")
+
+// The environment variable that makes this program a worker: it holds the clauses to test, or one of these values.
+const (
+	clausesToTest = "BRIDGECHECK_TEST_CLAUSES"
+	expectedOnes  = "expected"
+	allOfThem     = "all"
+)
+
+func TestMain(m *testing.M) {
+	only := os.Getenv(clausesToTest)
+	if only == "" {
+		os.Exit(m.Run())
+	}
+	golden, err := Golden()
+	if err != nil {
+		panic(err)
+	}
+	narrower, err := NewNarrower(golden)
+	if err != nil {
+		panic(err)
+	}
+	makers, keys := &generate.Makers{}, &authserver.Keys{}
+	if err := Serve(os.Stdin, os.Stdout, func(m mutants.Mutant, _ []string) (Row, error) {
+		o := suites.Options{Makers: makers}
+		switch only {
+		case allOfThem:
+		case expectedOnes:
+			o.Only = m.Breaks
+		default:
+			narrower.Narrow(&o, m)
+			o.Only = strings.Fields(only)
+		}
+		return Evaluate(context.Background(), m, o, keys), nil
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// parallel is how many workers run in parallel: many checks wait, so there are more than processors.
+var parallel = 4 * runtime.NumCPU()
+
+// newWorkers starts processes of this test that test mutants by the clauses named.
+func newWorkers(t *testing.T, only string) *Workers {
+	t.Helper()
+	w := NewWorkers(t.Context(), parallel, func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), clausesToTest+"="+only)
+		return cmd
+	})
+	t.Cleanup(w.Close)
+	return w
+}
+
+// evaluate tests mutants in parallel by the clauses named. Rows that are not good are tested once more, one at a time.
+func evaluate(t *testing.T, all []mutants.Mutant, only string, good func(Row) bool) []Row {
+	t.Helper()
+	workers := newWorkers(t, only)
+	rows, err := inParallel(t.Context(), all, parallel, workers.Whole, nil)
+	for i := 0; err == nil && i < len(rows); i++ {
+		if !good(rows[i]) {
+			rows[i], err = workers.Test(all[i])
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// Each mutant is tested by the clauses that it breaks.
+func TestMutantsFailWhatTheyBreak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	for _, row := range evaluate(t, mutants.Mutants(), expectedOnes, func(r Row) bool { return r.Problem == "" && len(r.Missed()) == 0 }) {
+		if row.Problem != "" {
+			t.Errorf("%s: %s", row.Name, row.Problem)
+		}
+		for _, id := range row.Missed() {
+			t.Errorf("%s: %s did not fail", row.Name, id)
+		}
+	}
+}
+
+// Each correct variant is tested by every clause that is not about time and load, the first of each mechanism by all cases.
+func TestVariantsFailNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	const only = "list/* mapping/* schema/* describe/* invoke/* errors/* access/* http/* mcp/*"
+	for _, row := range evaluate(t, mutants.Variants(), only, func(r Row) bool { return r.Problem == "" && len(r.Unexpected()) == 0 }) {
+		if row.Problem != "" {
+			t.Errorf("%s: %s", row.Name, row.Problem)
+		}
+		for _, id := range row.Unexpected() {
+			t.Errorf("%s: %s failed or was not testable", row.Name, id)
+		}
+	}
+}
+
+// Every mutant and variant is tested by every clause.
+func TestMatrix(t *testing.T) {
+	if !*full {
+		t.Skip("the full selftest takes minutes: go test ./internal/selftest -run TestMatrix -args -full, or make selftest")
+	}
+	matrix, err := All(t.Context(), mutants.All(), parallel, newWorkers(t, allOfThem).Whole, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := matrix.WriteText(t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if !matrix.Good() {
+		t.Error("a mutant survived, a clause is unproven, or a correct variant was blamed")
+	}
+	golden, err := Golden()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range matrix.Drift(golden) {
+		t.Error(line)
+	}
+}
+
+// What failed on a busy machine is tested once more when nothing else runs; what is as expected is not.
+func TestUnexpectedOutcomesAreTestedAgain(t *testing.T) {
+	runs := map[string]int{}
+	test := func(ctx context.Context, m mutants.Mutant) (Row, error) {
+		runs[m.Name]++
+		row := newRow(m)
+		if m.Name == "blamed once" && runs[m.Name] == 1 {
+			row.Failed = []string{"list/order-stable"}
+		}
+		return row, ctx.Err()
+	}
+	matrix, err := All(t.Context(), []mutants.Mutant{{Name: "never blamed"}, {Name: "blamed once"}}, 1, test, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := matrix.Figures; f.FalseAlarms != 0 || f.Again != 1 {
+		t.Errorf("%d false alarms and %d tested again, not 0 and 1", f.FalseAlarms, f.Again)
+	}
+	if runs["never blamed"] != 1 || runs["blamed once"] != 2 {
+		t.Errorf("the runs are %v, not 1 and 2", runs)
+	}
+}
+
+// A request with which a check cleans up after the fault does not show it.
+// A body of which the report has only the beginning cannot be sent again by curl, so no line claims to.
+func TestNoCurlLineRepeatsABodyThatIsNotWhole(t *testing.T) {
+	m, ok := mutants.Find("announced-body-unbounded")
+	if !ok {
+		t.Fatal("the mutant is gone")
+	}
+	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Results[0]
+	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool { return e.Request.Truncated >= 64<<20 }) {
+		t.Errorf("%s: no request is marked as one of 64 MiB", r.Message)
+	}
+	if r.Curl != "" {
+		t.Errorf("%s: %s sends other bytes", r.Message, r.Curl)
+	}
+}
+
+func TestTheCurlLineLeadsToTheResponseWithTheFault(t *testing.T) {
+	m, ok := mutants.Find("circular-reference-as-it-is")
+	if !ok {
+		t.Fatal("the mutant is gone")
+	}
+	report, err := Run(t.Context(), m, suites.Options{Only: m.Breaks}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Results[0]
+	if !slices.ContainsFunc(r.Evidence, func(e reports.Exchange) bool {
+		return strings.Contains(r.Curl, e.Request.URL) && e.Response != nil && strings.Contains(e.Response.Body, "bad.cyclic_ref")
+	}) {
+		t.Errorf("%s: %s leads to a response without it", r.Message, r.Curl)
+	}
+}

@@ -1,0 +1,256 @@
+package settings_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/settings"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/suites"
+)
+
+func TestParseRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ in, says string }{
+		"an empty file":                {"", "f.yaml: the file is empty"},
+		"broken YAML":                  {"url: [", "f.yaml:1: did not find"},
+		"an unknown key":               {"url: http://x\ncapabilites: [mcp]", "f.yaml:2: there is no key capabilites; did you mean capabilities?"},
+		"an unknown nested key":        {"settings:\n  pagesize: 5", "f.yaml:2: there is no key settings.pagesize; did you mean page_size?"},
+		"an unknown identity key":      {"identities:\n  agent:\n    bsic: {}", "f.yaml:3: there is no key identities.agent.bsic; did you mean basic?"},
+		"a key twice":                  {"url: http://x\nurl: http://y", "f.yaml:2: the key url stands here and on line 1"},
+		"a wrong type":                 {"strict: maybe", `f.yaml:1: strict should be true or false, and is "maybe"`},
+		"a duration without unit":      {"timeout: 10", "is no duration: write for example 1s"},
+		"a secret in the file":         {"identities: {agent: {basic: {user: a, password: hunter2}}}", "a secret may not stand in this file"},
+		"a password in the url":        {"strict: true\nurl: http://agent:hunter2@x", "f.yaml:2: url: a secret may not stand in this file"},
+		"a password of a proxy":        {"proxy: http://me:hunter2@proxy:3128", "f.yaml:1: proxy: a secret may not stand in this file, and there is a user in the address: leave proxy out and set HTTP_PROXY"},
+		"a password of the site":       {"drupal: http://me:hunter2@site\ndrupal_proxy: 127.0.0.1:0", "f.yaml:1: drupal: a secret may not"},
+		"a password in a token URL":    {"identities:\n  agent:\n    client_credentials: {token_url: 'http://me:hunter2@site', client_id: a, client_secret: {env: A}}", "f.yaml:3: identities.agent.client_credentials.token_url: a secret may not"},
+		"a password in a login":        {"identities:\n  agent:\n    login: {url: 'http://me:hunter2@site', user: a, password: {env: A}}", "f.yaml:3: identities.agent.login.url: a secret may not"},
+		"a token in the file":          {"identities:\n  agent:\n    bearer: hunter2", "f.yaml:3: identities.agent.bearer: a secret may not stand in this file"},
+		"a client secret in the file":  {"identities:\n  agent:\n    client_credentials: {token_url: 'http://x', client_id: a, client_secret: hunter2}", "a secret may not stand in this file"},
+		"a header's value in the file": {"identities:\n  agent:\n    headers: {X-Key: hunter2}", "a secret may not stand in this file"},
+		"two ways to authenticate":     {"identities: {agent: {bearer: {env: A}, basic: {user: a, password: {env: B}}}}", "f.yaml:1: identities.agent: give one of"},
+		"no credentials":               {"identities: {agent: {}}", "say how it authenticates"},
+		"two targets":                  {"url: http://x\nexec: y", "f.yaml:2: url names a running bridge, exec starts one: give one of the two"},
+		"half a certificate":           {"tls: {cert: a.pem}", "go together"},
+		"an invocation of nothing":     {"url: http://x\ninvocations:\n- arguments: {}", "f.yaml:3: invocations: entry 1 names no tool"},
+		"an unknown role":              {"identities:\n  agnet: {bearer: {env: A}}", "f.yaml:2: identities: no check uses the identity agnet; did you mean agent?"},
+		"an unknown wrong token":       {"url: http://x\nwrong_tokens:\n  expried: {env: A}", "f.yaml:2: wrong_tokens: no check sends a token expried; did you mean expired?"},
+		"an unknown identity":          {"invocations: [{tool: a, identity: bob}]", "none of the identities"},
+		"a proxy before no site":       {"drupal_proxy: 127.0.0.1:0", "give its URL by drupal"},
+		"nothing but null":             {"~", "f.yaml: the file is empty"},
+		"a text":                       {"hello", "f.yaml:1: the file should be a mapping with some of the keys url, exec"},
+		"a second document":            {"url: http://x\n---\nstrict: true", "f.yaml:3: a second document"},
+		"a tab":                        {"settings:\n\tpage_size: 3", "f.yaml:2: found character that cannot start any token: YAML is indented by blanks, not by tabs"},
+		"a key without a value":        {"strict: true\nurl:", "f.yaml:2: url is empty: give a value, or leave the key out"},
+		"an empty value":               {"exec: ' '", "f.yaml:1: exec is empty"},
+		"a fraction":                   {"settings: {page_size: 2.5}", `f.yaml:1: settings.page_size should be a whole number, and is "2.5"`},
+		"a list for a mapping":         {"identities: [agent]", "f.yaml:1: identities should be a mapping, and is a list"},
+		"a text for a mapping":         {"tls: yes", `f.yaml:1: tls should be a mapping with some of the keys ca, cert, key, insecure, and is "yes"`},
+		"a text for a list":            {"only: list/*", `f.yaml:1: only should be a list, and is "list/*"`},
+		"a password for an identity":   {"identities: {agent: hunter2}", "f.yaml:1: identities.agent should be a mapping"},
+		"a key twice in a mapping":     {"identities:\n  agent: {bearer: {env: A}}\n  agent: {bearer: {env: B}}", "f.yaml:3: the key identities.agent stands here and on line 2"},
+		"an unknown key by an alias":   {"tls: {ca: &x {a: b}}\nimplementation: *x", "f.yaml:1: there is no key implementation.a"},
+		"a merge":                      {"identities:\n  agent: &a {bearer: {env: A}}\n  agent2: {<<: *a}", "f.yaml:3: identities.agent2: keys are not merged"},
+		"an unknown key of a call":     {"invocations:\n- tool: a\n- tol: b", "f.yaml:3: there is no key invocations[1].tol; did you mean tool?"},
+		"a negative page size":         {"url: http://x\nsettings:\n  page_size: -1", "f.yaml:3: settings.page_size is -1: give 1 or more"},
+		"no cases":                     {"cases: 0", "f.yaml:1: cases is 0: give 1 or more"},
+		"a time-out of none":           {"timeout: 0s", "f.yaml:1: timeout: \"0s\" is no duration"},
+		"a rate that is no number":     {"rate: .nan", "f.yaml:1: rate is NaN: give requests a second"},
+		"a rate without end":           {"rate: .inf", "f.yaml:1: rate is +Inf"},
+		"a status that is none":        {"invocations:\n- tool: a\n  expect: {status: 9999}", "f.yaml:3: invocations[0].expect.status is 9999: give an HTTP status"},
+		"a URL without a scheme":       {"url: 127.0.0.1:8081", "f.yaml:1: url: that is no http or https address"},
+		"a URL with a query":           {"url: http://x/?a=b", "f.yaml:1: url: the URL \"http://x/?a=b\" has a query"},
+		"a proxy that is none":         {"proxy: nowhere", "f.yaml:1: proxy: that is no http or https or socks5 or socks5h address"},
+		"a proxy of another kind":      {"proxy: ftp://proxy:21", "f.yaml:1: proxy: that is no http"},
+		"a login nowhere":              {"identities:\n  agent:\n    login: {url: site/user, user: a, password: {env: A}}", "f.yaml:3: identities.agent.login.url: that is no http"},
+		"a user with a colon":          {"identities: {agent: {basic: {user: 'a:b', password: {env: A}}}}", "has no colon in its name"},
+		"a header that is none":        {"identities: {agent: {headers: {X Key: {env: A}}}}", `"X Key" is no name of a header`},
+		"a half said invalidation":     {"settings:\n  invalidate: {method: POST}", "f.yaml:2: settings.invalidate.path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := settings.Parse("f.yaml", []byte(c.in))
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Parse = %v, want an error with %q", err, c.says)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestOptionsNameWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct{ in, says string }{
+		"a variable that is not set": {"identities: {agent: {bearer: {env: BRIDGECHECK_NO_SUCH}}}", "identities.agent: the environment variable BRIDGECHECK_NO_SUCH is not set"},
+		"a file that is not there":   {"identities: {agent: {bearer: {file: nowhere}}}", "identities.agent: read the secret"},
+		"no source":                  {"identities: {agent: {bearer: {}}}", "write {env: VARIABLE} or {file: PATH}"},
+		"an unknown capability":      {"capabilities: [mpc]", "the nearest is mcp"},
+		"two of a kind":              {"capabilities: [naming-id, naming-underscore]", "cannot have both"},
+		"a CA that is not there":     {"tls: {ca: nowhere.pem}", "tls.ca"},
+		"every secret that is not":   {"identities:\n  agent: {bearer: {env: BRIDGECHECK_NO_A}}\n  agent2: {bearer: {env: BRIDGECHECK_NO_B}}", "BRIDGECHECK_NO_A is not set\nf.yaml:3: identities.agent2: the environment variable BRIDGECHECK_NO_B"},
+		"a variable with its sign":   {"identities: {agent: {bearer: {env: $BRIDGECHECK_NO_SUCH}}}", "write the name alone, {env: BRIDGECHECK_NO_SUCH}"},
+		"an empty secret":            {"identities: {agent: {bearer: {file: /dev/null}}}", "/dev/null is empty"},
+		"a secret without end":       {"identities: {agent: {bearer: {file: /dev/zero}}}", "longer than 16 KiB"},
+		"a secret of two lines":      {"identities: {agent: {bearer: {file: session.go}}}", "holds a line break"},
+		"a number that JSON has not": {"url: http://x\ninvocations:\n- tool: a\n  arguments: {a: .nan}", "f.yaml:4: .nan is no number that JSON has (invocations[0].arguments)"},
+		"aliases of aliases": {"url: http://x\ninvocations:\n- tool: a\n  arguments:\n    a: &a [x, x, x, x, x, x, x, x, x, x]\n    b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n" +
+			"    c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n    d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n    e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n    f: [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]", "too large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := settings.Parse("f.yaml", []byte(c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Options(context.Background(), suites.Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Options = %v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestArgumentsStayAsWritten(t *testing.T) {
+	f, err := settings.Parse("f.yaml", []byte(`
+invocations:
+- tool: a
+  arguments: {z: 12345678901234567890123, a: 1.10, day: 2024-01-01, yes: on, oct: 0o17, hex: 0x1F, point: .5, 1: "<&>", none: ~, list: &l [true], again: *l}
+  identity: anonymous
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := f.Options(t.Context(), suites.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"z":12345678901234567890123,"a":1.10,"day":"2024-01-01","yes":"on","oct":15,"hex":31,"point":0.5,"1":"<&>","none":null,"list":[true],"again":[true]}`
+	if got := string(o.Invocations[0].Arguments); got != want {
+		t.Errorf("the arguments are\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestASecretLosesWhatEditorsAdd(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("\ufeffk-1 2\r\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("API_KEY", "k-1 2\n")
+	f, err := settings.Parse(filepath.Join(dir, "f.yaml"), []byte("identities: {agent: {bearer: {file: token}}, agent2: {bearer: {env: API_KEY}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := f.Options(t.Context(), suites.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, c := range o.Credentials {
+		if c.Token != "k-1 2" {
+			t.Errorf("%s has the token %q", who, c.Token)
+		}
+	}
+}
+
+func TestOptionsAuthenticate(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drupal, err := mockdrupal.New(site, mockdrupal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := drupal.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("from-a-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENT_PASSWORD", "agent-pass")
+	t.Setenv("API_KEY", "k-123")
+	f, err := settings.Parse(filepath.Join(dir, "f.yaml"), []byte(`
+url: `+server.URL+`
+identities:
+  agent: {login: {user: agent, password: {env: AGENT_PASSWORD}}}
+  discoverer: {basic: {user: discoverer, password: {env: AGENT_PASSWORD}}}
+  service: {bearer: {file: token}, headers: {X-Api-Key: {env: API_KEY}}}
+settings: {page_size: 20, discovery_ttl: 2s}
+tls: {insecure: true}
+invocations:
+- tool: content.list
+  arguments: {limit: 3, deep: {a: [1, true, null]}}
+  expect: {result: []}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := f.Options(context.Background(), suites.Options{Capabilities: suites.DefaultCapabilities})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := o.Credentials["agent"].Cookie; !strings.HasPrefix(c, "SESS") {
+		t.Errorf("the login gave the cookie %q, want a session", c)
+	}
+	if open := loggedIn(t, server.URL, o.Credentials["agent"].Cookie); !open {
+		t.Error("the login opened no session")
+	}
+	if err := f.End(t.Context(), f.Sessions()...); err != nil || loggedIn(t, server.URL, o.Credentials["agent"].Cookie) {
+		t.Errorf("End = %v, and the session is open still or an error came", err)
+	}
+	if err := f.End(t.Context(), f.Sessions()...); err != nil {
+		t.Errorf("ending what is ended: %v", err)
+	}
+	if c := o.Credentials["discoverer"]; c.User != "discoverer" || c.Password != "agent-pass" {
+		t.Errorf("basic gave %q", c.User)
+	}
+	if c := o.Credentials["service"]; c.Token != "from-a-file" || c.Header["X-Api-Key"] != "k-123" {
+		t.Errorf("bearer and headers gave %+v", c)
+	}
+	if o.PageSize != 20 || o.DiscoveryTTL != 2*time.Second || o.TLS == nil || !o.TLS.InsecureSkipVerify {
+		t.Errorf("settings gave page size %d, TTL %v, TLS %v", o.PageSize, o.DiscoveryTTL, o.TLS)
+	}
+	call := o.Invocations[0]
+	if call.Identity != suites.Agent || call.Status != http.StatusOK || string(call.Arguments) != `{"limit":3,"deep":{"a":[1,true,null]}}` || string(call.Result) != "[]" {
+		t.Errorf("the invocation is %+v (%s, %s)", call, call.Arguments, call.Result)
+	}
+}
+
+// loggedIn asks the site whether a cookie opens a session.
+func loggedIn(t *testing.T, site, cookie string) bool {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, site+"/user/login_status?_format=json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Cookie", cookie)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(body)) == "1"
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("url: http://x\nidentities: {a: {bearer: {env: T}}}"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("settings: {page_size: 1e9}\ninvocations: [{tool: t, arguments: {? [1] : 2}}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := settings.Parse("f.yaml", data)
+		if err == nil && file == nil {
+			t.Error("neither a file nor an error")
+		}
+	})
+}

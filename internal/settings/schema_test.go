@@ -1,0 +1,66 @@
+package settings_test
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bridgecheck/bridgecheck/internal/settings"
+)
+
+func TestSchema(t *testing.T) {
+	text, err := settings.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes := func(text string) error {
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(v)
+	}
+	page, err := os.ReadFile("../../docs/my-drupal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(url:.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(examples) == 0 {
+		t.Fatal("docs/my-drupal.md has no example of a configuration")
+	}
+	for _, example := range examples {
+		if err := takes(example[1]); err != nil {
+			t.Errorf("the schema refuses the documented configuration: %v", err)
+		}
+		if _, err := settings.Parse("example.yaml", []byte(example[1])); err != nil {
+			t.Errorf("the documented configuration is wrong: %v", err)
+		}
+	}
+	for _, wrong := range []string{"urll: x", "identities: {nobody: {}}", "identities: {agent: {basic: {user: a, password: hunter2}}}", "timeout: soon", "settings: {page_size: many}", "invocations: [{tol: x}]"} {
+		if takes(wrong) == nil {
+			t.Errorf("the schema takes %s", wrong)
+		}
+		if _, err := settings.Parse("wrong.yaml", []byte(wrong)); err == nil {
+			t.Errorf("a configuration may hold %s", wrong)
+		}
+	}
+	if !bytes.Contains(text, []byte("base URL of a running bridge")) {
+		t.Error("the schema has no descriptions")
+	}
+}

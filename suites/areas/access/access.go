@@ -1,0 +1,439 @@
+// Package access checks who sees and runs what: permissions, credentials, and that no caller receives data of another. Its
+// checks change accounts and permissions at the site and compare what each caller sees at the front side and runs at the
+// site side.
+package access
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area access.
+var Checks = []check.Check{
+	{ID: "access/list-403", Sees: check.Front, Run: list403},
+	{ID: "access/describe-403", Sees: check.Front, Run: describe403},
+	{ID: "access/anonymous", Sees: check.Front, Run: anonymous},
+	{ID: "access/filtered-by-method", Sees: check.Discovery, ByMCP: true, Run: filteredByMethod},
+	{ID: "access/discovery-broad", Sees: check.Site, Run: discoveryBroad},
+	{ID: "access/discovery-not-execution", Sees: check.Site, ByMCP: true, Run: discoveryNotExecution, WithoutSite: allowedNotExecuted},
+	{ID: "access/route-permission", Sees: check.Site, ByMCP: true, Run: routePermission, WithoutSite: allowedOfNobody},
+	{ID: "access/permission-revoked", Sees: check.Site, ByMCP: true, Run: permissionRevoked},
+	{ID: "access/anonymous-granted", Sees: check.Site, Run: anonymousGranted, WithoutSite: grantedToAnonymous},
+	{ID: "access/no-oracle", Sees: check.Site, Run: noOracle},
+	{ID: "access/csrf", Sees: check.Front, Run: csrf},
+	{ID: "access/bad-credentials", Sees: check.Front, Run: badCredentials},
+	{ID: "access/no-cross-talk", Sees: check.Site, Generated: true, Run: noCrossTalk, WithoutSite: allowedWithoutCrossTalk},
+	{ID: "access/credentials-forwarded", Sees: check.Site, ByMCP: true, Run: credentialsForwarded, WithoutSite: callsAsCaller},
+	{ID: "access/credentials-kept-secret", Sees: check.Site, Run: credentialsKeptSecret, WithoutSite: allowedKeepSecrets},
+	{ID: "access/per-credential", Sees: check.Site, ByMCP: true, Run: perCredential},
+}
+
+func list403(ctx context.Context, t *check.T) {
+	list := t.As(check.Agent).MustListAll(ctx)
+
+	responses := []*check.Response{t.As(check.Outsider).List(ctx)}
+	if cursor := list.Pages[0].NextCursor(); cursor != "" {
+		responses = append(responses, t.As(check.Outsider).List(ctx, cursor))
+	}
+	if version := list.Pages[0].Header.Get("ETag"); version != "" {
+		responses = append(responses, t.As(check.Outsider).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {version}}}))
+	}
+	t.Each(responses, func(r *check.Response) {
+		t.Expect(r).To(match.HaveStatus(403))
+		t.Expect(r).NotTo(nameAnyTool(list.Names()))
+	})
+}
+
+func describe403(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(check.Agent).Describe(ctx, known).MustSucceed()
+
+	for name, query := range check.InOrder(map[string]string{"a tool": "name=" + known, "an unknown tool": "name=" + scenario.NoSuchTool, "no name": "", "an empty name": "name="}) {
+		t.Row(check.Outsider, "", name, func() {
+			t.Expect(t.As(check.Outsider).Send(ctx, check.Request{Path: check.DescribePath, Raw: query})).To(match.HaveStatus(403))
+		})
+	}
+}
+
+func anonymous(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(check.Agent).List(ctx).MustSucceed()
+	t.As(check.Agent).Describe(ctx, known).MustSucceed()
+	if t.Drupal == nil && t.As(check.Anonymous).List(ctx).Status == http.StatusOK && !runsNothing(ctx, t, check.Anonymous) {
+		check.NotTestable("anonymous callers can list tools, and without a mock it is not known whether the site permits it")
+	}
+	if t.Drupal != nil && t.Drupal.Site().Holds(check.UserOf(t.Drupal.Site(), check.Anonymous), fixtures.DiscoverTools) {
+		check.NotTestable("on the site " + t.Drupal.Site().Name + " anonymous callers may discover tools")
+	}
+
+	t.Each([]*check.Response{t.As(check.Anonymous).List(ctx), t.As(check.Anonymous).Describe(ctx, known)}, func(r *check.Response) {
+		t.Expect(r).To(match.BeRefusedWith(401, 403))
+		t.Expect(r).To(haveChallengeIf401())
+	})
+	if t.Drupal == nil || t.DiscoveryTTL == 0 || !t.Claims("discovery-permission") {
+		return // the site cannot be changed, or the bridge cannot know the permission
+	}
+	found := scenario.Samples(t, check.Agent, fixtures.WhoAmI)
+	if len(found) == 0 {
+		return
+	}
+	// If anonymous callers may run tools, the site responds to their discovery, and only the bridge can refuse it.
+	me := found[0]
+	permitAnonymous(ctx, t, func(ctx context.Context) bool {
+		return t.As(check.Anonymous).Invoke(ctx, me.Name, me.Arguments).Succeeded()
+	},
+		fixtures.UseJSONRPC, fixtures.AccessContent)
+	t.Each([]*check.Response{t.As(check.Anonymous).List(ctx), t.As(check.Anonymous).Describe(ctx, known)}, func(r *check.Response) {
+		t.Expect(r).To(match.BeRefusedWith(401, 403), "a caller that may run tools and may not discover them")
+		t.Expect(r).To(haveChallengeIf401())
+	})
+}
+
+// runsNothing reports whether the bridge lists tools to a caller who may not use JSON-RPC on the site.
+func runsNothing(ctx context.Context, t *check.T, who check.Identity) bool {
+	return t.Site != nil && t.Site.Unknown(who) == "" && !t.Site.MayUse(who) && len(t.As(who).List(ctx).Tools()) > 0
+}
+
+func filteredByMethod(ctx context.Context, t *check.T) {
+	callers := []check.Identity{check.Agent, check.Discoverer, check.Admin}
+	if t.Drupal != nil {
+		callers = append(callers, usersLackingOne(t)...)
+	} else {
+		callers = slices.DeleteFunc(append(callers, check.Agent2, check.Service), func(who check.Identity) bool { return t.Site.Unknown(who) != "" })
+	}
+	for _, who := range callers {
+		list := t.As(who).ListAll(ctx)
+		if t.Drupal == nil && list.Pages[0].Status == http.StatusForbidden && len(t.Visible(who)) == 0 {
+			continue // neither may it run anything on the site
+		}
+		list = t.As(who).MustListAll(ctx)
+		testEachShown(t, who, list)
+	}
+	if t.Site.Unknown(check.NoRPC) != "" {
+		return
+	}
+	limited := t.As(check.NoRPC).ListAll(ctx)
+	if first := limited.Pages[0]; first.IsError() && t.Alone() {
+		return // how MCP refuses is open
+	} else if first.IsError() {
+		t.For(check.NoRPC, "", func() { t.Expect(first).To(match.HaveStatus(403)) })
+	} else if len(limited.Tools()) > 0 {
+		testEachShown(t, check.NoRPC, limited)
+	}
+}
+
+func discoveryBroad(ctx context.Context, t *check.T) {
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	for _, who := range []check.Identity{check.Discoverer, check.Agent} {
+		testEachShown(t, who, t.As(who).MustListAll(ctx))
+	}
+	t.Row(check.Discoverer, denied, "describe", func() { t.Expect(t.As(check.Discoverer).Describe(ctx, denied)).To(match.BeTool(denied)) })
+	t.As(check.Agent).Invoke(ctx, denied, check.Args{}).MustSucceed()
+	t.Row(check.Discoverer, denied, "invoke", func() {
+		t.Drupal.Mark()
+		r := t.As(check.Discoverer).Invoke(ctx, denied, check.Args{})
+		t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
+		t.Expect(r).To(match.HaveRunNothing())
+	})
+}
+
+func discoveryNotExecution(ctx context.Context, t *check.T) {
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	t.As(check.Agent).Invoke(ctx, denied, check.Args{}).MustSucceed()
+	t.As(check.Discoverer).List(ctx).MustSucceed()
+
+	t.Row(check.Discoverer, denied, "a caller that may discover and may not run", func() {
+		t.Drupal.Mark()
+		r := t.As(check.Discoverer).Invoke(ctx, denied, check.Args{})
+		t.Expect(r).To(beRefusal())
+		t.Expect(r).To(match.HaveRunNothing())
+	})
+
+	// access/list-403 tests that a caller that may run and may not discover cannot list.
+	open := scenario.MustFind(t, check.Outsider, fixtures.Lookup, fixtures.Count, fixtures.WhoAmI)[0]
+	t.As(check.Agent).Invoke(ctx, open.Name, open.Arguments).MustSucceed()
+	t.Row(check.Outsider, open.Name, "a caller that may run and may not discover", func() {
+		t.Expect(t.As(check.Outsider).Invoke(ctx, open.Name, open.Arguments)).To(match.BeSuccess())
+	})
+}
+
+func routePermission(ctx context.Context, t *check.T) {
+	for _, kind := range []fixtures.Kind{fixtures.Lookup, fixtures.Count, fixtures.WhoAmI} {
+		tool := scenario.MustFind(t, check.Agent, kind)[0]
+		t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+		for _, who := range []check.Identity{check.NoRPC, check.Anonymous, check.Blocked} {
+			t.For(who, tool.Name, func() {
+				t.Drupal.Mark()
+				r := t.As(who).Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
+				t.Expect(r).To(match.HaveRunNothing())
+			})
+		}
+	}
+}
+
+func permissionRevoked(ctx context.Context, t *check.T) {
+	tool := scenario.MustFind(t, check.Agent, fixtures.Count)[0]
+	for lost, left := range check.InOrder(map[string][]string{
+		"the method's permission": {fixtures.UseJSONRPC, fixtures.DiscoverTools},
+		"all of them":             {},
+	}) {
+		if len(tool.Access) == 0 && len(left) > 0 {
+			continue
+		}
+		for _, a := range authentications(t) {
+			who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+			caller := a.client(t, who)
+			caller.List(ctx)
+			caller.Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			t.Drupal.Permit(who, left...)
+			t.Row(who, tool.Name, "after losing "+lost+", authenticated by "+a.name, func() {
+				t.Drupal.Mark()
+				r := caller.Invoke(ctx, tool.Name, tool.Arguments)
+				t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
+				t.Expect(r).To(match.HaveRunNothing())
+			})
+		}
+	}
+}
+
+func anonymousGranted(ctx context.Context, t *check.T) {
+	if t.Claims(check.OAuth) {
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge claims oauth, and serves nobody without a token"}})
+	}
+	anonymous := t.As(check.Anonymous)
+	permitAnonymous(ctx, t, func(ctx context.Context) bool { return anonymous.List(ctx).Status == http.StatusOK },
+		fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent)
+
+	me := scenario.MustFind(t, check.Anonymous, fixtures.WhoAmI)[0]
+	t.As(check.Agent).Describe(ctx, me.Name).MustSucceed()
+	t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.Expect(anonymous.List(ctx)).To(match.HaveStatus(200))
+	names := anonymous.MustListAll(ctx).Names()
+	t.Expect(names).To(ContainElement(me.Name), check.Mismatch("list as anonymous", fmt.Sprintf("%q", me.Name), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(anonymous.Describe(ctx, me.Name)).To(match.HaveStatus(200))
+	t.Drupal.Mark()
+	r := anonymous.Invoke(ctx, me.Name, me.Arguments)
+	t.Expect(r).To(match.BeSuccess())
+	t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site", "no run"))
+	t.Expect(accountsExcept(t, check.Anonymous)).To(BeEmpty(), check.Mismatch(r.Subject(), "the call to reach the site as anonymous", "it as another"))
+}
+
+func noOracle(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustSucceed()
+	hidden, denied := scenario.HiddenMethods(t)[0], scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	for _, who := range []check.Identity{check.Discoverer, check.Outsider, check.NoRPC, check.Anonymous} {
+		names := []string{hidden}
+		if t.Claims("visibility-filtered") && !slices.Contains(t.Visible(who), denied) {
+			names = append(names, denied)
+		}
+		for _, request := range nameRequests {
+			send := request.sender(t.As(who))
+			for _, name := range names {
+				t.For(who, name, func() {
+					r := send(ctx, name)
+					if name == denied && r.Status == http.StatusForbidden && r.Method != http.MethodHead {
+						return // invoke/denied allows 403; describe/inaccessible-404 tests describe
+					}
+					t.Expect(r).To(equalUnknown(send, ctx, name), request.name)
+				})
+			}
+		}
+		if t.Claims("mcp") {
+			testNamesByMCP(ctx, t, who, names)
+		}
+	}
+}
+
+func csrf(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	caller := withSession(t, call.Identity)
+	caller.InvokeBody(ctx, call.Body()).MustSucceed()
+	body := string(call.Body())
+
+	for name, header := range check.InOrder(map[string]http.Header{
+		"as text": {"Content-Type": {"text/plain"}},
+		"as text with application/json as a parameter": {"Content-Type": {"text/plain; as=application/json"}},
+		"as a form":                                 {"Content-Type": {"application/x-www-form-urlencoded"}},
+		"as a multipart form":                       {"Content-Type": {"multipart/form-data; boundary=x"}},
+		"without a Content-Type":                    {"Content-Type": nil},
+		"from another origin":                       {"Origin": {"https://elsewhere.invalid"}},
+		"from a sandbox":                            {"Origin": {"null"}},
+		"from a host that starts with the bridge's": {"Origin": {"https://" + t.Hostname() + ".elsewhere.invalid"}},
+		"from a host that ends with the bridge's":   {"Origin": {"https://elsewhere" + t.Hostname()}},
+		"from such a host on the bridge's port":     {"Origin": {"https://elsewhere" + t.Host()}},
+		"from another origin, as text":              {"Origin": {"https://elsewhere.invalid"}, "Content-Type": {"text/plain"}},
+	}) {
+		header["X-Csrf-Token"] = nil
+		t.Row(caller.Who, "", name, func() {
+			t.Mark()
+			r := caller.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: header, Body: strings.NewReader(body), Show: body})
+			t.Expect(r).To(match.BeRefusedWith(400, 403, 415))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
+}
+
+// withSession returns a client of the caller that authenticates by a session cookie.
+func withSession(t *check.T, who check.Identity) check.Client {
+	if t.Drupal != nil {
+		creds := check.Credentials{Cookie: t.Drupal.Session(who)}
+		t.Redact.Add(creds.Secrets()...)
+		return t.With(who, creds)
+	}
+	if creds, _ := t.CredentialsOf(who); creds.Cookie == "" {
+		check.NotTestable("there is no session cookie to send: configure " + who.String() + " with one")
+	}
+	return t.As(who)
+}
+
+// usersLackingOne creates an account for each set of several permissions that a tool requires. It holds only the first.
+func usersLackingOne(t *check.T) []check.Identity {
+	var all []check.Identity
+	seen := map[string]bool{}
+	for _, m := range t.Drupal.Site().Methods {
+		if m.MCP == nil || len(m.Access) < 2 || seen[strings.Join(m.Access, ",")] {
+			continue
+		}
+		seen[strings.Join(m.Access, ",")] = true
+		all = append(all, t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, m.Access[0]))
+	}
+	return all
+}
+
+// nameRequest is a kind of request that contains the name of a tool.
+type nameRequest struct {
+	name   string
+	sender func(c check.Client) func(ctx context.Context, name string) *check.Response
+}
+
+// nameRequests are the requests whose responses could reveal a hidden tool.
+var nameRequests = []nameRequest{
+	{"describe", func(c check.Client) func(context.Context, string) *check.Response { return c.Describe }},
+	{"describe by HEAD", func(c check.Client) func(context.Context, string) *check.Response {
+		return func(ctx context.Context, name string) *check.Response {
+			return c.Send(ctx, check.Request{Method: http.MethodHead, Path: check.DescribePath, Query: map[string][]string{"name": {name}}})
+		}
+	}},
+	{"invoke", func(c check.Client) func(context.Context, string) *check.Response {
+		return scenario.InvokeWith(c, check.Args{})
+	}},
+	{"invoke with arguments", func(c check.Client) func(context.Context, string) *check.Response {
+		return scenario.InvokeWith(c, check.Args{"x": []int{1}})
+	}},
+	{"invoke without arguments", func(c check.Client) func(context.Context, string) *check.Response {
+		return func(ctx context.Context, name string) *check.Response {
+			return c.InvokeBody(ctx, check.Encode(map[string]any{"name": name}))
+		}
+	}},
+	{"invoke as text", func(c check.Client) func(context.Context, string) *check.Response {
+		return func(ctx context.Context, name string) *check.Response {
+			body := string(check.Encode(map[string]any{"name": name, "arguments": check.Args{}}))
+			return c.Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText, Body: strings.NewReader(body), Show: body})
+		}
+	}},
+}
+
+// permitAnonymous gives anonymous callers more permissions on the site and waits until shown returns true. At the end of
+// the check it waits until shown returns what it returned before.
+func permitAnonymous(ctx context.Context, t *check.T, shown func(context.Context) bool, permissions ...string) {
+	site := t.Drupal.Site().Clone()
+	i := slices.IndexFunc(site.Roles, func(r fixtures.Role) bool { return r.ID == fixtures.AnonymousRole })
+	if i < 0 {
+		site.Roles = append(site.Roles, fixtures.Role{ID: fixtures.AnonymousRole})
+		i = len(site.Roles) - 1
+	}
+	site.Roles[i].Permissions = append(site.Roles[i].Permissions, permissions...)
+	before := shown(ctx)
+	check.Cleanup(func(ctx context.Context) { t.Await(ctx, func() bool { return shown(ctx) == before }) })
+	t.Replace(ctx, site)
+	t.Await(ctx, func() bool { return shown(ctx) })
+}
+
+// beRefusal matches a 4xx or 5xx.
+func beRefusal() types.GomegaMatcher {
+	return match.MatchWhere("a refusal", func(r *check.Response) bool { return r.Status > 0 && r.IsError() })
+}
+
+// haveChallengeIf401 matches a response that is no 401, or a 401 with a challenge.
+func haveChallengeIf401() types.GomegaMatcher {
+	return match.ConformHeader("WWW-Authenticate", "a 401 to carry WWW-Authenticate", func(r *check.Response) string {
+		if r.Status != http.StatusUnauthorized || r.Header.Get("WWW-Authenticate") != "" {
+			return ""
+		}
+		return "a 401 without it"
+	})
+}
+
+// nameAnyTool matches a response that contains one of the names, in a header or in the body.
+func nameAnyTool(names []string) types.GomegaMatcher {
+	return &match.ResponseMatcher{Expected: "to name a tool", Test: func(r *check.Response) (string, bool) {
+		for _, name := range names {
+			if len(name) > 5 && match.ContainsText(r, name) {
+				return fmt.Sprintf("%q in it: %s", name, r.Outcome()), true
+			}
+		}
+		return "", false
+	}}
+}
+
+// testEachShown tests every tool that the caller must see or does see: none may be missing, and no other may be listed. A
+// method with parameters by position may be missing; names that collide when underscored are not tested.
+func testEachShown(t *check.T, who check.Identity, list check.Listing) {
+	got := list.Names()
+	wrong := scenario.ShownFaults(t, who, got)
+	for _, name := range match.Union(t.Visible(who), got) {
+		t.For(who, name, func() { t.Expect(list).To(beExactFor(who, wrong[name])) })
+	}
+}
+
+// beExactFor matches a listing in which one tool is as the caller may see it: fault says what is wrong with that tool.
+func beExactFor(who check.Identity, fault string) types.GomegaMatcher {
+	return &match.ListingMatcher{Expected: fmt.Sprintf("exactly the tools that %s may see", who), Fault: func(check.Listing) string { return fault }}
+}
+
+// beRejected matches the response to bad credentials: 401 or 403, exactly the response that an anonymous caller gets, or
+// 429 from a bridge that limits failed attempts.
+func beRejected(anonymous *check.Response) types.GomegaMatcher {
+	return match.Conform("401, 403 or what an anonymous caller gets: "+anonymous.Outcome(), func(r *check.Response) string {
+		if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.Throttled() {
+			return ""
+		}
+		if r.Status != anonymous.Status || !match.SameBody(r, anonymous) && !sameButCursor(r, anonymous) {
+			return r.Outcome()
+		}
+		return ""
+	})
+}
+
+// sameButCursor reports whether two pages of a list differ only in their cursors, which may be new in every response.
+func sameButCursor(one, other *check.Response) bool {
+	if one.NextCursor() == "" || other.NextCursor() == "" {
+		return false
+	}
+	x, y := maps.Clone(one.Object()), maps.Clone(other.Object())
+	delete(x, "nextCursor")
+	delete(y, "nextCursor")
+	return exact.Equal(x, y)
+}
+
+// equalUnknown matches a response that is the same as those for unknown names in status, code, headers and form. send
+// sends the request with a name.
+func equalUnknown(send func(ctx context.Context, name string) *check.Response, ctx context.Context, name string) types.GomegaMatcher {
+	return match.Conform("the response that an unknown name gets", func(r *check.Response) string {
+		return match.DiffersFromUnknown(send, ctx, r, name)
+	})
+}

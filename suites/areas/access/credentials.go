@@ -1,0 +1,417 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func badCredentials(ctx context.Context, t *check.T) {
+	victim, creds := victim(t)
+	right := t.As(victim).AtOnce()                   // a bridge that locks the account after a wrong password is to blame
+	anonymousList := t.As(check.Anonymous).List(ctx) // before a list that could be cached for all
+	right.List(ctx).MustSucceed()                    // now a cache keyed by the name alone holds a list
+	for _, a := range authentications(t) {
+		a.client(t, victim).List(ctx)
+	}
+	testAll := func(send func(c check.Client) *check.Response) {
+		anonymous := send(t.As(check.Anonymous))
+		for _, bad := range rejectedCredentials(t, victim, creds) {
+			t.For(check.Identity(bad.name), "", func() { t.Expect(send(t.With(check.Identity(bad.name), bad.creds))).To(beRejected(anonymous)) })
+		}
+	}
+	testAll(func(c check.Client) *check.Response { return c.List(ctx) })
+	known := scenario.KnownTool(ctx, t)
+	right.Describe(ctx, known)
+	testAll(func(c check.Client) *check.Response { return c.Describe(ctx, known) })
+	if t.Drupal == nil {
+		return
+	}
+	me := scenario.MustFind(t, victim, fixtures.WhoAmI)[0]
+	if rightAfterWrong(ctx, t, me); t.HasFindings() {
+		return
+	}
+	right.Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.Drupal.Mark()
+	testAll(func(c check.Client) *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+	anonymous := t.As(check.Anonymous).Invoke(ctx, me.Name, me.Arguments)
+	revoked := t.With("revoked credentials", creds)
+	var others []check.Client
+	for _, a := range authentications(t) {
+		others = append(others, t.With(check.Identity("revoked: "+a.name), a.of(victim)))
+	}
+	revoke(t, victim)
+	for _, c := range others {
+		t.For(c.Who, "", func() { t.Expect(c.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous)) })
+	}
+	t.For(revoked.Who, "", func() {
+		t.Expect(revoked.Invoke(ctx, me.Name, me.Arguments)).To(beRejected(anonymous))
+		if t.DiscoveryTTL == 0 {
+			return
+		}
+		var list *check.Response
+		for range 2 { // on a busy machine the first try can time out
+			t.Await(ctx, func() bool { list = revoked.List(ctx); return scenario.Falsify(list, beRejected(anonymousList)) == nil })
+		}
+		t.Expect(list).To(beRejected(anonymousList), fmt.Sprint(t.ChangeLimit())+" later")
+	})
+	if t.HasFindings() {
+		return
+	}
+	reached := accountsExcept(t, check.Anonymous)
+	t.Expect(reached).To(BeEmpty(), check.Mismatch("calls with bad credentials", "none to reach the site as an account", fmt.Sprintf("calls of %s", match.Abbreviate(reached))))
+}
+
+// rightAfterWrong tests that wrong credentials of an account do not keep its right ones from working.
+func rightAfterWrong(ctx context.Context, t *check.T, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+		right, wrong := a.client(t, who), t.With("wrong credentials", altered(a.of(who)))
+		t.Row(who, "", a.name+" after a wrong one", func() {
+			if !right.List(ctx).Succeeded() || !right.Invoke(ctx, me.Name, me.Arguments).Succeeded() {
+				return // access/credentials-forwarded tests that
+			}
+			wrong.List(ctx)
+			t.Expect(right.List(ctx)).To(match.BeSuccess())
+			wrong.Invoke(ctx, me.Name, me.Arguments)
+			t.Expect(right.Invoke(ctx, me.Name, me.Arguments)).To(match.BeSuccess())
+		})
+	}
+}
+
+func noCrossTalk(ctx context.Context, t *check.T) {
+	newCallers := func() []check.Identity {
+		return []check.Identity{
+			t.Drupal.NewUser(t.Permissions(check.Agent)...),
+			t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools),
+			t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools, fixtures.AccessContent),
+		}
+	}
+	callers, strangers := newCallers(), newCallers()
+	me := scenario.MustFind(t, callers[0], fixtures.WhoAmI)[0]
+	special := scenario.DeniedTool(t, callers[1], callers[0])
+	scenario.MustGiveResults(ctx, t)
+	t.As(check.Agent).Describe(ctx, me.Name).MustSucceed()
+	t.As(check.Agent).Invoke(ctx, special, check.Args{}).MustSucceed()
+	var disarm []func()
+	for _, r := range []string{route.Methods, route.JSONRPC} { // so that many are in progress at the same time
+		disarm = append(disarm, t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: r, Delay: 20 * time.Millisecond}))
+	}
+	const atATime = 64
+	conversations := make([]conversation, atATime)
+	check.AtOnce(atATime, func(i int) { // while nothing is cached
+		who := callers[i%len(callers)]
+		conversations[i] = conversation{who: who, name: fmt.Sprintf("no.such.%d.tool", i), list: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).List(ctx) })}
+	})
+	first := make([]conversation, atATime)
+	check.AtOnce(atATime, func(i int) { // each call waits for discovery: what is kept of it in between is seen
+		who := strangers[i%len(strangers)]
+		first[i] = conversation{who: who, me: scenario.Delivered(ctx, t, func() *check.Response { return t.As(who).Invoke(ctx, me.Name, me.Arguments) })}
+	})
+	check.AtOnce(atATime, func(i int) { sendTopic(ctx, t, &conversations[i], me, special, i/len(callers)%3) })
+	for _, end := range disarm {
+		end()
+	}
+	alone := map[check.Identity]conversation{}
+	for _, who := range callers {
+		alone[who] = conversation{list: t.As(who).List(ctx).MustSucceed(), described: t.As(who).Describe(ctx, me.Name), special: t.As(who).Invoke(ctx, special, check.Args{})}
+		t.Row(who, "", "list, each caller alone", func() { t.Expect(alone[who].list).To(showNoneOf(match.Minus(t.Visible(callers[0]), t.Visible(who)))) })
+	}
+	for _, item := range conversations {
+		for _, got := range []struct {
+			name     string
+			response *check.Response
+			must     OmegaMatcher
+		}{
+			{"list", item.list, showSameTools(alone[item.who].list)},
+			{"describe", item.described, match.EqualResponse(alone[item.who].described)},
+			{"invoke of a tool that some may run", item.special, haveOutcomeOf(alone[item.who].special)},
+			{"invoke of an unknown tool", item.unknown, nameNoOtherTool(item.name)},
+			{"invoke of a tool that returns its caller", item.me, nameOnlyCaller(item.who, callers)},
+		} {
+			if got.response == nil || got.response.Status == 0 || got.response.Status >= 502 {
+				continue // not sent, or failed under load, which load/concurrent-exact tests
+			}
+			t.Row(item.who, "", got.name+", 64 at once", func() { t.Expect(got.response).To(got.must) })
+		}
+	}
+	for _, item := range first {
+		if item.me != nil && item.me.Status != 0 && item.me.Status < 502 {
+			t.Row(item.who, "", "invoke, as the first request, of a tool that returns its caller, 64 at once", func() { t.Expect(item.me).To(nameOnlyCaller(item.who, strangers)) })
+		}
+	}
+	if t.HasFindings() {
+		return
+	}
+
+	who := scenario.Actors{Callers: callers, Shown: []string{me.Name}, Steps: scenario.Steps(t), Runs: []check.Invocation{
+		{Tool: me.Name, Arguments: check.Encode(me.Arguments)}, {Tool: special, Arguments: []byte("{}")}}}
+	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "access/no-cross-talk")), func() func(scenario.Step) *scenario.Counterexample {
+		return func(s scenario.Step) *scenario.Counterexample {
+			r := scenario.SendStep(ctx, t, s, who)
+			switch {
+			case s.Does == scenario.Listing:
+				return scenario.Falsify(r, showSameTools(alone[s.Who].list))
+			case s.Does == scenario.Describing && s.Tool == me.Name:
+				return scenario.Falsify(r, match.EqualResponse(alone[s.Who].described))
+			case s.Does == scenario.Invoking && s.Tool == me.Name:
+				return scenario.Falsify(r, nameOnlyCaller(s.Who, callers))
+			case s.Does == scenario.Invoking:
+				return scenario.Falsify(r, haveOutcomeOf(alone[s.Who].special))
+			}
+			return nil
+		}
+	})
+	if wrong != nil {
+		t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail)
+	}
+
+	for _, a := range authentications(t) {
+		for _, who := range callers {
+			caller := a.client(t, who)
+			if list := caller.List(ctx); list.Status == http.StatusOK {
+				t.Row(who, "", "list, authenticated by "+a.name, func() { t.Expect(list).To(showSameTools(alone[who].list)) })
+			}
+			if r := caller.Invoke(ctx, me.Name, me.Arguments); r.Succeeded() {
+				t.Row(who, me.Name, "invoke of a tool that returns its caller, authenticated by "+a.name, func() { t.Expect(r).To(nameOnlyCaller(who, callers)) })
+			}
+		}
+	}
+}
+
+func credentialsKeptSecret(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(check.Agent).Invoke(ctx, known, check.Args{}).MustSucceed()
+	var secrets []string
+	for _, who := range []check.Identity{check.Agent, check.Outsider, check.Service} {
+		creds, _ := t.CredentialsOf(who)
+		secrets = append(secrets, creds.Secrets()...)
+		for _, token := range check.UserOf(t.Drupal.Site(), who).Tokens {
+			secrets = append(secrets, token.Value)
+		}
+	}
+	wrong := check.Credentials{User: string(check.Agent), Password: "wrong-but-secret"}
+	secrets = append(secrets, wrong.Secrets()...)
+	for _, r := range scenario.SendRefusals(ctx, t) {
+		t.Row(r.Who, "", r.What, func() { t.Expect(r.Response).NotTo(holdSecret(secrets)) })
+	}
+	t.Each([]*check.Response{t.As(check.Agent).List(ctx), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Invoke(ctx, known, check.Args{}),
+		t.With("wrong password", wrong).List(ctx), t.With("wrong password", wrong).Invoke(ctx, known, check.Args{})},
+		func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
+	for name, creds := range check.InOrder(agentAuthentications(t)) {
+		caller := t.With(check.Identity(name), creds)
+		t.Each([]*check.Response{caller.List(ctx), caller.Describe(ctx, scenario.NoSuchTool), caller.Invoke(ctx, known, check.Args{}), caller.Invoke(ctx, scenario.NoSuchTool, check.Args{})},
+			func(r *check.Response) { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
+	}
+	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	creds, _ := t.CredentialsOf(stranger)
+	t.Each(sendRefusalsByMCP(ctx, t), func(r *check.Response) { t.Expect(r).NotTo(holdSecret(secrets)) })
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Reset})
+	for _, r := range []*check.Response{t.As(check.Agent).Invoke(ctx, known, check.Args{}), t.As(stranger).List(ctx)} {
+		t.Row(r.Who, "", "while the site resets connections", func() { t.Expect(r).NotTo(holdSecret(append(secrets, creds.Secrets()...))) })
+	}
+	disarm()
+	scenario.WaitRecovered(ctx, t, check.AsAgent(known))
+}
+
+func perCredential(ctx context.Context, t *check.T) {
+	wide, narrow := newTokens(t.Drupal, t.Permissions(check.Agent), []string{fixtures.UseJSONRPC, fixtures.DiscoverTools})
+	one, two := t.With("the wide token", check.Credentials{Token: wide}), t.With("the narrow token", check.Credentials{Token: narrow})
+	special := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	if !slices.Contains(t.As(check.Agent).MustListAll(ctx).Names(), special) {
+		check.BlockedBy(check.Finding{Subject: "the agent does not see " + special}, "access/filtered-by-method")
+	}
+	t.As(check.Agent).Describe(ctx, special).MustSucceed()
+	t.As(check.Agent).Invoke(ctx, special, check.Args{}).MustSucceed()
+	for range 2 { // each after the other, with an empty and with a filled cache
+		full, few := one.MustListAll(ctx).Names(), two.MustListAll(ctx).Names()
+		t.For(one.Who, special, func() {
+			t.Expect(full).To(ContainElement(special), check.Mismatch("list with the wide token", fmt.Sprintf("%q in it", special), fmt.Sprintf("%d tools without it", len(full))))
+			t.Expect(one.Describe(ctx, special)).To(match.HaveStatus(200))
+			t.Expect(one.Invoke(ctx, special, check.Args{})).To(match.BeSuccess())
+		})
+		t.For(two.Who, special, func() {
+			if t.Claims("visibility-filtered") {
+				t.Expect(few).NotTo(ContainElement(special), check.Mismatch("list with the narrow token", fmt.Sprintf("no %q in it", special), fmt.Sprintf("it among %d tools", len(few))))
+				t.Expect(two.Describe(ctx, special)).To(match.BeRefusedWith(403, 404))
+			}
+			t.Drupal.Mark()
+			r := two.Invoke(ctx, special, check.Args{})
+			t.Expect(r).To(match.BeRefusedWith(401, 403, 404))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
+}
+
+// agentAuthentications are the agent's credentials besides those that the run uses, and a wrong token.
+func agentAuthentications(t *check.T) map[string]check.Credentials {
+	credentials := map[string]check.Credentials{}
+	if t.Claims("auth-bearer") {
+		credentials["a wrong token"] = check.Credentials{Token: "wrong-but-secret-token"}
+		for _, item := range check.UserOf(t.Drupal.Site(), check.Agent).Tokens {
+			credentials["a token"] = check.Credentials{Token: item.Value}
+		}
+	}
+	if t.Claims("auth-cookie") {
+		credentials["a wrong session"] = check.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=wrong-but-secret-session"}
+		credentials["a session"] = check.Credentials{Cookie: t.Drupal.Session(check.Agent)}
+	}
+	return credentials
+}
+
+// victim is an account that bad credentials try to act as: with a mock an unused one, else the agent.
+func victim(t *check.T) (check.Identity, check.Credentials) {
+	who := check.Agent
+	if t.Drupal != nil {
+		who = t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	}
+	creds, _ := t.CredentialsOf(who)
+	if creds.User == "" && creds.Token == "" && creds.Cookie == "" {
+		check.NotTestable("the agent authenticates neither by Basic nor by a token nor by a session: no bad credentials can be derived")
+	}
+	return who, creds
+}
+
+// badCredential is credentials that must not authenticate.
+type badCredential struct {
+	name  string
+	creds check.Credentials
+}
+
+// rejectedCredentials are close to those of the victim. Without a mock only one of them names the victim, since a site
+// locks accounts after a few failures; the others are close to those of an unknown account.
+func rejectedCredentials(t *check.T, victim check.Identity, creds check.Credentials) []badCredential {
+	user, password := creds.User, creds.Password
+	if user == "" || t.Drupal == nil {
+		user, password = check.WrongCredentials.User, check.WrongCredentials.Password
+	}
+	whole := check.Basic(user, password)
+	all := []badCredential{{"a wrong token", check.Credentials{Token: "no-such-token"}}}
+	if creds.User != "" {
+		all = append(all, badCredential{"a wrong password", check.Credentials{User: creds.User, Password: creds.Password + "x"}})
+	}
+	if creds.User != "" && t.Drupal != nil {
+		all = append(all, badCredential{"the password in capitals", check.Credentials{User: creds.User, Password: strings.ToUpper(creds.Password)}})
+	}
+	if creds.Token != "" {
+		all = append(all, badCredential{"a token cut short", check.Credentials{Token: creds.Token[:len(creds.Token)-1]}})
+	}
+	if t.Drupal != nil && t.Claims("auth-bearer") && creds.Token == "" {
+		for _, item := range check.UserOf(t.Drupal.Site(), victim).Tokens {
+			all = append(all, badCredential{"the account's token cut short", check.Credentials{Token: item.Value[:len(item.Value)-1]}},
+				badCredential{"the account's token and more", check.Credentials{Token: item.Value + "x"}},
+				badCredential{"the account's token in capitals", check.Credentials{Token: strings.ToUpper(item.Value)}})
+		}
+	}
+	session := creds.Cookie
+	if session == "" && t.Drupal != nil && t.Claims("auth-cookie") && slices.Contains(t.Drupal.Site().Auth.JSONRPC, "cookie") {
+		session = t.Drupal.Session(victim)
+	}
+	if session != "" {
+		all = append(all, badCredential{"a session cut short", check.Credentials{Cookie: session[:len(session)-1]}},
+			badCredential{"a session and more", check.Credentials{Cookie: session + "x"}})
+	}
+	for name, header := range check.InOrder(map[string]string{
+		"no password":                "Basic " + check.Basic(user, ""),
+		"no user":                    "Basic " + check.Basic("", password),
+		"an unknown user":            "Basic " + check.Basic(check.WrongCredentials.User, password),
+		"base64 cut short":           "Basic " + whole[:len(whole)/2],
+		"no base64":                  "Basic " + user + ":" + password,
+		"no base64 characters":       "Basic %%%%",
+		"no colon":                   "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
+		"a NUL after the user":       "Basic " + check.Basic(user+"\x00", password),
+		"nothing after the scheme":   "Basic ",
+		"the scheme alone":           "Basic",
+		"no scheme":                  whole,
+		"an unknown scheme":          "Negotiate " + whole,
+		"a digest":                   `Digest username="` + user + `", response="0"`,
+		"the user's name as token":   "Bearer " + user,
+		"Basic credentials as token": "Bearer " + whole,
+		"an unsigned JWT": "Bearer " + base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1","name":"`+user+`"}`)) + ".",
+	}) {
+		all = append(all, badCredential{name, check.Credentials{Header: map[string]string{"Authorization": header}}})
+	}
+	all = append(all,
+		badCredential{"an unknown session", check.Credentials{Cookie: "SESS0123456789abcdef0123456789abcdef=no-such-session"}},
+		badCredential{"names in headers", check.Credentials{Header: map[string]string{"X-Forwarded-User": user, "Remote-User": user, "X-Remote-User": user, "X-User": user}}})
+	if t.Drupal != nil {
+		for _, u := range t.Drupal.Site().Users {
+			if u.Blocked {
+				all = append(all, badCredential{"a blocked account", check.Credentials{User: u.Name, Password: u.Password}})
+			}
+			for _, item := range u.Tokens {
+				if item.Revoked || !item.Expires.IsZero() && item.Expires.Before(time.Now()) || u.Blocked {
+					all = append(all, badCredential{"an expired, revoked or blocked token", check.Credentials{Token: item.Value}})
+				}
+			}
+		}
+		all = append(all, badCredential{"another account's password", check.Credentials{User: string(victim), Password: check.UserOf(t.Drupal.Site(), check.Agent2).Password}})
+	}
+	return all
+}
+
+// revoke changes the password of an account of NewUser, ends its sessions and revokes its tokens. Those of an authorization
+// server are valid until they expire: there the account is blocked.
+func revoke(t *check.T, who check.Identity) {
+	t.Drupal.Mock.EndSessions(string(who))
+	t.Drupal.ChangePeople(func(site *fixtures.Site) {
+		for i := range site.Users {
+			u := &site.Users[i]
+			if u.Name != string(who) {
+				continue
+			}
+			u.Password += "-changed"
+			u.Blocked = t.Claims(check.OAuth)
+			for i := range u.Tokens {
+				u.Tokens[i].Revoked = true
+			}
+		}
+	})
+}
+
+// newTokens creates an account with two tokens: one with all of its permissions, one limited to a few.
+func newTokens(d *check.Drupal, all, few []string) (wide, narrow string) {
+	who := string(d.NewUser(all...))
+	wide, narrow = who+"-wide-token", who+"-narrow-token"
+	d.ChangePeople(func(site *fixtures.Site) {
+		site.Roles = append(site.Roles, fixtures.Role{ID: who + "-few", Permissions: few})
+		for i := range site.Users {
+			if site.Users[i].Name == who {
+				site.Users[i].Roles = append(site.Users[i].Roles, who+"-few")
+				site.Users[i].Tokens = []fixtures.Token{{Value: wide}, {Value: narrow, Scopes: []string{who + "-few"}}}
+			}
+		}
+	})
+	return wide, narrow
+}
+
+// shortestSecret is the shortest secret, in bytes, that cannot be a word of a response by chance.
+const shortestSecret = 8
+
+// holdSecret matches a response that contains one of the secrets.
+func holdSecret(secrets []string) OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to hold a credential", Test: func(r *check.Response) (string, bool) {
+		for _, secret := range secrets {
+			if len(secret) >= shortestSecret && match.ContainsText(r, secret) {
+				return "one in it: " + exact.Cut(r.Outcome(), 200), true
+			}
+		}
+		return "", false
+	}}
+}

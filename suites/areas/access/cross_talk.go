@@ -1,0 +1,112 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// conversation is the responses that one caller received; nil for a request that was not sent.
+type conversation struct {
+	who                                   check.Identity
+	name                                  string // of an unknown tool that no other conversation names
+	list, described, special, unknown, me *check.Response
+}
+
+// sendTopic sends the request of one of three topics (describe a tool that all see, run a tool that some may run, run an
+// unknown tool of the caller's own), then runs the tool that returns its caller.
+func sendTopic(ctx context.Context, t *check.T, item *conversation, me scenario.Sample, special string, topic int) {
+	c := t.As(item.who)
+	switch topic {
+	case 0:
+		item.described = scenario.Delivered(ctx, t, func() *check.Response { return c.Describe(ctx, me.Name) })
+	case 1:
+		item.special = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, special, check.Args{}) })
+	case 2:
+		item.unknown = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, item.name, check.Args{}) })
+	}
+	item.me = scenario.Delivered(ctx, t, func() *check.Response { return c.Invoke(ctx, me.Name, me.Arguments) })
+}
+
+// showSameTools matches a list response with the same tools as another, in any order.
+func showSameTools(alone *check.Response) OmegaMatcher {
+	sorted := func(r *check.Response) []any {
+		tools := r.Tools()
+		slices.SortFunc(tools, func(x, y check.Tool) int { return strings.Compare(x.Name(), y.Name()) })
+		list := make([]any, len(tools))
+		for i, tool := range tools {
+			list[i] = map[string]any(tool)
+		}
+		return list
+	}
+	return match.Conform("the caller's own tools", func(r *check.Response) string {
+		if r.Status != http.StatusOK {
+			return r.Outcome()
+		}
+		if d := exact.Diff(sorted(alone), sorted(r)); d != "" {
+			return "other tools " + d
+		}
+		return ""
+	})
+}
+
+// haveOutcomeOf matches a response with the status and code of another, and with its body if that is a success.
+func haveOutcomeOf(alone *check.Response) OmegaMatcher {
+	return match.Conform("the caller's own response: "+alone.Outcome(), func(r *check.Response) string {
+		own, has := alone.Member("result")
+		result, also := r.Member("result")
+		same := has && also && exact.Equal(own, result) || match.SameBody(r, alone) // other members, such as a duration, are the bridge's own
+		if r.Status != alone.Status || r.Code() != alone.Code() || !alone.IsError() && !same {
+			return r.Outcome()
+		}
+		return ""
+	})
+}
+
+// nameOnlyCaller matches the result of the tool that returns its caller: a success that names who and no other of all.
+func nameOnlyCaller(who check.Identity, all []check.Identity) OmegaMatcher {
+	return match.Conform("a result that names "+who.String(), func(r *check.Response) string {
+		for _, name := range all {
+			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(string(name)) + `\b`)
+			if r.IsError() || word.Match(r.Body) != (name == who) {
+				return r.Outcome()
+			}
+		}
+		return ""
+	})
+}
+
+var numberedTool = regexp.MustCompile(`no\.such\.\d+\.tool`)
+
+// nameNoOtherTool matches a refusal of an unknown tool that only one caller named, if it names no other such tool.
+func nameNoOtherTool(own string) OmegaMatcher {
+	return match.Conform("a refusal that names no tool but "+own, func(r *check.Response) string {
+		others := slices.DeleteFunc(numberedTool.FindAllString(string(r.Body), -1), func(name string) bool { return name == own })
+		if !r.IsError() || len(others) > 0 {
+			return r.Outcome()
+		}
+		return ""
+	})
+}
+
+// showNoneOf matches a page without the tools that only another caller may see.
+func showNoneOf(names []string) OmegaMatcher {
+	return match.Conform("a page without tools that only another caller may see", func(r *check.Response) string {
+		for _, tool := range r.Tools() {
+			if slices.Contains(names, tool.Name()) {
+				return fmt.Sprintf("%q in it", tool.Name())
+			}
+		}
+		return ""
+	})
+}

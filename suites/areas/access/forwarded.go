@@ -1,0 +1,154 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func credentialsForwarded(ctx context.Context, t *check.T) {
+	fresh := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	me := scenario.MustFind(t, fresh, fixtures.WhoAmI)[0]
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	t.ExpireCaches() // so that discovery is seen below
+	for _, who := range []check.Identity{check.Agent, check.Agent2, fresh, check.Discoverer, check.Outsider, check.Anonymous, check.Agent} {
+		t.For(who, "", func() {
+			t.Drupal.Mark()
+			t.As(who).List(ctx)
+			r := t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			t.As(who).Invoke(ctx, denied, check.Args{})
+			expectCallsOf(t, who)
+			if r.Succeeded() {
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site", "no run"))
+			}
+			if !t.Claims("visibility-broad") {
+				t.Expect(discoverers(t)).NotTo(ContainElement(string(check.Service)), check.Mismatch(fmt.Sprintf("discovery for %s", who), "no service account", "requests of one"))
+			}
+		})
+	}
+	for _, a := range authentications(t) {
+		for _, who := range []check.Identity{check.Agent, fresh} {
+			t.Row(who, me.Name, "authenticated by "+a.name, func() {
+				t.Drupal.Mark()
+				r := a.client(t, who).Invoke(ctx, me.Name, me.Arguments)
+				expectCallsOf(t, who)
+				t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
+			})
+		}
+	}
+	unusualCredentialsForwarded(ctx, t, me)
+	deniedCallsKeepTheCaller(ctx, t, denied, me)
+	cookiesStayWithTheCaller(ctx, t, me)
+}
+
+// unusualCredentialsForwarded tests right credentials that a bridge changes if it takes them apart: a password with colons
+// and other characters, and a session cookie among others.
+func unusualCredentialsForwarded(ctx context.Context, t *check.T, me scenario.Sample) {
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	forwarded := func(what string, creds check.Credentials) {
+		t.Row(who, me.Name, what, func() {
+			t.Drupal.Mark()
+			r := t.With(who, creds).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, who)
+			t.Expect(t.Drupal.Runs(me.ID)).NotTo(BeEmpty(), check.Mismatch(r.Subject(), "the method to run on the site as "+who.String(), r.Outcome()))
+		})
+	}
+	for _, a := range authentications(t) {
+		switch creds := a.of(who); {
+		case creds.Cookie != "":
+			forwarded("a session beside other cookies", check.Credentials{Cookie: "has_js=1; " + creds.Cookie + "; consent=yes"})
+		case creds.User != "":
+			for what, password := range check.InOrder(map[string]string{"a password with colons": ":a:b::", "a password of other scripts": "пароль-é-密", "a password with signs": `p%20+"\' &=`}) {
+				setPassword(t, who, password)
+				forwarded(what, check.Credentials{User: string(who), Password: password})
+			}
+		}
+	}
+}
+
+// setPassword changes the password of an account of NewUser.
+func setPassword(t *check.T, who check.Identity, password string) {
+	t.Drupal.ChangePeople(func(site *fixtures.Site) {
+		for i := range site.Users {
+			if site.Users[i].Name == string(who) {
+				site.Users[i].Password = password
+			}
+		}
+	})
+}
+
+// deniedCallsKeepTheCaller tests that the bridge does not turn to a stronger account when the site denies or fails a call
+// of a tool that the bridge still lets the caller run.
+func deniedCallsKeepTheCaller(ctx context.Context, t *check.T, denied string, me scenario.Sample) {
+	for _, a := range authentications(t) {
+		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+		caller := a.client(t, who)
+		caller.List(ctx)
+		caller.Invoke(ctx, denied, check.Args{})
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Row(who, denied, "the permission is revoked, authenticated by "+a.name, func() {
+			t.Drupal.Mark()
+			caller.Invoke(ctx, denied, check.Args{})
+			expectCallsOf(t, who)
+		})
+	}
+	failing := scenario.Failing(t)
+	responses := scenario.InvokeEach(ctx, t, check.Agent, failing)
+	for i, tool := range failing {
+		t.Row(check.Agent, tool.Name, "the method fails", func() {
+			responses.Response(i)
+			expectCallsOf(t, check.Agent)
+		})
+	}
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+		t.Row(check.Agent, me.Name, fmt.Sprintf("the site sends %d", status), func() {
+			defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Status, Status: status, Body: "{}", Route: route.JSONRPC, Run: true})()
+			t.Drupal.Mark()
+			t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments)
+			expectCallsOf(t, check.Agent)
+		})
+		scenario.WaitRecovered(ctx, t, check.Invocation{Tool: me.Name, Identity: check.Agent, Arguments: check.Encode(me.Arguments)})
+	}
+}
+
+// cookiesStayWithTheCaller tests that a cookie that the site sets in one caller's responses reaches no other caller's
+// requests.
+func cookiesStayWithTheCaller(ctx context.Context, t *check.T, me scenario.Sample) {
+	const name = "bridgecheck_marker"
+	defer t.Drupal.Arm(mockdrupal.Fault{Kind: fault.SetCookie, User: string(check.Agent), Cookie: name + "={seq}; Path=/"})()
+	t.ExpireCaches()
+	t.As(check.Agent).List(ctx)
+	t.As(check.Agent).Invoke(ctx, me.Name, me.Arguments).MustSucceed()
+	for _, who := range []check.Identity{check.Agent2, check.Discoverer, check.Anonymous} {
+		t.Row(who, "", "after the site set a cookie for another caller", func() {
+			t.Drupal.Mark()
+			t.As(who).List(ctx)
+			t.As(who).Invoke(ctx, me.Name, me.Arguments)
+			for _, entry := range t.Drupal.Journal() {
+				sent := slices.ContainsFunc(entry.Cookies, func(c journal.Cookie) bool { return c.Name == name })
+				t.Expect(sent).To(BeFalse(), check.Mismatch(fmt.Sprintf("requests to the site for %s", who), "no cookie of another caller", "the cookie that the site set for "+check.Agent.String()))
+			}
+		})
+	}
+}
+
+// discoverers are the accounts whose discovery requests reached the site.
+func discoverers(t *check.T) []string {
+	names := []string{}
+	for _, entry := range t.Drupal.Discoveries() {
+		names = append(names, entry.User)
+	}
+	return names
+}

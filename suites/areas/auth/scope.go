@@ -1,0 +1,91 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// scoped is the method that the checks of scopes add to the site; scopeNames are the scopes that it requires.
+const scoped = "content.scoped"
+
+var scopeNames = []string{"content:read", "content:write"}
+
+// withScopes adds a tool to the site that requires scopes, and waits until a token with them runs it.
+func withScopes(ctx context.Context, t *check.T) *door {
+	d := open(ctx, t)
+	d.authority()
+	site := t.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Requires scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	enough := d.scopes(strings.Join(scopeNames, " "))
+	t.ChangeSite(ctx, site, func() bool { return d.served(enough.CallTool(ctx, t.ToolName(scoped), check.Args{})) })
+	return d
+}
+
+// scopes is the agent's session with a token that has these scopes; nil: the claim is missing.
+func (d *door) scopes(scope any) *check.Session {
+	return d.as(check.Credentials{Token: d.Authority.Issue(string(check.Agent), d.Resource(), map[string]any{"scope": scope})})
+}
+
+// tooFew are scopes with which the tool must not run.
+var tooFew = map[string]any{
+	"no scopes": nil, "one of two scopes": "content:read", "other scopes": "content:delete openid",
+	"scopes that begin like right": "content:read content:writer", "scopes in other letters": "content:read CONTENT:WRITE",
+}
+
+func scopeEnforced(ctx context.Context, t *check.T) {
+	d := withScopes(ctx, t)
+	for name, scope := range check.InOrder(tooFew) {
+		s := d.scopes(scope)
+		d.Row(check.Agent, "", name+", a tool that requires none", func() { d.Expect(d.use(ctx, s)).To(d.beServed()) })
+		d.Row(check.Agent, scoped, name, func() {
+			d.Mark()
+			r := s.CallTool(ctx, d.ToolName(scoped), check.Args{})
+			d.Expect(r).To(match.HaveStatus(http.StatusForbidden), "with "+name)
+			d.Expect(r).To(match.HaveRun(scoped, 0), "with "+name)
+		})
+	}
+	for name, scope := range check.InOrder(map[string]any{"in another order": "content:write content:read", "among others": "openid content:read profile content:write"}) {
+		d.Row(check.Agent, scoped, "both scopes "+name, func() {
+			d.Expect(d.scopes(scope).CallTool(ctx, d.ToolName(scoped), check.Args{})).To(d.beServed(), "both scopes "+name)
+		})
+	}
+}
+
+func insufficientScope(ctx context.Context, t *check.T) {
+	d := withScopes(ctx, t)
+	for name, scope := range check.InOrder(map[string]any{"no scopes": nil, "one of two scopes": "content:read"}) {
+		d.Row(check.Agent, scoped, name, func() {
+			r := d.scopes(scope).CallTool(ctx, d.ToolName(scoped), check.Args{})
+			if r.Status != http.StatusForbidden {
+				return // auth/scope-enforced tests that
+			}
+			d.Expect(r).To(match.Conform(`a Bearer challenge with error="insufficient_scope", the scope that is missing and resource_metadata`, func(a *check.Response) string {
+				params := bearer(a)
+				named := strings.Fields(params["scope"])
+				if params["error"] != "insufficient_scope" || !slices.Contains(named, scopeNames[1]) || !isAddress(params["resource_metadata"]) {
+					return shown(a)
+				}
+				return ""
+			}), "with "+name)
+		})
+	}
+}
+
+func challengeScope(ctx context.Context, t *check.T) {
+	d := withScopes(ctx, t)
+	d.Expect(opens(ctx, d, check.Credentials{})).To(match.Conform("a challenge that names scopes, as a tool requires some", func(a *check.Response) string {
+		if a.Status == http.StatusUnauthorized && bearer(a) != nil && strings.TrimSpace(bearer(a)["scope"]) == "" {
+			return fmt.Sprintf("%s, without scope", shown(a))
+		}
+		return ""
+	}))
+}

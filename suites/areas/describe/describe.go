@@ -1,0 +1,270 @@
+// Package describe checks GET /mcp/tools/describe: it returns the tool that the list shows, and refuses names of tools
+// that the caller must not know.
+package describe
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area describe.
+var Checks = []check.Check{
+	{ID: "describe/answers-tool", Sees: check.Front, Generated: true, Run: returnsTool},
+	{ID: "describe/equals-list", Sees: check.Front, Generated: true, Run: equalsList},
+	{ID: "describe/missing-name", Sees: check.Front, Run: missingName},
+	{ID: "describe/unknown-404", Sees: check.Front, Run: unknown404},
+	{ID: "describe/hidden-404", Sees: check.Discovery, Run: hidden404},
+	{ID: "describe/inaccessible-404", Sees: check.Discovery, Run: inaccessible404},
+	{ID: "describe/name-exact", Sees: check.Front, Run: nameExact},
+	{ID: "describe/name-not-scalar", Sees: check.Front, Run: nameNotScalar},
+	{ID: "describe/after-error", Sees: check.Front, Run: afterError},
+	{ID: "describe/reflects-safely", Sees: check.Front, Run: reflectsSafely},
+}
+
+func returnsTool(ctx context.Context, t *check.T) {
+	eachListed(ctx, t, func(described *check.Response, listed check.Tool) {
+		t.Expect(described).To(match.BeTool(listed.Name()))
+		t.Expect(described).To(match.BeJSON())
+	})
+	if t.HasFindings() {
+		return
+	}
+	known, caller := scenario.KnownTool(ctx, t), scenario.NewCaller(t)
+	t.Row(check.Agent, known, "with every byte percent-encoded", func() {
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Raw: "name=" + check.PercentEncoded(known)})).To(match.BeTool(known))
+	})
+	t.Row(caller.Who, known, "the first request of a caller", func() { t.Expect(caller.Describe(ctx, known)).To(match.BeTool(known)) })
+}
+
+func equalsList(ctx context.Context, t *check.T) {
+	eachListed(ctx, t, func(described *check.Response, listed check.Tool) {
+		if described.Tool() != nil { // else describe/answers-tool fails
+			t.Expect(described).To(includeAll(listed))
+		}
+	})
+
+	who := scenario.Agents(ctx, t)
+	change := scenario.SiteChanger(ctx, t, who)
+	wrong := scenario.RunSequence(t, who.Sequence(scenario.Random(t, "describe/equals-list")), func() func(scenario.Step) *scenario.Counterexample {
+		lists := map[check.Identity]check.Listing{}
+		return func(s scenario.Step) *scenario.Counterexample {
+			switch s.Does {
+			case scenario.Listing:
+				lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+			case scenario.Describing:
+				if lists[s.Who].Pages == nil {
+					lists[s.Who] = t.As(s.Who).MustListAll(ctx)
+				}
+				described := scenario.SendStep(ctx, t, s, who)
+				if listed, ok := lists[s.Who].Find(s.Tool); ok && described.Tool() != nil && !hasFinding(t, s.Who, s.Tool) {
+					return scenario.Falsify(described, includeAll(listed))
+				}
+			default:
+				scenario.ApplyStep(ctx, t, s, who, change, lists)
+			}
+			return nil
+		}
+	})
+	if wrong != nil {
+		t.For(wrong.Last.Who, wrong.Last.Tool, func() { t.Expect(wrong.Actual).To(wrong.Must, wrong.Trail) })
+	}
+}
+
+func missingName(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	for what, query := range check.InOrder(map[string]string{"without a name": "", "with an empty name": "name=", "with a name that has no value": "name"}) {
+		t.Row(check.Agent, "", what, func() {
+			t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Raw: query})).To(match.BeRefused(400, "missing_parameter"))
+		})
+	}
+}
+
+func unknown404(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	listed := t.As(check.Agent).MustListAll(ctx).Names()
+	for _, name := range append(scenario.OddNames, scenario.NoSuchTool) {
+		if !slices.Contains(listed, name) {
+			t.For(check.Agent, name, func() {
+				r := t.As(check.Agent).Describe(ctx, name)
+				t.Expect(r).To(match.BeRefused(404, "tool_not_found"))
+				t.Expect(r).To(match.HaveMessageWith(name))
+			})
+		}
+	}
+}
+
+func hidden404(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	for _, hidden := range scenario.HiddenMethods(t) {
+		t.For(check.Agent, hidden, func() {
+			t.Expect(t.As(check.Agent).Describe(ctx, hidden)).To(match.BeUnknown(t.As(check.Agent).Describe, ctx, hidden))
+		})
+	}
+}
+
+func inaccessible404(ctx context.Context, t *check.T) {
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	t.As(check.Agent).Describe(ctx, denied).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	t.For(check.Discoverer, denied, func() {
+		t.Expect(t.As(check.Discoverer).Describe(ctx, denied)).To(match.BeUnknown(t.As(check.Discoverer).Describe, ctx, denied))
+	})
+}
+
+func nameExact(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(check.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	listed := t.As(check.Agent).MustListAll(ctx).Names()
+	for what, name := range check.InOrder(scenario.OtherSpellings(known)) {
+		if slices.Contains(listed, name) {
+			continue
+		}
+		t.Row(check.Agent, "", what, func() { t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.BeRefusedWith(404)) })
+	}
+	for what, name := range check.InOrder(scenario.UncleanSpellings(known)) {
+		t.Row(check.Agent, "", what, func() { t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.BeClientError()) })
+	}
+}
+
+func nameNotScalar(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	t.As(check.Agent).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	oneOfThem := match.Conform("a 4xx, or the response for one of the two names", func(r *check.Response) string {
+		if r.Status >= 400 && r.Status < 500 || r.Status == 200 && r.Tool().Name() == known {
+			return ""
+		}
+		return r.Outcome()
+	})
+	for _, row := range []struct {
+		what, query string
+		expected    OmegaMatcher
+	}{
+		{"name[]=", "name[]=" + url.QueryEscape(known), match.BeClientError()},
+		{"name[]=, encoded", "name%5B%5D=" + url.QueryEscape(known), match.BeClientError()},
+		{"name[a]=", "name[a]=" + url.QueryEscape(known), match.BeClientError()},
+		{"invalid UTF-8", "name=%FF%FE", match.BeClientError()},
+		{"8 KiB", "name=" + strings.Repeat("x", 8<<10), match.BeClientError()},
+		{"a repeated name", "name=" + url.QueryEscape(known) + "&name=" + scenario.NoSuchTool, oneOfThem},
+	} {
+		t.Row(check.Agent, "", row.what, func() {
+			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Raw: row.query})
+			t.Expect(r).To(row.expected)
+			if !r.RefusedForLength() {
+				t.Expect(r).NotTo(match.BeHTML())
+			}
+		})
+	}
+}
+
+func afterError(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	callers := []check.Client{t.As(check.Agent)}
+	switch {
+	case t.Drupal != nil: // new callers, which no earlier error has affected
+		callers = []check.Client{scenario.NewCaller(t), scenario.NewCaller(t)}
+	case t.Knows(check.Agent2):
+		callers = append(callers, t.As(check.Agent2))
+	}
+	before := callers[0].Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
+	for _, other := range callers[1:] {
+		other.Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
+	}
+
+	for what, query := range check.InOrder(map[string]string{"a 404": "name=no.such.tool", "a 400": "", "an empty name": "name=",
+		"a list of names": "name[]=x", "two names": "name=no.such.tool&name=no.such.tool", "a name of invalid UTF-8": "name=%FF%FE"}) {
+		callers[0].Send(ctx, check.Request{Path: check.DescribePath, Raw: query})
+		for _, c := range callers {
+			t.Expect(c.Describe(ctx, known)).To(match.EqualResponse(before), "after "+what)
+		}
+	}
+	if t.Drupal == nil {
+		return
+	}
+	t.As(check.Outsider).Describe(ctx, known)
+	t.Expect(callers[0].Describe(ctx, known)).To(match.EqualResponse(before), "after another caller's 403")
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	if t.As(check.Discoverer).Describe(ctx, denied).IsError() && slices.Contains(callers[0].MustListAll(ctx).Names(), denied) {
+		t.Expect(callers[0].Describe(ctx, denied)).To(match.HaveStatus(200), "after another caller's 404")
+	}
+}
+
+func reflectsSafely(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Describe(ctx, scenario.KnownTool(ctx, t)).MustSucceed("describe/answers-tool", "describe/after-error")
+
+	const hostile = `</script><script>alert(1)</script>"'&\`
+	for what, query := range check.InOrder(map[string]url.Values{
+		"markup":             {"name": {hostile}},
+		"control characters": {"name": {"no.such\x01\x1b\n\u2028tool"}},
+		"a callback":         {"name": {hostile}, "callback": {"alert"}},
+	}) {
+		t.Row(check.Agent, "", what, func() {
+			r := t.As(check.Agent).Send(ctx, check.Request{Path: check.DescribePath, Query: query})
+			t.Expect(r).To(match.BeClientError())
+			t.Expect(r).To(match.BeJSON())
+		})
+	}
+}
+
+// eachListed describes the tools that the agent sees. Where the site is known it also describes the first tool of other callers,
+// and those that the agent does not see. It describes at most --cases tools for each caller.
+func eachListed(ctx context.Context, t *check.T, test func(described *check.Response, listed check.Tool)) {
+	own := t.As(check.Agent).MustListAll(ctx)
+	visitSome := func(who check.Identity, tools []check.Tool) {
+		tools = scenario.RandomSubset(scenario.Random(t, "describe"), tools, t.Cases)
+		responses := t.Table(len(tools), func(i int) *check.Response { return t.As(who).Describe(ctx, tools[i].Name()) })
+		for i, tool := range tools {
+			t.For(who, tool.Name(), func() { test(responses.Response(i), tool) })
+		}
+	}
+	visitSome(check.Agent, own.Tools())
+	if t.Site == nil {
+		return
+	}
+	shown := own.Names()
+	for _, who := range t.Callers(check.Discoverer, check.Admin) {
+		var only []check.Tool
+		for i, tool := range t.As(who).ListAll(ctx).Tools() {
+			if i == 0 || !slices.Contains(shown, tool.Name()) {
+				only = append(only, tool)
+			}
+		}
+		visitSome(who, only)
+	}
+}
+
+// includeAll matches a describe response whose tool has every member of the listed tool, with an equal value.
+func includeAll(listed check.Tool) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("all members that list shows of %q", listed.Name()), func(r *check.Response) string {
+		described := r.Tool()
+		for name, want := range check.InOrder(listed) {
+			got, ok := described[name]
+			if !ok {
+				return fmt.Sprintf("a tool without `%s`", name)
+			}
+			if d := exact.Diff(want, got); d != "" {
+				return fmt.Sprintf("a different `%s` %s", name, d)
+			}
+		}
+		return ""
+	})
+}
+
+// hasFinding reports whether the running check has a finding about the tool as the caller sees it.
+func hasFinding(t *check.T, who check.Identity, tool string) bool {
+	return t.Findings.Holds(check.Part{Tool: tool, Identity: t.StableIdentity(who)})
+}

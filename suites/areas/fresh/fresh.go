@@ -1,0 +1,336 @@
+// Package fresh checks the cache of discovery: how soon the bridge shows a change of the site, and that it sends the site no
+// more discovery requests than it needs.
+package fresh
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area fresh.
+var Checks = []check.Check{
+	{ID: "fresh/cache-hit", Sees: check.Site, ByMCP: true, Run: cacheHit},
+	{ID: "fresh/ttl-expiry", Sees: check.Site, ByMCP: true, Run: ttlExpiry},
+	{ID: "fresh/invalidate", Sees: check.Site, Run: invalidate},
+	{ID: "fresh/single-flight", Sees: check.Site, ByMCP: true, Costly: true, Run: singleFlight},
+	{ID: "fresh/stale-on-error", Sees: check.Site, Run: staleOnError},
+	{ID: "fresh/schema-change", Sees: check.Site, ByMCP: true, Run: schemaChange},
+	{ID: "fresh/removed-tool", Sees: check.Site, ByMCP: true, Run: removedTool},
+	{ID: "fresh/version", Sees: check.Site, Run: version},
+	{ID: "fresh/per-user-ttl", Sees: check.Site, ByMCP: true, Run: perUserTTL},
+	{ID: "fresh/schema-mismatch", Sees: check.Site, ByMCP: true, Run: schemaMismatch},
+}
+
+func cacheHit(ctx context.Context, t *check.T) {
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	for attempt := range 3 {
+		t.ExpireCaches()
+		began := time.Now()
+		known := scenario.KnownTool(ctx, t)
+		first := t.As(who).List(ctx).MustSucceed("list/answers-json")
+		t.As(who).Describe(ctx, known).MustSucceed("describe/answers-tool", "describe/after-error")
+		t.As(who).Describe(ctx, scenario.NoSuchTool)
+		t.Drupal.Mark()
+		for i := range 5 {
+			t.As(who).List(ctx)
+			t.As(who).Describe(ctx, known)
+			t.As(who).Describe(ctx, fmt.Sprintf("%s.%d", scenario.NoSuchTool, i)) // a cache by name does not know it
+		}
+		if first.NextCursor() != "" {
+			t.As(who).List(ctx, first.NextCursor())
+		}
+		if t.DiscoveryTTL > 0 && time.Since(began) > t.DiscoveryTTL*3/4 {
+			if attempt == 2 {
+				check.NotTestable("sixteen cached requests took longer than the TTL: give the bridge a longer one (--discovery-ttl)")
+			}
+			continue
+		}
+		sent := len(discoveriesFor(t.Drupal, who))
+		t.Expect(sent).To(BeZero(), check.Mismatch("list and describe within the TTL", "no discovery request", fmt.Sprintf("%d", sent)))
+		return
+	}
+}
+
+func ttlExpiry(ctx context.Context, t *check.T) {
+	removed := scenario.WithoutMethod(t)
+	before := t.As(check.Agent).MustListAll(ctx).Names()
+	if !slices.Contains(before, t.ToolName(removed)) {
+		check.BlockedBy(check.Mismatch("list as agent", fmt.Sprintf("the tool %q", t.ToolName(removed)), fmt.Sprintf("%d tools without it", len(before))), "list/pages-cover-all-once", "access/filtered-by-method", "filter/include-exclude")
+	}
+	arrived := t.ToolName(scenario.Arrival)
+	t.As(check.Agent).Describe(ctx, arrived) // so that a bridge that remembers refusals remembers this one
+	t.As(check.Agent).Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, removed))
+	var listed check.Listing
+	var names []string
+	var described *check.Response
+	look := func() bool {
+		listed = t.As(check.Agent).ListAll(ctx)
+		names = listed.Names()
+		described = t.As(check.Agent).Describe(ctx, t.ToolName(removed))
+		return slices.Contains(names, t.ToolName(scenario.Arrival)) && !slices.Contains(names, t.ToolName(removed)) && described.Is(http.StatusNotFound)
+	}
+	requestDuringTTL(t, func() { look() })
+	t.Poll(ctx, look)
+	listed.PageOf(t.ToolName(removed)).Blame()
+	t.Expect(slices.Contains(names, t.ToolName(scenario.Arrival))).To(BeTrue(), check.Mismatch(fmt.Sprintf("list %v after a module was enabled", t.ChangeLimit()), fmt.Sprintf("the tool %q", scenario.Arrival), fmt.Sprintf("%d tools without it", len(names))))
+	t.Expect(slices.Contains(names, t.ToolName(removed))).To(BeFalse(), check.Mismatch(fmt.Sprintf("list %v after a module was disabled", t.ChangeLimit()), fmt.Sprintf("no tool %q", removed), "the tool"))
+	t.Expect(described).To(match.BeRefusedWith(404), "%v after its module was disabled", t.ChangeLimit())
+	var describedNew, invoked *check.Response
+	refused := func(r *check.Response) bool { return r.Status > 0 && r.Status < 500 && r.IsError() }
+	t.Poll(ctx, func() bool { // a remembered refusal may expire later than the list
+		describedNew = t.As(check.Agent).Describe(ctx, arrived)
+		invoked = t.As(check.Agent).Invoke(ctx, arrived, check.Args{scenario.ArrivalParam: "old"})
+		return !refused(describedNew) && !refused(invoked)
+	})
+	for _, r := range []*check.Response{describedNew, invoked} {
+		t.Expect(r).NotTo(match.BeClientError(), "%v after its module was enabled", t.ChangeLimit())
+	}
+}
+
+func invalidate(ctx context.Context, t *check.T) {
+	if t.Invalidate == nil {
+		check.NotTestable("the call that empties the bridge's cache is unknown: give the setting `invalidate` (method, path, identity)")
+	}
+	call := check.Request{Method: t.Invalidate.Method, Path: t.Invalidate.Path, Header: http.Header{"Content-Type": {"application/json"}}}
+	t.As(check.Agent).MustListAll(ctx)
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	for _, who := range []check.Identity{check.Outsider, check.Anonymous} {
+		t.For(who, "", func() {
+			t.Expect(t.As(who).Send(ctx, call)).To(match.BeRefusedWith(401, 403), "without the permission for it")
+		})
+	}
+	t.Expect(t.As(t.Invalidate.Identity).Send(ctx, call)).To(match.BeSuccess())
+	t.Expect(slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))).To(BeTrue(), check.Mismatch("the next list after the invalidation", fmt.Sprintf("the tool %q", scenario.Arrival), "a list without it"))
+}
+
+func singleFlight(ctx context.Context, t *check.T) {
+	t.As(check.Agent).List(ctx).MustSucceed("list/answers-json")
+	for try := range 3 {
+		who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+		caller := t.As(who)
+		t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: 50 * time.Millisecond})
+		t.Drupal.Mark()
+		began := time.Now()
+		check.AtOnce(100, func(int) { caller.List(ctx) })
+		sent := len(discoveriesFor(t.Drupal, who))
+		most := 1
+		if t.DiscoveryTTL > 0 { // the cached list may expire meanwhile
+			most += int(time.Since(began) / (t.DiscoveryTTL * 3 / 4))
+		}
+		tooSlow := most > 10            // a bridge with one discovery request for each of its workers would pass
+		again := sent > most && try < 2 // a discovery was late or failed, or the bridge has only now seen an earlier change of the site
+		if tooSlow || again {
+			continue
+		}
+		t.Expect(sent).To(BeNumerically("<=", most), check.Mismatch("100 lists at once on a cold cache", "at most one discovery request in a TTL", fmt.Sprintf("%d in %v", sent, time.Since(began).Round(time.Millisecond))))
+		caller.List(ctx).MustSucceed("list/answers-json")
+		return
+	}
+	check.NotTestable("100 lists at once took many times the TTL: give the bridge a longer one (--discovery-ttl)")
+}
+
+func staleOnError(ctx context.Context, t *check.T) {
+	good := t.As(check.Agent).List(ctx).MustSucceed("list/answers-json")
+	t.As(check.Agent).List(ctx).MustMeet(match.EqualResponse(good), "list/order-stable", "list/answers-json", "mapping/*")
+	newcomer := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	for _, failure := range failedDiscoveries {
+		disarm := t.Drupal.Arm(failure.Fault)
+		var stale *check.Response
+		t.Await(ctx, func() bool {
+			stale = t.As(check.Agent).List(ctx)
+			return stale.Status != good.Status || isMarkedStale(stale)
+		})
+		t.Row(check.Agent, "", failure.Name, func() {
+			t.Expect(stale).To(match.EqualResponse(good))
+			t.Expect(stale).To(match.MatchWhere("the header `Warning: 110` or `Age`", isMarkedStale))
+		})
+		t.Row(newcomer, "", failure.Name+", without a good list", func() { t.Expect(t.As(newcomer).List(ctx)).To(match.BeRefusedWith(502, 503)) })
+		disarm()
+		if !t.Await(ctx, func() bool { r := t.As(check.Agent).List(ctx); return r.Succeeded() && !isMarkedStale(r) }) {
+			return // upstream/down-and-up tests the recovery
+		}
+	}
+}
+
+// failedDiscoveries are ways in which the site fails a discovery request.
+var failedDiscoveries = []scenario.SiteFailure{
+	{Name: "discovery with status 500", Fault: mockdrupal.Fault{Kind: fault.Status, Route: "methods", Status: http.StatusInternalServerError}},
+	{Name: "discovery with a page of HTML and status 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Route: "methods", Status: http.StatusOK}},
+	{Name: "discovery with a reset connection", Fault: mockdrupal.Fault{Kind: fault.Reset, Route: "methods"}},
+}
+
+// isMarkedStale reports whether a list says that it is not current.
+func isMarkedStale(r *check.Response) bool {
+	return r.Header.Get("Age") != "" || strings.HasPrefix(r.Header.Get("Warning"), "110")
+}
+
+func schemaChange(ctx context.Context, t *check.T) {
+	addArrival(ctx, t)
+	half := t.DiscoveryTTL/2 + time.Millisecond
+	if t.Advance != nil || half < 5*time.Second { // so that the description is half a TTL younger than the list
+		t.AdvanceClock(ctx, 2*half)
+		t.As(check.Agent).List(ctx)
+		t.AdvanceClock(ctx, half)
+		t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival))
+		t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+		t.AdvanceClock(ctx, half)
+		t.Poll(ctx, func() bool { return scenario.Shows(ctx, t, check.Agent, scenario.ArrivalNew) })
+	}
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+	if !scenario.Shows(ctx, t, check.Agent, scenario.ArrivalNew) {
+		scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
+	}
+
+	t.Expect(t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival))).To(match.Conform("the schema that list shows", func(r *check.Response) string {
+		return scenario.SchemaFault(r.Tool(), scenario.ArrivalNew)
+	}))
+	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "new"})).To(match.HaveResult())
+	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+}
+
+func removedTool(ctx context.Context, t *check.T) {
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"}).MustSucceed("invoke/answers-result")
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, "", scenario.Arrival))
+
+	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "right after the method was removed")
+	t.Await(ctx, func() bool {
+		return !slices.Contains(t.As(check.Agent).ListAll(ctx).Names(), t.ToolName(scenario.Arrival))
+	})
+	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "both"})).To(match.BeRefusedWith(404), "after the tool left the list")
+}
+
+func version(ctx context.Context, t *check.T) {
+	first := t.As(check.Agent).List(ctx).MustSucceed("list/answers-json")
+	tag := first.Header.Get("ETag")
+	t.Expect(first).To(haveETag())
+	t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})).To(match.HaveStatus(304))
+	if other := t.As(check.Discoverer).List(ctx); other.Status == http.StatusOK && match.OtherNames(first.Names(), other.Names()) != "" {
+		r := t.As(check.Discoverer).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+		t.Expect(r).NotTo(match.HaveStatus(304), "If-None-Match with the version of another caller's list")
+	}
+	tools := scenario.AgentTools(t)
+	onPage := slices.IndexFunc(tools, func(m *fixtures.Method) bool { return slices.Contains(first.Names(), t.ToolName(m.ID)) })
+	if onPage < 0 {
+		check.BlockedBy(check.Mismatch(first.Subject(), "a tool that the agent may run", "none"), "access/filtered-by-method", "mapping/*")
+	}
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, tools[onPage].ID)) // each page may have its own version
+	t.Await(ctx, func() bool { return t.As(check.Agent).List(ctx).Header.Get("ETag") != tag })
+	changed := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}})
+	t.Expect(changed).To(match.HaveStatus(200), "If-None-Match with the old version after a change")
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	page, cursor := pageOf(ctx, t, t.ToolName(scenario.Arrival))
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalNew)
+	changed = t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Query: cursor, Header: http.Header{"If-None-Match": {page.Header.Get("ETag")}}})
+	t.Expect(changed).NotTo(match.HaveStatus(304), "If-None-Match with the old version after a change of a schema alone")
+}
+
+func perUserTTL(ctx context.Context, t *check.T) {
+	one, other := t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools), t.Drupal.NewUser(fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	gained := scenario.DeniedTool(t, one, check.Agent)
+	sees := func(who check.Identity) bool { return slices.Contains(t.As(who).MustListAll(ctx).Names(), gained) }
+	describes := func(who check.Identity) bool { return t.As(who).Describe(ctx, gained).Is(http.StatusOK) }
+	if sees(one) || sees(other) || describes(one) {
+		check.BlockedBy(check.Finding{Subject: "a caller sees a tool without the permission for it"}, "access/filtered-by-method", "describe/inaccessible-404")
+	}
+	within := fmt.Sprintf("within %v", t.ChangeLimit())
+
+	t.Drupal.Permit(one, t.Permissions(check.Agent)...)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return sees(one) && describes(one) })).To(BeTrue(),
+		check.Mismatch("after a permission was granted", fmt.Sprintf("%s in list and describe %s", gained, within), "neither, or one of them"))
+	t.Expect(sees(other)).To(BeFalse(), check.Mismatch("list of the caller without the permission", fmt.Sprintf("no %s", gained), "the tool"))
+
+	t.Drupal.Permit(one, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+	t.Expect(t.Await(ctx, func() bool { sees(other); return !sees(one) && !describes(one) })).To(BeTrue(),
+		check.Mismatch("after a permission was revoked", fmt.Sprintf("no %s in list and describe %s", gained, within), "the tool"))
+}
+
+func schemaMismatch(ctx context.Context, t *check.T) {
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Fail) {
+		if tool.Fails().Code == scenario.RPCInvalidParams {
+			t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
+		}
+	}
+	addArrival(ctx, t)
+	t.Drupal.Mock.SetSite(scenario.WithArrival(t.Drupal, scenario.ArrivalNew, ""))
+
+	t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(scenario.Arrival), check.Args{scenario.ArrivalParam: "old"})).To(match.BeRefused(400, "invalid_params"))
+	fault := ""
+	t.Poll(ctx, func() bool {
+		fault = scenario.SchemaFault(t.As(check.Agent).Describe(ctx, t.ToolName(scenario.Arrival)).Tool(), scenario.ArrivalNew)
+		return fault == ""
+	})
+	t.Expect(fault).To(BeEmpty(), check.Mismatch("describe after the site refused what the old schema accepts", "the new schema", fault))
+}
+
+// discoveriesFor returns the discovery requests that a caller may have caused: those with the caller's credentials and
+// those of a service account. Meanwhile a bridge may refresh the lists of other callers in the background.
+func discoveriesFor(d *check.Drupal, who check.Identity) []mockdrupal.Entry {
+	return slices.DeleteFunc(d.Discoveries(), func(e mockdrupal.Entry) bool {
+		return e.User != string(who) && e.User != string(check.Service)
+	})
+}
+
+// addArrival adds scenario.Arrival to the site, as a tool that accepts `old`. It ends the check if the bridge does not
+// describe it, run it and refuse invalid arguments for it: other clauses test that.
+func addArrival(ctx context.Context, t *check.T) {
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	scenario.AwaitSchema(ctx, t, scenario.ArrivalOld)
+	name := t.ToolName(scenario.Arrival)
+	t.As(check.Agent).Describe(ctx, name).MustMeet(match.Conform("the schema that list shows", func(r *check.Response) string { return scenario.SchemaFault(r.Tool(), scenario.ArrivalOld) }), "describe/*", "mapping/*", "fresh/*")
+	t.As(check.Agent).Invoke(ctx, name, check.Args{scenario.ArrivalParam: "old"}).MustMeet(match.HaveResult(), "invoke/*", "fresh/ttl-expiry")
+	t.As(check.Agent).Invoke(ctx, name, check.Args{scenario.ArrivalParam: "new"}).MustMeet(match.BeRefused(400, "invalid_params"), "invoke/*", "errors/*")
+}
+
+// pageOf returns the page of the agent's list that contains a tool, and the query for it.
+func pageOf(ctx context.Context, t *check.T, name string) (*check.Response, url.Values) {
+	var query url.Values
+	for _, page := range t.As(check.Agent).MustListAll(ctx).Pages {
+		if slices.Contains(page.Names(), name) {
+			return page, query
+		}
+		query = url.Values{"cursor": {page.NextCursor()}}
+	}
+	check.BlockedBy(check.Mismatch("list as agent", fmt.Sprintf("the tool %q", name), "a list without it"), "list/pages-cover-all-once", "fresh/ttl-expiry")
+	return nil, nil
+}
+
+// requestDuringTTL sends a request repeatedly while the TTL passes, if the run controls the clock: requests must not prolong
+// the TTL.
+func requestDuringTTL(t *check.T, send func()) {
+	if t.Advance == nil {
+		return // the wait for the change sends requests in the same way
+	}
+	send()
+	for range 5 {
+		t.Advance(t.DiscoveryTTL/4 + time.Millisecond)
+		send()
+	}
+}
+
+// haveETag matches a response with an ETag.
+func haveETag() OmegaMatcher {
+	return match.Conform("an ETag", func(r *check.Response) string {
+		if r.Header.Get("ETag") == "" {
+			return "none"
+		}
+		return ""
+	})
+}

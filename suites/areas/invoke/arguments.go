@@ -1,0 +1,164 @@
+package invoke
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func invalidArguments400(ctx context.Context, t *check.T) {
+	cases := slices.DeleteFunc(scenario.BrokenArguments(ctx, t), func(c scenario.ToolCase) bool { return siteMayAccept(t, c.What, c.Value, c.Breaks) })
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
+		refusal := match.BeRefused(400, "invalid_params")
+		if len(c.Value.(map[string]any)) == 0 {
+			refusal = match.HaveStatus(400) // the code for {} is open: missing_parameter is one
+		}
+		kind := func(v any) bool {
+			arguments, ok := v.(map[string]any)
+			return ok && len(arguments) > 0 && c.Breaks(v) && !siteMayAccept(t, c.What, v, c.Breaks)
+		}
+		t.For(check.Agent, c.Name, func() {
+			r, note := smallest(t, c.Case, kind, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), refusal)
+			t.Expect(r).To(refusal, note)
+			t.Expect(r).To(match.HaveRunNothing(), note)
+		})
+	}
+}
+
+func undeclaredArgument(ctx context.Context, t *check.T) {
+	if echo, ok := scenario.FindEcho(t); ok {
+		wrong := t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
+		wrong.MustMeet(match.BeRefused(400, "invalid_params"), "invoke/invalid-arguments-400")
+	}
+	accepted := 0
+	for _, call := range scenario.UndeclaredArguments(t, t.As(check.Agent).MustListAll(ctx).Tools()) {
+		send := invokeWith(ctx, t, call.Tool)
+		if send(call.Valid).Status != http.StatusOK {
+			continue // invoke/answers-result and others test that
+		}
+		accepted++
+		t.Row(check.Agent, call.Tool, "an argument that is not declared in "+call.Where, func() {
+			t.Drupal.Mark()
+			r := send(call.Extra)
+			t.Expect(r).To(match.BeRefused(400, "invalid_params"))
+			t.Expect(r).To(match.HaveRunNothing())
+		})
+	}
+	if accepted == 0 {
+		check.BlockedBy(check.Finding{Subject: "no tool with a closed inputSchema accepts arguments that fit it"}, "invoke/answers-result", "invoke/arguments-forwarded")
+	}
+}
+
+func invalidArgumentsNamed(ctx context.Context, t *check.T) {
+	var single, several []scenario.ToolCase
+	for _, tool := range scenario.StrictTools(ctx, t, scenario.SucceedingKinds...) {
+		wrong := tool.WrongTypes()
+		for _, c := range wrong {
+			single = append(single, scenario.ToolCase{StrictTool: tool, Case: c})
+		}
+		if len(wrong) > 1 {
+			several = append(several, scenario.ToolCase{StrictTool: tool, Case: generate.Case{What: severalAtOnce, Value: allBroken(tool, wrong)}})
+		}
+	}
+	tested := 0
+	cases := slices.Concat(scenario.SampleEvenly(t, single, t.Cases*4/5), scenario.SampleEvenly(t, several, t.Cases/5))
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
+		t.For(check.Agent, c.Name, func() {
+			r := responses.Response(i)
+			if r.Status != 400 {
+				return // invoke/invalid-arguments-400 tests that
+			}
+			tested++
+			named := nameParameter(c.Parameter())
+			if c.What == severalAtOnce {
+				named = nameAll(wrongNames(c.StrictTool))
+			}
+			t.Expect(r).To(named, c.What)
+		})
+	}
+	if tested == 0 {
+		check.BlockedBy(check.Finding{Subject: "no invalid argument is refused with 400"}, "invoke/invalid-arguments-400")
+	}
+}
+
+// severalAtOnce names the case of arguments with several invalid parameters.
+const severalAtOnce = "several at once"
+
+// allBroken returns arguments in which every parameter that can have a wrong type has one.
+func allBroken(t scenario.StrictTool, wrong []generate.Case) map[string]any {
+	arguments := maps.Clone(t.Plain().(map[string]any))
+	for _, c := range wrong {
+		arguments[c.Parameter()] = c.Value.(map[string]any)[c.Parameter()]
+	}
+	return arguments
+}
+
+// wrongNames are the parameters that can have a wrong type.
+func wrongNames(t scenario.StrictTool) []string {
+	var names []string
+	for _, c := range t.WrongTypes() {
+		names = append(names, c.Parameter())
+	}
+	return names
+}
+
+// nameParameter matches a refusal whose error.data names the invalid parameter, what was expected and what was received:
+// an object with these members, or a list of such objects.
+func nameParameter(name string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("error.data {parameter: %q, expected, received}", name), func(r *check.Response) string {
+		for _, detail := range details(errorData(r)) {
+			parameter, _ := detail["parameter"].(string)
+			_, expected := detail["expected"]
+			_, received := detail["received"]
+			if strings.Contains(parameter, name) && expected && received {
+				return ""
+			}
+		}
+		return "error.data " + exact.Short(errorData(r))
+	})
+}
+
+// details returns all objects in an error's data, the data itself first.
+func details(data any) []map[string]any {
+	switch data := data.(type) {
+	case map[string]any:
+		all := []map[string]any{data}
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			all = append(all, details(data[name])...)
+		}
+		return all
+	case []any:
+		var all []map[string]any
+		for _, item := range data {
+			all = append(all, details(item)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// nameAll matches a refusal whose error.data names every one of the parameters.
+func nameAll(names []string) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("error.data to name %s", strings.Join(names, ", ")), func(r *check.Response) string {
+		texts := match.StringsIn(errorData(r))
+		for _, name := range names {
+			if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, name) }) {
+				return fmt.Sprintf("no %s in %s", name, exact.Short(errorData(r)))
+			}
+		}
+		return ""
+	})
+}

@@ -1,0 +1,424 @@
+// Package invoke checks POST /mcp/tools/invoke: arguments, results, refusals, and that a method runs exactly once. Arguments
+// and results are generated from the schemas of the site's methods.
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/generate"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area invoke.
+var Checks = []check.Check{
+	{ID: "invoke/answers-result", Sees: check.Site, ByMCP: true, Run: returnsResult, WithoutSite: respondsAsConfigured},
+	{ID: "invoke/arguments-forwarded", Sees: check.Site, ByMCP: true, Generated: true, Run: argumentsForwarded, WithoutSite: allowedArgumentsForwarded},
+	{ID: "invoke/result-exact", Sees: check.Site, Run: resultExact, WithoutSite: allowedResultsExact},
+	{ID: "invoke/null-result", Sees: check.Site, ByMCP: true, Run: nullResult, WithoutSite: allowedNullResult},
+	{ID: "invoke/empty-arguments", Sees: check.Front, ByMCP: true, Run: emptyArguments},
+	{ID: "invoke/output-matches-schema", Sees: check.Site, Generated: true, Run: outputMatchesSchema},
+	{ID: "invoke/invalid-arguments-400", Sees: check.Site, ByMCP: true, Generated: true, Run: invalidArguments400, WithoutSite: refusesInvalidAllowed},
+	{ID: "invoke/undeclared-argument", Sees: check.Site, Run: undeclaredArgument},
+	{ID: "invoke/invalid-arguments-named", Sees: check.Site, Run: invalidArgumentsNamed},
+	{ID: "invoke/hidden-404", Sees: check.Site, Run: hidden404, WithoutSite: allowedHidden404},
+	{ID: "invoke/denied", Sees: check.Site, ByMCP: true, Run: denied, WithoutSite: allowedDenied},
+	{ID: "invoke/denied-clear", Sees: check.Site, Run: deniedClear},
+	{ID: "invoke/execution-error-500", Sees: check.Site, Run: executionError500, WithoutSite: allowedExecutionError},
+	{ID: "invoke/error-data-kept", Sees: check.Site, Run: errorDataKept, WithoutSite: allowedErrorDataKept},
+	{ID: "invoke/semantic-invalid-400", Sees: check.Site, Run: semanticInvalid400, WithoutSite: allowedSemanticInvalid},
+	{ID: "invoke/no-trace-leak", Sees: check.Site, Run: noTraceLeak, WithoutSite: allowedNoTraceLeak},
+	{ID: "invoke/runs-once", Sees: check.Site, ByMCP: true, Run: runsOnce, WithoutSite: runsAllowedOnce},
+	{ID: "invoke/not-cached", Sees: check.Site, ByMCP: true, Run: notCached, WithoutSite: runsAllowedAgain},
+	{ID: "invoke/malformed-json", Sees: check.Front, Run: malformedJSON},
+	{ID: "invoke/body-not-object", Sees: check.Front, Run: bodyNotObject},
+	{ID: "invoke/missing-name", Sees: check.Front, Run: missingName},
+	{ID: "invoke/missing-arguments", Sees: check.Front, Run: missingArguments},
+	{ID: "invoke/unknown-404", Sees: check.Front, Run: unknown404},
+	{ID: "invoke/post-only", Sees: check.Front, Run: postOnly},
+	{ID: "invoke/large-body", Sees: check.Front, Costly: true, Run: largeBody},
+	{ID: "invoke/duplicate-members", Sees: check.Front, Run: duplicateMembers},
+}
+
+// errorData is the error's data; nil without.
+func errorData(r *check.Response) any { return r.ErrorObject()["data"] }
+
+// smallest receives the response to a generated value. If must does not match it, smallest sends smaller values of the
+// same kind, and returns the response to the smallest that fails, with a note on the value.
+func smallest(t *check.T, c generate.Case, kind func(any) bool, fault func(any) string, r *check.Response, send func(any) *check.Response, must types.GomegaMatcher) (least *check.Response, note string) {
+	matches := func(r *check.Response) bool { ok, err := must.Match(r); return ok && err == nil }
+	note = fmt.Sprintf("%s, generated with seed %d", c.What, t.Seed)
+	if matches(r) || t.HasFindings() { // there is a finding already
+		return r, note
+	}
+	value := generate.Smallest(c.Value, scenario.Shrinkings, func(v any) bool { return kind(v) && !matches(send(v)) })
+	if why := fault(value); why != "" {
+		note = fmt.Sprintf("%s, generated with seed %d", why, t.Seed)
+	}
+	if least = send(value); matches(least) {
+		return r, note // it does not always fail: the first failure counts
+	}
+	return least, note
+}
+
+// invokeWith returns a function that invokes the tool with generated arguments.
+func invokeWith(ctx context.Context, t *check.T, tool string) func(any) *check.Response {
+	return func(v any) *check.Response {
+		t.Mark()
+		return t.As(check.Agent).Invoke(ctx, tool, v)
+	}
+}
+
+// drawValid draws arguments that fit the inputSchema at random.
+func drawValid(t scenario.StrictTool) (generate.Case, bool) {
+	v, ok := t.Drawn()
+	return generate.Case{What: "a draw", Value: v}, ok
+}
+
+func returnsResult(ctx context.Context, t *check.T) {
+	taking := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Lookup, fixtures.WhoAmI), func(s scenario.Sample) bool { return len(s.Arguments) == 0 })
+	taken := scenario.InvokeEach(ctx, t, check.Agent, taking)
+	for i, tool := range taking {
+		t.For(check.Agent, tool.Name, func() {
+			r := taken.Response(i)
+			t.Expect(r).To(match.HaveResult())
+			t.Expect(r).To(match.BeJSON())
+		})
+	}
+	plain := scenario.Plain(t)
+	given := scenario.InvokeEach(ctx, t, check.Agent, plain)
+	for i, tool := range plain {
+		t.For(check.Agent, tool.Name, func() {
+			if r := given.Response(i); !r.IsError() { // invoke/empty-arguments tests that
+				t.Expect(r).To(match.HaveInResult(tool.Behaviour.Value))
+				t.Expect(r).To(match.BeJSON())
+			}
+		})
+	}
+	if t.Alone() || t.HasFindings() {
+		return // MCP has no such body
+	}
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Echo) {
+		if len(tool.Arguments) > 0 {
+			eachSpelling(ctx, t, tool)
+			return
+		}
+	}
+}
+
+// eachSpelling sends a call that succeeds in other bytes that mean the same.
+func eachSpelling(ctx context.Context, t *check.T, tool scenario.Sample) {
+	name, arguments := string(check.Encode(tool.Name)), string(check.Encode(tool.Arguments))
+	usual := `{"name":` + name + `,"arguments":` + arguments + `}`
+	for _, s := range []struct{ what, contentType, body string }{
+		{"the name first", "application/json", usual},
+		{"the arguments first", "application/json", `{"arguments":` + arguments + `,"name":` + name + `}`},
+		{"white space around every part", "application/json", "\r\n\t {\n  \"name\" : " + name + " ,\r\n\t\"arguments\" : " + arguments + "\n}\n"},
+		{"escapes in the names of members", "application/json", `{"n\u0061me":` + name + `,"\u0061rguments":` + arguments + `}`},
+		{"a charset in the Content-Type", "application/json; charset=utf-8", usual},
+		{"a charset in quotes and capitals, without a blank", `application/json;charset="UTF-8"`, usual},
+		{"the Content-Type in capitals", "Application/JSON", usual},
+	} {
+		t.Row(check.Agent, tool.Name, s.what, func() {
+			t.Expect(t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath,
+				Header: http.Header{"Content-Type": {s.contentType}}, Body: strings.NewReader(s.body), Show: s.body})).To(match.HaveResult())
+		})
+	}
+}
+
+func argumentsForwarded(ctx context.Context, t *check.T) {
+	listed := t.As(check.Agent).MustListAll(ctx)
+	type row struct {
+		scenario.Sample
+		what string
+		sent map[string]any
+	}
+	var rows []row
+	for _, c := range exactValues {
+		if tool, parameter, ok := scenario.ToolTaking(t, listed, c.value); ok {
+			rows = append(rows, row{tool, c.name, map[string]any{parameter: json.RawMessage(c.value)}})
+		}
+	}
+	if len(rows) == 0 {
+		check.NotTestable("the bridge lists no tool that returns its arguments")
+	}
+	exactly := t.Table(len(rows), func(i int) *check.Response { return t.As(check.Agent).Invoke(ctx, rows[i].Name, rows[i].sent) })
+	for i, r := range rows {
+		t.Row(check.Agent, r.Name, r.what, func() {
+			t.Expect(exactly.Response(i)).To(match.HaveForwarded(r.ID, check.Encode(r.sent)))
+		})
+	}
+	withDefault := slices.DeleteFunc(scenario.Samples(t, check.Agent, fixtures.Echo), func(s scenario.Sample) bool {
+		_, shown := listed.Find(s.Name)
+		return !shown || !hasDefault(s)
+	})
+	left := scenario.InvokeEach(ctx, t, check.Agent, withDefault)
+	for i, tool := range withDefault {
+		t.For(check.Agent, tool.Name, func() {
+			t.Expect(left.Response(i)).To(match.HaveForwarded(tool.ID, check.Encode(tool.Arguments)), "a parameter with a default left out")
+		})
+	}
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
+		if len(tool.Params) == 0 {
+			t.For(check.Agent, tool.Name, func() {
+				t.Drupal.Mark()
+				r := t.As(check.Agent).Invoke(ctx, tool.Name, check.Args{})
+				if r.Succeeded() { // invoke/empty-arguments tests that
+					t.Expect(r).To(match.HaveForwarded(tool.ID, []byte("{}")), "no arguments")
+				}
+			})
+			break
+		}
+	}
+	echoes := scenario.StrictTools(ctx, t, fixtures.Echo)
+	var emptied []scenario.ToolCase
+	for _, tool := range echoes {
+		if c, ok := tool.Emptied(); ok {
+			emptied = append(emptied, scenario.ToolCase{StrictTool: tool, Case: c})
+		}
+	}
+	empties := scenario.InvokeCases(ctx, t, emptied)
+	for i, c := range emptied {
+		t.For(check.Agent, c.Name, func() { t.Expect(empties.Response(i)).To(haveForwardedTo(c.ID), c.What) })
+	}
+	cases := scenario.EveryCase(t, echoes, scenario.StrictTool.Edges, func(tool scenario.StrictTool) (generate.Case, bool) { return drawValid(tool) })
+	responses := scenario.InvokeCases(ctx, t, cases)
+	for i, c := range cases {
+		t.For(check.Agent, c.Name, func() {
+			r, note := smallest(t, c.Case, c.Fits, c.Fault, responses.Response(i), invokeWith(ctx, t, c.Name), haveForwardedTo(c.ID))
+			t.Expect(r).To(haveForwardedTo(c.ID), note)
+		})
+	}
+}
+
+func resultExact(ctx context.Context, t *check.T) {
+	scenario.MustGiveResults(ctx, t)
+	returning := slices.DeleteFunc(scenario.MustFind(t, check.Agent, fixtures.Value), func(s scenario.Sample) bool { // invoke/null-result and invoke/output-matches-schema test the first two
+		return string(s.Behaviour.Value) == "null" || !fits(s.Output, s.Behaviour.Value) || beyondPHP(s.Behaviour.Value)
+	})
+	returned := scenario.InvokeEach(ctx, t, check.Agent, returning)
+	for i, tool := range returning {
+		t.For(check.Agent, tool.Name, func() { t.Expect(returned.Response(i)).To(match.GiveResult(string(tool.Behaviour.Value))) })
+	}
+	untyped := untypedTools(ctx, t)
+	if len(untyped) == 0 {
+		return
+	}
+	restoreBehaviours(t.Drupal)
+	for round := range slices.Chunk(slices.Concat(exactValues, resultValues), len(untyped)) {
+		values := map[string]any{}
+		for i, v := range round {
+			values[untyped[i].ID] = json.RawMessage(v.value)
+		}
+		setValues(t.Drupal, values)
+		responses := scenario.InvokeEach(ctx, t, check.Agent, untyped[:len(round)])
+		for i, v := range round {
+			t.Row(check.Agent, untyped[i].Name, v.name, func() { t.Expect(responses.Response(i)).To(match.GiveResult(v.value)) })
+		}
+	}
+}
+
+func nullResult(ctx context.Context, t *check.T) {
+	if t.Drupal.Site().NullFails {
+		check.NotTestable("on the site " + t.Drupal.Site().Name + " a method that returns null fails")
+	}
+	scenario.MustGiveResults(ctx, t)
+	tested := 0
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
+		if string(tool.Behaviour.Value) == "null" && fits(tool.Output, tool.Behaviour.Value) {
+			tested++
+			t.For(check.Agent, tool.Name, func() {
+				t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(match.GiveResult("null"))
+			})
+		}
+	}
+	if tested == 0 {
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that returns null")
+	}
+}
+
+func emptyArguments(ctx context.Context, t *check.T) {
+	if t.Drupal == nil {
+		call := scenario.MustRun(ctx, t)
+		if call.Arguments != nil && string(call.Arguments) != "{}" {
+			check.NotTestable("it needs a tool that runs without arguments: allow one under `invocations`")
+		}
+		t.Expect(t.Call(ctx, call)).To(match.BeSuccess())
+		return
+	}
+	tools := slices.DeleteFunc(scenario.Samples(t, check.Agent, scenario.SucceedingKinds...), func(s scenario.Sample) bool {
+		return len(s.Arguments) > 0 || s.Behaviour.Kind == fixtures.Value && !scenario.IsPlain(s.Behaviour.Value)
+	})
+	if len(tools) == 0 {
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool without required parameters")
+	}
+	responses := scenario.InvokeEach(ctx, t, check.Agent, tools)
+	for i, tool := range tools {
+		t.For(check.Agent, tool.Name, func() { t.Expect(responses.Response(i)).To(match.BeSuccess()) })
+	}
+}
+
+func outputMatchesSchema(ctx context.Context, t *check.T) {
+	scenario.MustGiveResults(ctx, t)
+	broken := scenario.Failing(t)[0]
+	if r := t.As(check.Agent).Invoke(ctx, broken.Name, broken.Arguments); r.Code() != "execution_error" || r.Status != http.StatusInternalServerError {
+		check.BlockedBy(check.Finding{Subject: "a method that fails does not get 500 execution_error"}, "invoke/execution-error-500")
+	}
+	tested := 0
+	for _, tool := range scenario.Samples(t, check.Agent, fixtures.Value) {
+		value := tool.Behaviour.Value
+		if fits(tool.Output, value) {
+			continue
+		}
+		tested++
+		must := match.BeRefused(500, "execution_error")
+		if string(value) == "[]" && fits(tool.Output, fixtures.Raw("{}")) {
+			must = giveEmpty()
+		}
+		t.For(check.Agent, tool.Name, func() { t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(must) })
+	}
+	if tested == 0 {
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool whose result breaks its output schema")
+	}
+	restoreBehaviours(t.Drupal)
+	for _, round := range resultCases(t, resultTools(ctx, t)) {
+		setResults(t, round)
+		for _, c := range round {
+			kind, must := c.Fits, match.HaveResult()
+			if !c.fits {
+				kind, must = c.Breaks, match.BeRefused(500, "execution_error")
+			}
+			t.For(check.Agent, c.Name, func() {
+				r, note := smallest(t, c.Case, kind, c.Fault, t.As(check.Agent).Invoke(ctx, c.Name, c.Arguments), returnAndInvoke(ctx, t, c.resultTool), must)
+				t.Expect(r).To(must, note)
+			})
+		}
+	}
+}
+
+// giveEmpty matches a response to invoke with the result [] or {}, which are both PHP's empty array.
+func giveEmpty() OmegaMatcher {
+	return match.Conform("200 with the result [] or {}", func(r *check.Response) string {
+		result, there := r.Member("result")
+		if r.Status == http.StatusOK && there && (exact.Equal(result, []any{}) || exact.Equal(result, map[string]any{})) {
+			return ""
+		}
+		return r.Outcome()
+	})
+}
+
+// hasDefault reports whether an optional parameter declares a default, which only the site may fill in.
+func hasDefault(s scenario.Sample) bool {
+	return slices.ContainsFunc(s.Params, func(p fixtures.Param) bool {
+		schema, _ := match.Published(p.Resolved()).(map[string]any)
+		return !p.Required && schema["default"] != nil
+	})
+}
+
+// beyondPHP reports whether an integer in the value is larger than PHP, and so a real site, can return.
+func beyondPHP(value fixtures.Raw) bool {
+	v, err := exact.Parse(value)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(numbersIn(v), func(n json.Number) bool {
+		_, err := n.Int64()
+		return err != nil && !strings.ContainsAny(string(n), ".eE")
+	})
+}
+
+// numbersIn returns all numbers in a document.
+func numbersIn(v any) []json.Number {
+	var all []json.Number
+	switch v := v.(type) {
+	case json.Number:
+		return []json.Number{v}
+	case map[string]any:
+		for _, member := range check.InOrder(v) {
+			all = append(all, numbersIn(member)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, numbersIn(item)...)
+		}
+	}
+	return all
+}
+
+// fits reports whether a value fits a schema; a nil schema accepts everything.
+func fits(schema, value fixtures.Raw) bool {
+	if schema == nil {
+		return true
+	}
+	s, err := exact.Parse(schema)
+	if err != nil {
+		return true
+	}
+	v, err := exact.Parse(value)
+	if err != nil {
+		return false
+	}
+	check, err := jsonschema.Compile(s, jsonschema.Draft7)
+	return err != nil || check.Fault(v) == ""
+}
+
+// haveForwardedTo matches an invoke whose arguments, read from the request, reached the method unchanged.
+func haveForwardedTo(method string) OmegaMatcher {
+	return match.Conform("the arguments to reach "+method+" as they were sent", func(r *check.Response) string {
+		_, sent := r.Invoked()
+		return match.ForwardFault(r, method, match.Must(exact.Parse(sent)))
+	})
+}
+
+// haveReachedOnce matches a response if exactly one call of the method reached the site since the last Mark, whether it
+// succeeded there or not.
+func haveReachedOnce(method string) types.GomegaMatcher {
+	return match.Conform("one call of "+method+" to reach the site", func(r *check.Response) string {
+		if n := len(r.T.Upstream.Calls(method)); n != 1 {
+			return fmt.Sprintf("%s, and %s reached it %s", r.Outcome(), method, match.Times(n))
+		}
+		return ""
+	})
+}
+
+// callByMCP runs a tool over MCP; nil if no session opens.
+func callByMCP(ctx context.Context, c check.Client, name string, arguments any) *check.Response {
+	if s, opened := c.AnyMCP(ctx); opened {
+		return s.CallTool(ctx, name, arguments)
+	}
+	return nil
+}
+
+// mustAcceptInvokes is the positive control of every malformed invoke: a well-formed one reaches the tools.
+func mustAcceptInvokes(ctx context.Context, t *check.T) {
+	if fault := faultOfInvoke(ctx, t); !fault.IsZero() {
+		check.BlockedBy(fault.About("the positive control"), "invoke/answers-result", "invoke/empty-arguments", "invoke/unknown-404")
+	}
+}
+
+// faultOfInvoke sends a well-formed invoke and returns what is wrong with the response; the zero Finding if it reaches the
+// tools. If no tool may be run, it names an unknown one, which must get 404.
+func faultOfInvoke(ctx context.Context, t *check.T) check.Finding {
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
+		if r := t.Call(ctx, call); r.Status != http.StatusOK {
+			return check.Mismatch(r.Subject(), "a success", r.Outcome())
+		}
+		return check.Finding{}
+	}
+	if r := t.As(check.Agent).Invoke(ctx, scenario.NoSuchTool, check.Args{}); r.Status != http.StatusNotFound {
+		return check.Mismatch(r.Subject(), "404", r.Outcome())
+	}
+	return check.Finding{}
+}

@@ -1,0 +1,125 @@
+package invoke
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func runsOnce(ctx context.Context, t *check.T) {
+	tool := scenario.MustFind(t, check.Agent, fixtures.Count)[0]
+	t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+	tools := scenario.Samples(t, check.Agent, fixtures.Echo, fixtures.Value, fixtures.Count, fixtures.Fail, fixtures.Throw)
+	responses := scenario.InvokeEach(ctx, t, check.Agent, tools)
+	for i, s := range tools {
+		t.For(check.Agent, s.Name, func() { t.Expect(responses.Response(i)).To(match.HaveRun(s.ID, 1)) })
+	}
+	invokeDuring := func(tool scenario.Sample, f scenario.SiteFailure) {
+		f.Fault.Route, f.Fault.Method, f.Fault.Run = route.JSONRPC, tool.ID, true
+		t.Row(check.Agent, tool.Name, "the site sends "+f.Name, func() {
+			defer t.Drupal.Arm(f.Fault)()
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments)).To(haveReachedOnce(tool.ID))
+		})
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
+	}
+	for _, f := range afterTheRun {
+		invokeDuring(tool, f)
+	}
+	for _, other := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+		for _, f := range afterTheRun[:4] {
+			invokeDuring(other, f)
+		}
+	}
+	if t.UpstreamTimeout == 0 {
+		return // it is not known how long the bridge waits for a site that hangs
+	}
+	invokeDuring(tool, scenario.SiteFailure{Name: "no response within the upstream time-out", Fault: mockdrupal.Fault{Kind: fault.Hang}})
+}
+
+func notCached(ctx context.Context, t *check.T) {
+	for _, tool := range oneOfEachHint(t, scenario.MustFind(t, check.Agent, fixtures.Value, fixtures.Echo, fixtures.Count)) {
+		t.For(check.Agent, tool.Name, func() {
+			t.Drupal.Mark()
+			first := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			second := t.As(check.Agent).Invoke(ctx, tool.Name, tool.Arguments).MustSucceed()
+			t.Expect(second).To(match.HaveRun(tool.ID, 2), "two equal invokes")
+			if t.Alone() {
+				return // MCP asks nothing of the headers
+			}
+			t.Expect(first).To(forbidStoring())
+			t.Expect(second).To(forbidStoring())
+		})
+	}
+	failing := scenario.Failing(t)[0]
+	t.For(check.Agent, failing.Name, func() {
+		t.Drupal.Mark()
+		t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		again := t.As(check.Agent).Invoke(ctx, failing.Name, failing.Arguments)
+		t.Expect(again).To(match.HaveRun(failing.ID, 2), "two equal invokes that fail")
+	})
+}
+
+// afterTheRun are failures of the site after the method has run: a bridge that sends the request again runs it twice.
+var afterTheRun = []scenario.SiteFailure{
+	{Name: "a connection reset after the request was read", Fault: mockdrupal.Fault{Kind: fault.Reset}},
+	{Name: "a connection closed without a response", Fault: mockdrupal.Fault{Kind: fault.Close}},
+	{Name: "a connection closed in the middle of the response", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusInternalServerError, Body: `{"message":"down"}`}},
+	{Name: "502", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: http.StatusBadGateway}},
+	{Name: "503", Fault: mockdrupal.Fault{Kind: fault.Status, Status: http.StatusServiceUnavailable}},
+	{Name: "504", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusGatewayTimeout}},
+	{Name: "429", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: http.StatusTooManyRequests}},
+	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+	{Name: "a response with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
+	{Name: "a response with neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "a redirect to itself that keeps the method", Fault: mockdrupal.Fault{Kind: fault.Redirect, Status: http.StatusTemporaryRedirect, Location: "/jsonrpc"}},
+}
+
+// oneOfEachHint returns one tool of each kind that a bridge could treat differently: with the hint readOnlyHint, with
+// idempotentHint, and without annotations.
+func oneOfEachHint(t *check.T, tools []scenario.Sample) []scenario.Sample {
+	kinds := []func(s scenario.Sample) bool{
+		func(s scenario.Sample) bool {
+			return strings.Contains(string(s.MCP.Annotations), `"readOnlyHint":true`)
+		},
+		func(s scenario.Sample) bool {
+			return strings.Contains(string(s.MCP.Annotations), `"idempotentHint":true`)
+		},
+		func(s scenario.Sample) bool { return s.MCP.Annotations == nil },
+	}
+	var chosen []scenario.Sample
+	for _, is := range kinds {
+		for _, tool := range tools {
+			if tool.MCP != nil && is(tool) {
+				chosen = append(chosen, tool)
+				break
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return tools[:1]
+	}
+	return chosen
+}
+
+// forbidStoring matches a response whose Cache-Control keeps shared caches from storing it.
+func forbidStoring() OmegaMatcher {
+	return match.ConformHeader("Cache-Control", "Cache-Control with no-store, no-cache or private", func(r *check.Response) string {
+		if scenario.ForbidsStoring(r) {
+			return ""
+		}
+		return "Cache-Control " + scenario.Quoted(r.Header.Values("Cache-Control"))
+	})
+}

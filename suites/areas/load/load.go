@@ -1,0 +1,269 @@
+// Package load checks a bridge with many callers and many tools. It measures ratios, never seconds.
+package load
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area load.
+var Checks = []check.Check{
+	{ID: "load/concurrent-exact", Sees: check.Site, Costly: true, Run: concurrentExact, WithoutSite: allowedConcurrentExact},
+	{ID: "load/slow-method-isolated", Sees: check.Site, Costly: true, Run: slowMethodIsolated, WithoutSite: allowedSlowIsolated},
+	{ID: "load/large-catalogue", Sees: check.Site, Costly: true, Run: largeCatalogue},
+	{ID: "load/discovery-budget", Sees: check.Site, Costly: true, Run: discoveryBudget},
+	{ID: "load/cold-list", Sees: check.Site, Costly: true, Run: coldList},
+}
+
+// The size of load/concurrent-exact: 1,024 invokes.
+const callers, each = 64, 16
+
+// echo is a tool whose result is its arguments, one of which is a text of choice.
+type echo struct {
+	tool, method string
+	arguments    func(text string) check.Args
+	reached      func(methods ...string) []mockdrupal.Call // what came to the site of its calls
+	slow         *mockdrupal.Fault                         // makes it slow; nil: it is so already
+}
+
+// mustBear ends a check that makes so many calls at a time where a real site would have to bear them.
+func mustBear(t *check.T, calls int) {
+	if t.Upstream.Proxy {
+		check.NotTestable(fmt.Sprintf("it makes %d calls at a time, and how many the real site bears is not known: put the mock Drupal behind the bridge", calls))
+	}
+}
+
+func concurrentExact(ctx context.Context, t *check.T) {
+	mustBear(t, callers)
+	method := scenario.EchoTool(t)
+	e := echo{t.ToolName(method.ID), method.ID, func(text string) check.Args { return method.Arguments(text) }, t.Upstream.Runs,
+		&mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID, Delay: 20 * time.Millisecond}}
+	t.As(check.Agent).Invoke(ctx, e.tool, e.arguments("control")).MustSucceed()
+	clients := make([]check.Client, callers)
+	for i, who := range t.Drupal.NewUsers(callers, t.Permissions(check.Agent)...) {
+		clients[i] = t.As(who)
+	}
+	e.testConcurrently(ctx, t, clients)
+}
+
+// testConcurrently invokes the tool by all clients at the same time, each time with another text.
+func (e echo) testConcurrently(ctx context.Context, t *check.T, clients []check.Client) {
+	t.Upstream.Mark()
+	var mu sync.Mutex
+	accepted := map[string]bool{}
+	failed := map[string]bool{}
+	failures := map[string][]outcome{}
+	check.AtOnce(callers, func(i int) {
+		for n := range each {
+			text := fmt.Sprintf("caller %d, call %d", i, n)
+			r := scenario.Delivered(ctx, t, func() *check.Response { return clients[i].Invoke(ctx, e.tool, e.arguments(text)) })
+			kind := kindOf(r, e.arguments(text))
+			mu.Lock()
+			accepted[text] = kind != refusals
+			if kind != "" {
+				failed[text] = true
+				failures[kind] = append(failures[kind], outcome{r, text})
+			}
+			mu.Unlock()
+		}
+	})
+	if len(failures) == 1 && failures[timeouts] != nil {
+		t.ExcuseLag()
+	}
+	for kind, all := range check.InOrder(failures) {
+		t.Row(all[0].Who, e.tool, fmt.Sprintf("%d %s among %d invokes at once", len(all), kind, callers*each), func() {
+			all[0].Blame()
+			t.Fail(check.Mismatch(all[0].Subject(), "200 with the result "+string(check.Encode(e.arguments(all[0].sent))), all[0].Outcome()+advice[kind]))
+		})
+	}
+	ran := map[string]int{}
+	for _, call := range e.reached(e.method) {
+		if params, err := exact.Parse(call.Params); err == nil {
+			ran[string(check.Encode(params))]++
+		}
+	}
+	for text, taken := range check.InOrder(accepted) {
+		if taken && !failed[text] { // else it is reported above
+			n := ran[string(check.Encode(e.arguments(text)))]
+			t.Row(clients[0].Who, e.tool, "runs", func() {
+				t.Expect(n).To(Equal(1), check.Mismatch(fmt.Sprintf("invoke %s with %q", e.tool, text), "it to run once", fmt.Sprintf("%d runs", n)))
+			})
+		}
+	}
+
+	const equal = 16
+	if e.slow != nil {
+		t.Upstream.Arm(*e.slow)
+	}
+	t.Upstream.Mark()
+	responses := make([]*check.Response, equal)
+	check.AtOnce(equal, func(i int) {
+		responses[i] = scenario.Delivered(ctx, t, func() *check.Response { return clients[0].Invoke(ctx, e.tool, e.arguments("equal")) })
+	})
+	given := len(slices.DeleteFunc(responses, func(a *check.Response) bool { return a.Status != http.StatusOK }))
+	runs := len(e.reached(e.method))
+	t.Row(clients[0].Who, e.tool, "equal invokes", func() {
+		t.Expect(runs).To(BeNumerically(">=", given), check.Mismatch(fmt.Sprintf("%d results of equal invokes of one caller at once", given), "as many runs", fmt.Sprintf("%d", runs)))
+	})
+}
+
+// outcome is the response to one of many invokes, with the text that was sent.
+type outcome struct {
+	*check.Response
+	sent string
+}
+
+// The kinds of failures under load. Only the first says that the bridge assigned a response to the wrong request.
+const (
+	mixUps   = "mismatched responses"
+	refusals = "refusals"
+	timeouts = "time-outs"
+	errors   = "other failures"
+)
+
+// advice says what to look at, by the kind of failure.
+var advice = map[string]string{
+	mixUps:   ": the bridge keeps state of a request where another request finds it",
+	refusals: ": the bridge refuses although each call was sent again after its Retry-After",
+	timeouts: ": the call was too slow, which a busy machine can cause as well: run it again with free cores or a longer time-out",
+	errors:   ": look for a limit of connections or workers",
+}
+
+// kindOf is the kind of failure of an invoke of the echo; "" where its response is right. A time-out is no mix-up.
+func kindOf(r *check.Response, sent check.Args) string {
+	result, has := r.Member("result")
+	_, busy := r.Busy()
+	switch {
+	case r.Status == http.StatusOK && r.Err == nil && has && exact.Diff(match.Must(exact.Parse(check.Encode(sent))), result) == "":
+		return ""
+	case r.Err == check.ErrTimeout, r.Status == http.StatusGatewayTimeout:
+		return timeouts
+	case busy, r.Status == http.StatusServiceUnavailable:
+		return refusals
+	case r.Status == http.StatusOK && r.Err == nil:
+		return mixUps
+	}
+	return errors
+}
+
+func slowMethodIsolated(ctx context.Context, t *check.T) {
+	mustBear(t, waiting)
+	method := scenario.EchoTool(t)
+	testIsolated(ctx, t, check.AsAgent(scenario.KnownTool(ctx, t)), check.Invocation{Tool: t.ToolName(method.ID), Identity: check.Agent, Arguments: check.Encode(method.Arguments("slow"))},
+		mockdrupal.Fault{Kind: fault.Delay, Route: route.JSONRPC, Method: method.ID})
+}
+
+// hold is how long the site takes for a slow method: as long as a bridge that lets one call wait for another is waited for.
+const hold = 3 * time.Second
+
+// waiting is how many calls wait for the slow method.
+const waiting = 32
+
+// testIsolated makes one call fast while many of the other are slow, by the fault.
+func testIsolated(ctx context.Context, t *check.T, fast, slow check.Invocation, slowly mockdrupal.Fault) {
+	t.Call(ctx, fast).MustSucceed()
+	t.Call(ctx, slow).MustSucceed()
+	slowly.Delay = hold
+	disarm := t.Upstream.Arm(slowly)
+	t.Upstream.Mark()
+	ended := make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer check.Recover()
+		defer close(ended)
+		check.AtOnce(waiting, func(int) { t.Call(ctx, slow) })
+	}()
+	together := check.Within(ctx, hold/2, func() bool { return len(t.Upstream.Journal()) >= waiting/2 })
+	if !together {
+		t.ExcuseLag()
+	}
+	t.Expect(together).To(BeTrue(), check.Mismatch("32 calls of a slow method", "them at the site together", "them one after another"))
+	responses := []*check.Response{t.As(check.Agent).List(ctx), t.Call(ctx, fast)}
+	took := time.Since(began)
+	disarm()
+	<-ended
+	if took >= hold || slices.ContainsFunc(responses, func(r *check.Response) bool { return r.Status >= http.StatusInternalServerError }) {
+		t.ExcuseLag() // the slow calls may have met the bridge's time-out, and the site now counts as down
+	}
+	t.Each(responses, func(r *check.Response) {
+		t.Expect(r).To(match.HaveStatus(http.StatusOK), "while calls wait on a slow method")
+	})
+	t.Row(check.Agent, "", "time", func() {
+		t.Expect(took).To(BeNumerically("<", hold), check.Mismatch("list and a fast method while 32 calls wait", fmt.Sprintf("their responses before those of the slow calls (%v)", hold), fmt.Sprintf("them after %v", took.Round(time.Millisecond))))
+	})
+}
+
+func largeCatalogue(ctx context.Context, t *check.T) {
+	list := func(n int) (page func() *check.Response) {
+		caller := scenario.Serve(ctx, t, scenario.ManyMethods(fmt.Sprintf("content.one_of_%d.", n), n))
+		caller.List(ctx).MustSucceed()
+		return func() *check.Response { return caller.List(ctx) }
+	}
+	few := fastest(50, 0, list(100))
+	many := fastest(500, 3*few, list(10_000))
+	if many > 3*few {
+		t.ExcuseLag()
+	}
+	t.Expect(many).To(BeNumerically("<=", 3*few), check.Mismatch("a page of 10,000 tools", fmt.Sprintf("at most three times the cost of 100 (%v)", few.Round(time.Microsecond)), fmt.Sprintf("%v", many.Round(time.Microsecond))))
+}
+
+func discoveryBudget(ctx context.Context, t *check.T) {
+	const discovery = 200 * time.Millisecond
+	if t.DiscoveryTTL > 0 && t.DiscoveryTTL <= discovery {
+		check.NotTestable(fmt.Sprintf("the bridge may cache a list for %v, and the check needs more than %v: give --discovery-ttl 1s", t.DiscoveryTTL, discovery))
+	}
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Route: "methods", User: string(who), Delay: discovery})
+	t.As(who).List(ctx).MustSucceed()
+	warm := fastest(500, discovery/10, func() *check.Response { return t.As(who).List(ctx) })
+	if warm > discovery/10 {
+		t.ExcuseLag()
+	}
+	t.Expect(warm).To(BeNumerically("<=", discovery/10), check.Mismatch("list on a warm cache", fmt.Sprintf("at most a tenth of the site's discovery time (%v)", discovery), fmt.Sprintf("%v", warm.Round(time.Microsecond))))
+}
+
+func coldList(ctx context.Context, t *check.T) {
+	const methods, requests, slow = 230, 200, 15 * time.Millisecond // for 300 ms: a run has no minute to wait
+	scenario.Serve(ctx, t, scenario.ManyMethods("content.one_of_230.", methods)).List(ctx).MustSucceed()
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Delay, Delay: slow})
+	first := t.As(who).List(ctx)
+	if first.Status != http.StatusOK || first.Took > requests*slow {
+		t.ExcuseLag()
+	}
+	what := fmt.Sprintf("the first list of %d tools, with a site that takes %v for each request", methods, slow)
+	t.Expect(first.Status).To(Equal(http.StatusOK), check.Mismatch(what, "200", first.Outcome()))
+	t.Expect(first.Tools()).NotTo(BeEmpty(), check.Mismatch(what, "tools", "none"))
+	t.Expect(first.Took).To(BeNumerically("<=", requests*slow), check.Mismatch(what, fmt.Sprintf("at most %v, the time of %d requests", requests*slow, requests), fmt.Sprintf("%v", first.Took.Round(time.Millisecond))))
+}
+
+// enoughNoise is how long the fastest of many requests is looked for: longer than a busy machine interrupts each of them.
+const enoughNoise = 4 * time.Second
+
+// mayRefresh is how many requests in a row may each meet a cache that has just expired, which a slow bridge fills for longer
+// than enoughNoise.
+const mayRefresh = 4
+
+// fastest is the least time that n equal requests took, or the first that was fast enough: noise only ever adds.
+func fastest(n int, enough time.Duration, ask func() *check.Response) time.Duration {
+	began := time.Now()
+	least := ask().Took
+	for i := 1; i < n && least > enough && (i < mayRefresh || time.Since(began) < enoughNoise); i++ {
+		least = min(least, ask().Took)
+	}
+	return least
+}

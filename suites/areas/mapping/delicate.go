@@ -1,0 +1,85 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// delicate is a method with what a bridge easily loses: texts that look like times, numbers or other literals, line ends,
+// blanks, empty objects, decimals of 16 digits, names that languages reserve, and keywords that few schemas have.
+var delicate = fixtures.Method{
+	ID:     "content.delicate",
+	Usage:  "2024-05-06T07:08:09+02:00",
+	Access: []string{fixtures.AdministerSite},
+	MCP: &fixtures.Tool{Title: "00123", Annotations: fixtures.Raw(`{"since":"2024-05-06T07:08:09.100+02:00","version":"1.10","stable":"no",
+		"empty":{},"none":[],"nested":{"empty":{},"zero":0,"text":"0x1F"},"nothing":"null","escaped":"a\/b\u0026"}`)},
+	Output: fixtures.Raw(`{"type":"object","properties":{"when":{"type":"string","default":"2024-05-06T07:08:09+02:00"},"__proto__":{"type":"string","enum":["1","01","1e1"]},
+		"options":{"type":"object","default":{}},"mail":{"type":"string","format":"email","maxLength":80},
+		"either":{"oneOf":[{"type":"integer","minimum":1},{"type":"null"}]},"list":{"type":"array","items":{"type":"string","pattern":"^a"},"maxItems":3}},
+		"additionalProperties":false}`),
+	Params: []fixtures.Param{
+		{Name: "since", Schema: fixtures.Raw(`{"type":"string","default":"2024-05-06T07:08:09.100+02:00"}`), Description: "1e3"},
+		{Name: "code", Schema: fixtures.Raw(`{"type":"string","enum":["1","01","1.0","true","null","1e1","0x1F"]}`), Description: "First line\r\nsecond line,  two blanks"},
+		{Name: "__proto__", Schema: fixtures.Raw(`{"type":"string","const":"2024-05-06"}`), Description: "true"},
+		{Name: "constructor", Schema: fixtures.Raw(`{"type":"object","default":{}}`)},
+		{Name: "pair", Schema: fixtures.Raw(`{"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false}`)},
+		{Name: "some", Schema: fixtures.Raw(`{"type":"array","contains":{"type":"integer"}}`)},
+		{Name: "linked", Schema: fixtures.Raw(`{"type":"object","properties":{"a":{},"b":{}},"dependencies":{"a":["b"]}}`)},
+		{Name: "share", Schema: fixtures.Raw(`{"type":"number","minimum":0.1234567890123456,"default":1234567.890123456}`)},
+		{Name: "2024", Schema: fixtures.Raw(`{"type":"array","default":[]}`), Required: true},
+	},
+	Behaviour: fixtures.Behaviour{Kind: fixtures.Echo},
+}
+
+// plainLines has line ends and blanks in its usage.
+var plainLines = fixtures.Method{ID: "content.lines", Usage: "First line\r\nsecond line,  two blanks", Access: []string{fixtures.AdministerSite},
+	MCP: &fixtures.Tool{Title: "Two  blanks"}, Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw("1")}}
+
+// added are the methods that eachMethodAndDelicate compares. Most callers may not run them, and so see nothing of them.
+var added = []fixtures.Method{delicate, plainLines}
+
+// Prepare adds the delicate methods to the site of a run before its bridge is tested: a check that adds them has to wait
+// until the bridge shows them. The caller removes them by undo.
+func Prepare(site check.Controlled) (undo func()) {
+	before := site.Site().Methods
+	site.SetSite(withMethods(site.Site(), slices.Concat(added, before)))
+	return func() { site.SetSite(withMethods(site.Site(), before)) }
+}
+
+func withMethods(site *fixtures.Site, methods []fixtures.Method) *fixtures.Site {
+	changed := *site
+	changed.Methods = methods
+	return &changed
+}
+
+// eachMethodAndDelicate is eachMethod, and then compares the delicate methods, where the run may change the site.
+func eachMethodAndDelicate(ctx context.Context, t *check.T, expected string, fault func(m *fixtures.Method, tool check.Tool) string) {
+	eachMethod(ctx, t, expected, fault)
+	if t.Drupal == nil || t.DiscoveryTTL == 0 || t.HasFindings() {
+		return
+	}
+	if _, prepared := t.Method(delicate.ID); !prepared {
+		t.Replace(ctx, withMethods(t.Drupal.Site(), slices.Concat(added, t.Drupal.Site().Methods)))
+	}
+	caller := t.As(t.Drupal.NewUser(append(t.Permissions(check.Agent), fixtures.AdministerSite)...))
+	var list check.Listing
+	t.AwaitShown(ctx, "methods for those who administer the site", func() bool {
+		list = caller.MustListAll(ctx)
+		return slices.ContainsFunc(added, func(m fixtures.Method) bool { return slices.Contains(list.Names(), t.ToolName(m.ID)) })
+	})
+	for i := range added {
+		name := t.ToolName(added[i].ID)
+		tool, listed := list.Find(name)
+		t.For(caller.Who, name, func() {
+			t.Expect(listed).To(BeTrue(), check.Mismatch("list as a caller who administers the site", fmt.Sprintf("the tool %q", name), fmt.Sprintf("%d tools without it", len(list.Names()))))
+			t.Expect(list.PageOf(name)).To(match.HaveTool(tool, expected, func(tool check.Tool) string { return fault(&added[i], tool) }))
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/onsi/gomega/types"
+
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+)
+
+// MustMCP opens a session for a check that tests something else: without a session that check is not testable.
+func MustMCP(ctx context.Context, c check.Client, revision check.Revision) *check.Session {
+	s := c.MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		check.BlockedBy(check.Finding{Subject: "no MCP session opens: " + s.Opened.Outcome()}, "mcp/initialize", "mcp/stateless-2026")
+	}
+	return s
+}
+
+// BeValid matches a response whose result or error conforms to its revision's schema.
+func BeValid(revision check.Revision, kind mcpschema.Kind) types.GomegaMatcher {
+	return &match.ResponseMatcher{Expected: fmt.Sprintf("a valid %s of %s", kind, revision), Test: func(a *check.Response) (string, bool) {
+		var document any = a.RPC()
+		if kind != mcpschema.Error {
+			document = a.RPC()["result"]
+		}
+		if result, ok := document.(map[string]any); ok {
+			result = maps.Clone(result)
+			switch {
+			case kind == mcpschema.ListTools: // mcp/client-tolerance tests the tools
+				result["tools"] = []any{}
+			case kind == mcpschema.CallTool && revision.Stateless(): // mcp/stateless-2026 tests it
+				result["resultType"] = "complete"
+			}
+			document = result
+		}
+		fault := mcpschema.Fault(string(revision), kind, document)
+		return "one that breaks the schema " + fault, fault == ""
+	}}
+}
+
+func find(l check.MCPListing, name string) (check.Tool, bool) {
+	for _, t := range l.Tools {
+		if t.Name() == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// MustListTools is ListAllTools for a check that tests something else: without a list that check is not testable.
+func MustListTools(ctx context.Context, s *check.Session) check.MCPListing {
+	l := s.ListAllTools(ctx)
+	if last := l.Pages[len(l.Pages)-1]; len(l.Pages) > 1 && last.RPCCode() == "-32602" {
+		l = s.ListAllTools(ctx) // the list changed between two pages
+	}
+	if !l.Fault.IsZero() {
+		check.BlockedBy(l.Fault.About("tools/list, which the check needs, failed"), "mcp/tools-list")
+	}
+	return l
+}
+
+// toolResult is a parsed result of tools/call.
+type toolResult struct {
+	isError    bool
+	text       []string
+	structured any
+	has        bool // structuredContent is there
+	whole      map[string]any
+}
+
+func toolResultOf(a *check.Response) toolResult {
+	result := a.RPCResult()
+	r := toolResult{whole: result}
+	r.isError, _ = result["isError"].(bool)
+	r.structured, r.has = result["structuredContent"]
+	content, _ := result["content"].([]any)
+	for _, block := range content {
+		if block, ok := block.(map[string]any); ok && block["type"] == "text" {
+			text, _ := block["text"].(string)
+			r.text = append(r.text, text)
+		}
+	}
+	return r
+}
+
+// value is the method's result: structuredContent, unwrapped where it wraps a result that is no object, or else the JSON
+// of the first text.
+func (r toolResult) value() any { return check.ValueOf(r.whole) }
+
+// BeToolError matches a result of tools/call with isError true whose text holds all the words.
+func BeToolError(words ...string) types.GomegaMatcher {
+	expected := "a result with isError true"
+	if len(words) > 0 {
+		expected += " and a text with " + strings.Join(words, ", ")
+	}
+	return &match.ResponseMatcher{Expected: expected, Test: func(a *check.Response) (string, bool) {
+		r := toolResultOf(a)
+		for _, w := range words {
+			if !strings.Contains(strings.Join(r.text, "\n"), w) {
+				return a.RPCOutcome(), false
+			}
+		}
+		return a.RPCOutcome(), r.isError && len(r.text) > 0
+	}}
+}
+
+// BeToolResult matches a result of tools/call that is no error.
+func BeToolResult() types.GomegaMatcher {
+	return &match.ResponseMatcher{Expected: "a result that is no error", Test: func(a *check.Response) (string, bool) {
+		_, content := a.RPCResult()["content"].([]any)
+		return a.RPCOutcome(), content && !toolResultOf(a).isError
+	}}
+}

@@ -1,0 +1,478 @@
+// Package mcp checks the Model Context Protocol interface of a bridge, in the revisions that it claims, over HTTP and stdio.
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/mcpschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area mcp.
+var Checks = []check.Check{
+	{ID: "mcp/initialize", Sees: check.Front, Run: initialize},
+	{ID: "mcp/tools-list", Sees: check.Front, Run: toolsList},
+	{ID: "mcp/invalid-cursor", Sees: check.Front, Run: invalidCursor},
+	{ID: "mcp/unknown-tool", Sees: check.Front, Run: unknownTool},
+	{ID: "mcp/invalid-arguments", Sees: check.Front, Run: invalidArguments},
+	{ID: "mcp/execution-error", Sees: check.Site, Run: executionError},
+	{ID: "mcp/structured-content", Sees: check.Site, Run: structuredContent},
+	{ID: "mcp/structured-mismatch", Sees: check.Site, Run: structuredMismatch},
+	{ID: "mcp/undeclared-argument", Sees: check.Site, Run: undeclaredArgument},
+	{ID: "mcp/trace-context", Sees: check.Site, Run: traceContext},
+	{ID: "mcp/order-stable", Sees: check.Front, Run: orderStable},
+	{ID: "mcp/client-tolerance", Sees: check.Front, Run: clientTolerance},
+	{ID: "mcp/empty-map", Sees: check.Site, Run: emptyMap},
+	{ID: "mcp/stateless-2026", Sees: check.Front, Run: stateless2026},
+	{ID: "fresh/notify", Sees: check.Site, Run: notify},
+	{ID: "mcp/parity", Sees: check.Front, Run: parity},
+	{ID: "mcp/stdio", Sees: check.Front, Run: stdio},
+	{ID: "mcp/bad-version-header", Sees: check.Front, Run: badVersionHeader},
+	{ID: "mcp/origin", Sees: check.Front, Run: origin},
+	{ID: "mcp/session", Sees: check.Front, Run: session},
+	{ID: "mcp/notification-202", Sees: check.Front, Run: notification202},
+}
+
+// shownFault is the first of shownFaults; "" when there is none.
+func shownFault(t *check.T, who check.Identity, got []string) string {
+	wrong := scenario.ShownFaults(t, who, got)
+	if len(wrong) == 0 {
+		return ""
+	}
+	return wrong[slices.Sorted(maps.Keys(wrong))[0]]
+}
+
+func initialize(ctx context.Context, t *check.T) {
+	offered := sessionRevisions(ctx, t)
+	t.Expect(offered).NotTo(BeEmpty(), check.Mismatch("initialize with 2025-11-25 and 2025-06-18", "one of them in the response", "neither"))
+	for _, revision := range offered {
+		t.Row(check.Agent, "", string(revision), func() { opensWell(ctx, t, revision) })
+	}
+	unknown := t.As(check.Agent).MCP(ctx, "1999-01-01")
+	t.Row(check.Agent, "", "an unknown version", func() {
+		t.Expect(unknown.Opened).To(match.Conform("another version in the response, or an error", func(a *check.Response) string {
+			if version, _ := a.RPCResult()["protocolVersion"].(string); version == "1999-01-01" || a.RPC() == nil {
+				return a.RPCOutcome()
+			}
+			return ""
+		}))
+	})
+}
+
+func toolsList(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		for _, who := range t.Callers(check.Agent, check.Discoverer) {
+			t.For(who, "", func() { listsByMCP(ctx, t, revision, who) })
+		}
+		for _, who := range t.Callers(check.Outsider, check.NoRPC, check.Anonymous) {
+			t.For(who, "", func() { notShown(ctx, t, revision, who) })
+		}
+	}
+}
+
+func invalidCursor(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		t.Row(check.Agent, "", "in "+string(revision), func() { t.Expect(s.ListTools(ctx, "!no-cursor!")).To(match.BeProtocolError("-32602")) })
+	}
+}
+
+func unknownTool(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		if t.Drupal != nil {
+			denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+			known := otherTool(t, denied)
+			t.Expect(s.CallTool(ctx, known, check.Args{})).To(BeToolResult())
+			refuses := func(s *check.Session, name, what string) {
+				t.For(s.Client.Who, name, func() {
+					t.Drupal.Mark()
+					r := s.CallTool(ctx, name, check.Args{})
+					t.Expect(r).To(match.BeProtocolError("-32602"), what)
+					t.Expect(r).To(match.HaveRun(name, 0), what)
+				})
+			}
+			if loud := strings.ToUpper(known); !slices.Contains(t.Visible(check.Agent), loud) {
+				refuses(s, loud, "a tool's name in another case")
+			}
+			refuses(s, scenario.HiddenMethods(t)[0], "a method that is no tool")
+			refuses(MustMCP(ctx, t.As(check.Discoverer), revision), denied, "a tool that the caller may not run")
+			deniedSince(ctx, t, revision, denied)
+		} else {
+			MustListTools(ctx, s)
+		}
+		t.For(check.Agent, scenario.NoSuchTool, func() {
+			unknown := s.CallTool(ctx, scenario.NoSuchTool, check.Args{})
+			t.Expect(unknown).To(match.BeProtocolError("-32602"), "an unknown tool")
+			t.Expect(unknown).To(BeValid(revision, mcpschema.Error))
+		})
+	}
+}
+
+func invalidArguments(ctx context.Context, t *check.T) {
+	if t.Drupal == nil {
+		check.NotTestable("the check needs a known tool of the site: put the mock Drupal behind the bridge")
+	}
+	echo := scenario.EchoTool(t)
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments("positive control"))).To(BeToolResult())
+		r := s.CallTool(ctx, t.ToolName(echo.ID), echo.Arguments(map[string]any{"no": "string"}))
+		if revision == check.MCP2025June && r.RPCCode() == "-32602" {
+			continue
+		}
+		t.Row(check.Agent, t.ToolName(echo.ID), "in "+string(revision), func() { t.Expect(r).To(BeToolError(echo.Param), "arguments that break the inputSchema") })
+	}
+}
+
+func executionError(ctx context.Context, t *check.T) {
+	failing := scenario.FailingTool(t)
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.CallTool(ctx, scenario.KnownTool(ctx, t), check.Args{})).To(BeToolResult())
+		t.Row(check.Agent, t.ToolName(failing.ID), "in "+string(revision), func() {
+			failed := s.CallTool(ctx, t.ToolName(failing.ID), check.Args{})
+			t.Expect(failed).To(BeToolError(failing.Behaviour.Error.Message), "a method that fails")
+			t.Expect(failed).To(BeValid(revision, mcpschema.CallTool), "a method that fails")
+		})
+	}
+}
+
+func structuredContent(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		l := MustListTools(ctx, s)
+		tested := 0
+		for _, m := range scenario.AgentTools(t) {
+			tool, listed := find(l, t.ToolName(m.ID))
+			if !listed || m.Output == nil || m.Behaviour.Kind != fixtures.Value || m.Behaviour.Sleep > 0 || len(m.Params) > 0 || !conforms(m) || beyondDouble(scenario.Parsed(string(m.Behaviour.Value))) {
+				continue
+			}
+			if t.Drupal.Site().NullFails && string(m.Behaviour.Value) == "null" {
+				continue
+			}
+			tested++
+			t.For(check.Agent, tool.Name(), func() {
+				called := s.CallTool(ctx, t.ToolName(m.ID), check.Args{})
+				t.Expect(called).To(GiveStructured(m, tool, revision))
+				t.Expect(called).To(BeValid(revision, mcpschema.CallTool))
+			})
+		}
+		if tested == 0 {
+			check.NotTestable("no tool with an outputSchema and a fixed result is listed")
+		}
+	}
+}
+
+func clientTolerance(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		for _, tool := range MustListTools(ctx, MustMCP(ctx, t.As(check.Agent), revision)).Tools {
+			t.For(check.Agent, tool.Name(), func() {
+				for _, fault := range []string{clientFault(tool, revision), mcpschema.Fault(string(revision), mcpschema.Tool, map[string]any(tool))} {
+					t.Expect(fault).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), "a tool that strict clients accept", fmt.Sprintf("one that they reject: %s", fault)))
+				}
+			})
+		}
+	}
+}
+
+func emptyMap(ctx context.Context, t *check.T) {
+	tested := 0
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		for _, m := range scenario.AgentTools(t) {
+			if m.Behaviour.Kind != fixtures.Value || !isEmptyList(m.Behaviour.Value) || !wantsObject(m.Output) {
+				continue
+			}
+			tested++
+			t.For(check.Agent, t.ToolName(m.ID), func() {
+				t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("structuredContent {}", func(a *check.Response) string {
+					if r := toolResultOf(a); !r.has || !exact.Equal(r.structured, map[string]any{}) {
+						return a.RPCOutcome()
+					}
+					return ""
+				}), "PHP's [] for an object, in %s", revision)
+			})
+		}
+	}
+	if tested == 0 {
+		check.NotTestable("the site has no tool that returns [] for an object")
+	}
+}
+
+// opensWell tests initialize and the first requests of a session against a revision.
+func opensWell(ctx context.Context, t *check.T, revision check.Revision) {
+	s := t.As(check.Agent).MCP(ctx, revision)
+	t.Expect(s.Opened).To(match.Conform("the tools capability, a serverInfo and the version "+string(revision), initializeFault(revision)))
+	if t.Claims("mcp-list-changed") && !declaresListChanged(s) {
+		t.Expect(offersStream(ctx, s)).To(BeFalse(), check.Mismatch(fmt.Sprintf("initialize in %s", revision), "tools with listChanged, because there is a stream of notifications", exact.Short(s.Opened.RPCResult())))
+	}
+	t.Expect(s.Opened).To(BeValid(revision, mcpschema.Initialize))
+	declared, _ := s.Opened.RPCResult()["capabilities"].(map[string]any)
+	t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+	t.Expect(s.Call(ctx, "ping", nil)).To(match.Conform("an empty result to ping", func(a *check.Response) string {
+		if a.RPCResult() == nil {
+			return a.RPCOutcome()
+		}
+		return ""
+	}))
+	unknown := map[string]any{"name": scenario.NoSuchTool, "arguments": check.Args{}}
+	method, params := s.Opening()
+	opening := &check.Session{Client: s.Client, Revision: revision}
+	t.Expect(opening.Send(ctx, opening.Message("an id", method, params), opening.Headers(method, params))).To(match.Conform("a result with the request's id", func(a *check.Response) string {
+		if a.RPCResult() == nil {
+			return a.RPCOutcome()
+		}
+		return ""
+	}), "the id %q", "an id")
+	t.Expect(s.Send(ctx, s.Message("an id", "ping", nil), s.Headers("ping", nil))).To(HaveSameID(), "the id %q of a ping", "an id")
+	for _, id := range ids {
+		t.Expect(s.Send(ctx, s.Message(id, "tools/list", map[string]any{}), s.Headers("tools/list", nil))).To(HaveTools(), "the id %#v", id)
+		t.Expect(s.Send(ctx, s.Message(id, "tools/call", unknown), s.Headers("tools/call", unknown))).To(HaveSameID(), "an error to the id %#v", id)
+	}
+	for _, o := range optional {
+		response := s.Call(ctx, o.method, map[string]any{})
+		if _, has := declared[o.capability]; !has {
+			t.Expect(response).To(match.BeProtocolError("-32601"), "%s is not declared", o.capability)
+		} else if o.needed {
+			t.Expect(response).NotTo(match.BeProtocolError("-32601"), "%s is declared", o.capability)
+		}
+	}
+}
+
+// listsByMCP tests all pages of tools/list against what the caller must see.
+func listsByMCP(ctx context.Context, t *check.T, revision check.Revision, who check.Identity) {
+	s := MustMCP(ctx, t.As(who), revision)
+	l := s.ListAllTools(ctx)
+	t.Expect(l.Fault).To(check.BeNone(), "tools/list in %s as %s", revision, who)
+	t.Expect(s.Call(ctx, "tools/list", nil)).To(HaveTools(), "tools/list without params in %s as %s", revision, who)
+	for name, value := range check.InOrder(map[string]string{"Content-Type": "application/json; charset=utf-8", "Accept": "text/event-stream, application/json"}) {
+		h := s.Headers("tools/list", map[string]any{})
+		h.Set(name, value)
+		t.Expect(s.Send(ctx, s.Message(79, "tools/list", map[string]any{}), h)).To(HaveTools(), "tools/list with %s: %s in %s as %s", name, value, revision, who)
+	}
+	for _, page := range l.Pages {
+		if !revision.Stateless() { // mcp/stateless-2026 tests those
+			t.Expect(page).To(BeValid(revision, mcpschema.ListTools))
+		}
+		t.Expect(page).To(match.Conform("`_meta` with keys in the form of the specification", func(a *check.Response) string { return metaKeyFault(a.RPCResult()) }))
+	}
+	last := l.Pages[len(l.Pages)-1]
+	t.Expect(last).To(match.Conform("no `nextCursor` on the last page", func(a *check.Response) string {
+		if cursor, there := a.RPCResult()["nextCursor"]; there {
+			return "nextCursor " + exact.Short(cursor)
+		}
+		return ""
+	}))
+	switch {
+	case t.Claims("tools"):
+		own := t.As(who).MustListAll(ctx).Names()
+		last.Blame()
+		t.Expect(l.Names()).To(ConsistOf(own), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s", check.ListPath), match.OtherNames(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(l.Names())))))
+	case t.Drupal != nil:
+		last.Blame()
+		t.Expect(shownFault(t, who, l.Names())).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "exactly what the caller may see", ""))
+	}
+	t.Expect(match.Repeated(l.Names())).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "each tool once", fmt.Sprintf("several of %s", match.Abbreviate(match.Repeated(l.Names())))))
+}
+
+// metaKey matches a key of `_meta`: labels, a slash and a name, or the name alone.
+var metaKey = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*/)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
+
+// metaKeyFault names an invalid key in the `_meta` of a page or of one of its tools; "" when all are valid.
+func metaKeyFault(page map[string]any) string {
+	tools, _ := page["tools"].([]any)
+	for _, holder := range append([]any{page}, tools...) {
+		object, _ := holder.(map[string]any)
+		meta, _ := object["_meta"].(map[string]any)
+		for key := range check.InOrder(meta) {
+			if !metaKey.MatchString(key) {
+				return fmt.Sprintf("the key %q", key)
+			}
+		}
+	}
+	return ""
+}
+
+// ids are valid ids of requests other than a small number: values that are false in PHP, text, and the time in
+// milliseconds.
+var ids = []any{0, "0", "", "a-b c", 1_700_000_000_123}
+
+// optional are the methods of capabilities that a bridge need not have. A bridge that declares the capability has the
+// methods that are needed.
+var optional = []struct {
+	capability, method string
+	needed             bool
+}{
+	{"prompts", "prompts/list", true}, {"resources", "resources/list", true}, {"resources", "resources/templates/list", false},
+	{"completions", "completion/complete", true}, {"logging", "logging/setLevel", true},
+}
+
+// deniedSince calls a tool whose permission the caller has just lost, which the bridge may not know yet: the call must be
+// refused all the same.
+func deniedSince(ctx context.Context, t *check.T, revision check.Revision, tool string) {
+	who := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	t.For(who, tool, func() {
+		s := MustMCP(ctx, t.As(who), revision)
+		s.CallTool(ctx, tool, check.Args{}).MustMeet(BeToolResult())
+		t.Drupal.Permit(who, fixtures.UseJSONRPC, fixtures.DiscoverTools)
+		t.Drupal.Mark()
+		r := s.CallTool(ctx, tool, check.Args{})
+		t.Expect(r).To(match.Conform("a protocol error, and no result", func(a *check.Response) string {
+			if a.RPCResult() != nil || a.RPCCode() == "" && a.Status < 400 {
+				return a.RPCOutcome()
+			}
+			return ""
+		}), "a tool whose permission has just been revoked")
+		t.Expect(r).To(match.HaveRun(tool, 0), "a tool whose permission has just been revoked")
+	})
+}
+
+// otherTool names a tool that the agent may run without arguments, other than the one given: the site may record the
+// positive control's run late.
+func otherTool(t *check.T, not string) string {
+	for _, m := range scenario.AgentTools(t) {
+		if name := t.ToolName(m.ID); scenario.RunsPlainly(m) && name != not {
+			return name
+		}
+	}
+	check.NotTestable("the site has only one tool that runs without arguments")
+	return ""
+}
+
+// notShown tests tools/list for callers without permission: a caller who may not list by the three endpoints sees no
+// tool; on a bridge with MCP alone, an anonymous caller sees no tool that it may not run.
+func notShown(ctx context.Context, t *check.T, revision check.Revision, who check.Identity) {
+	if t.Claims("tools") && t.As(who).List(ctx).Status == http.StatusOK {
+		return // mcp/parity compares the two
+	}
+	s := t.As(who).MCP(ctx, revision)
+	if s.Opened.RPCResult() == nil {
+		return
+	}
+	shown := s.ListAllTools(ctx).Names()
+	switch {
+	case t.Claims("tools"):
+		t.Expect(shown).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s, who is refused by %s", revision, who, check.ListPath), "no tool", match.Abbreviate(shown)))
+	case t.Drupal != nil && who == check.Anonymous:
+		visible := t.Visible(who)
+		more := match.Minus(shown, visible)
+		t.Expect(more).To(BeEmpty(), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), "nothing that the caller may not run", match.Abbreviate(more)))
+	}
+}
+
+// revisions are the revisions that the bridge claims and offers.
+func revisions(ctx context.Context, t *check.T) []check.Revision {
+	offered := sessionRevisions(ctx, t)
+	if t.Claims("mcp-2026") {
+		offered = append(offered, check.MCP2026July)
+	}
+	if len(offered) == 0 {
+		check.BlockedBy(check.Finding{Subject: "the bridge opens no session in any revision"}, "mcp/initialize")
+	}
+	return offered
+}
+
+// sessionRevisions are the revisions with sessions that the bridge agrees to.
+func sessionRevisions(ctx context.Context, t *check.T) []check.Revision {
+	var offered []check.Revision
+	for _, revision := range []check.Revision{check.MCP2025November, check.MCP2025June} {
+		if version, _ := t.As(check.Agent).MCP(ctx, revision).Opened.RPCResult()["protocolVersion"].(string); version == string(revision) {
+			offered = append(offered, revision)
+		}
+	}
+	return offered
+}
+
+func initializeFault(revision check.Revision) func(a *check.Response) string {
+	return func(a *check.Response) string {
+		result := a.RPCResult()
+		capabilities, _ := result["capabilities"].(map[string]any)
+		_, declared := capabilities["tools"].(map[string]any)
+		info, _ := result["serverInfo"].(map[string]any)
+		name, _ := info["name"].(string)
+		switch {
+		case a.Status != http.StatusOK || result == nil:
+			return a.RPCOutcome()
+		case result["protocolVersion"] != string(revision):
+			return "protocolVersion " + exact.Short(result["protocolVersion"])
+		case !declared:
+			return "capabilities " + exact.Short(result["capabilities"])
+		case name == "":
+			return "serverInfo " + exact.Short(result["serverInfo"])
+		}
+		return ""
+	}
+}
+
+// HaveTools matches a response to tools/list.
+func HaveTools() OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "a page of tools", Test: func(a *check.Response) (string, bool) {
+		_, ok := a.RPCResult()["tools"].([]any)
+		return a.RPCOutcome(), ok
+	}}
+}
+
+// HaveSameID matches any response with the id of its request.
+func HaveSameID() OmegaMatcher {
+	return match.Conform("a response with the request's id", func(a *check.Response) string {
+		if a.RPC() == nil && a.Status < 400 {
+			return a.RPCOutcome()
+		}
+		return ""
+	})
+}
+
+// clientFault says what in a tool makes a strict client reject the whole list; "" when nothing does.
+func clientFault(t check.Tool, revision check.Revision) string {
+	for name, value := range check.InOrder(t) {
+		if value == nil {
+			return "`" + name + "` is null"
+		}
+	}
+	if fault := scenario.ToolFault(t); fault != "" {
+		return fault
+	}
+	for _, name := range []string{"title", "description"} {
+		if text, there := t[name]; there {
+			if _, ok := text.(string); !ok {
+				return fmt.Sprintf("`%s` is %s", name, exact.Short(text))
+			}
+		}
+	}
+	properties, there := t.Input()["properties"]
+	if members, ok := properties.(map[string]any); there && !ok {
+		return "`properties` is " + exact.Short(properties)
+	} else if revision == check.MCP2025June || revision == check.MCP2025November {
+		for name, property := range check.InOrder(members) {
+			if _, ok := property.(map[string]any); !ok {
+				return fmt.Sprintf("the property %q is %s", name, exact.Short(property))
+			}
+		}
+	}
+	if output, there := t["outputSchema"].(map[string]any); there && !revision.Stateless() && output["type"] != "object" {
+		return "the outputSchema's type is " + exact.Short(output["type"])
+	}
+	notes, _ := t["annotations"].(map[string]any)
+	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+		if value, there := notes[hint]; there {
+			if _, ok := value.(bool); !ok {
+				return fmt.Sprintf("the hint %s is %s", hint, exact.Short(value))
+			}
+		}
+	}
+	return ""
+}

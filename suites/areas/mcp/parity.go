@@ -1,0 +1,203 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func parity(ctx context.Context, t *check.T) {
+	if !t.Claims("tools") {
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the bridge has MCP only: there is no other interface to compare it with"}})
+	}
+	for _, revision := range revisions(ctx, t) {
+		for _, who := range t.Callers(check.Agent, check.Discoverer) {
+			sameTools(ctx, t, revision, who)
+		}
+		sameCalls(ctx, t, revision)
+		sameArguments(ctx, t, revision)
+	}
+	sameAfterChange(ctx, t)
+}
+
+// sameTools compares the tools that MCP shows a caller with those of the three endpoints.
+func sameTools(ctx context.Context, t *check.T, revision check.Revision, who check.Identity) {
+	listed := t.As(who).MustListAll(ctx)
+	shown := MustListTools(ctx, MustMCP(ctx, t.As(who), revision))
+	t.For(who, "", func() {
+		t.Expect(shown.Names()).To(Equal(listed.Names()), check.Mismatch(fmt.Sprintf("tools/list in %s as %s", revision, who), fmt.Sprintf("the tools of %s in the same order", check.ListPath), match.OtherNames(listed.Names(), shown.Names())))
+	})
+	for _, tool := range shown.Tools {
+		other, there := listed.Find(tool.Name())
+		if !there {
+			continue // the lists differ, which the expectation above reports
+		}
+		t.For(who, tool.Name(), func() {
+			difference := jsonschema.Difference(other["inputSchema"], tool["inputSchema"], "")
+			t.Expect(difference).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the inputSchema of %s", check.ListPath), fmt.Sprintf("a different one: %s", difference)))
+			otherwise := describedOtherwise(other, tool)
+			t.Expect(otherwise).To(BeEmpty(), check.Mismatch(fmt.Sprintf("%s in %s", tool.Name(), revision), fmt.Sprintf("the description, title and hints of %s", check.ListPath), otherwise))
+		})
+	}
+}
+
+// hints are the annotations that clients act on, each with its default.
+var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+
+// describedOtherwise says in which text or hint a tool of MCP differs from the same tool of list; "" when in none. What
+// list leaves empty, MCP may fill; mcp/client-tolerance tests members of a wrong type.
+func describedOtherwise(listed, shown check.Tool) string {
+	notes, _ := listed["annotations"].(map[string]any)
+	mcpNotes, areNotes := shown["annotations"].(map[string]any)
+	title, there := shown["title"]
+	if !there {
+		title, there = mcpNotes["title"]
+	}
+	_, described := shown["description"]
+	for _, member := range []struct {
+		name       string
+		want, have any
+		there      bool
+	}{{"description", listed["description"], shown["description"], described}, {"title", listed["title"], title, there}} {
+		_, isText := member.have.(string)
+		if want, ok := member.want.(string); ok && want != "" && (isText || !member.there) && member.have != want {
+			return fmt.Sprintf("the %s %s, not %s", member.name, exact.Short(member.have), exact.Short(want))
+		}
+	}
+	if _, there = shown["annotations"]; there && !areNotes {
+		return ""
+	}
+	for hint, otherwise := range check.InOrder(hints) {
+		want, isHint := notes[hint].(bool)
+		if _, there := notes[hint]; !there {
+			want, isHint = otherwise, true
+		}
+		have, ok := mcpNotes[hint].(bool)
+		if mcpNotes[hint] == nil {
+			have, ok = otherwise, true
+		}
+		if isHint && ok && want != have {
+			return fmt.Sprintf("%s %t, not %t", hint, have, want)
+		}
+	}
+	return ""
+}
+
+// manySided is an argument with the values that are easily lost when a program decodes and encodes JSON.
+const manySided = `{"object":{},"list":[],"null":null,"big":9007199254740993,"decimal":0.1,"zero":0,"false":false,"text":"é 🚀 </b> \u2028","digits":"007","lists":[[1,{}]]}`
+
+// sameArguments compares the arguments that the site receives from tools/call and from invoke, for the agent.
+func sameArguments(ctx context.Context, t *check.T, revision check.Revision) {
+	if t.Drupal == nil {
+		return
+	}
+	tool, parameter, ok := scenario.ToolTaking(t, t.As(check.Agent).MustListAll(ctx), manySided)
+	if !ok {
+		return
+	}
+	arguments := check.Args{parameter: json.RawMessage(manySided)}
+	t.Drupal.Mark()
+	t.As(check.Agent).Invoke(ctx, tool.Name, arguments)
+	before := t.Drupal.Runs(tool.ID)
+	if len(before) == 0 {
+		return // invoke/arguments-forwarded tests that
+	}
+	t.Drupal.Mark()
+	t.For(check.Agent, tool.Name, func() {
+		t.Expect(MustMCP(ctx, t.As(check.Agent), revision).CallTool(ctx, tool.Name, arguments)).
+			To(match.HaveForwarded(tool.ID, before[len(before)-1].Params), "the same arguments by invoke and by tools/call, in %s", revision)
+	})
+}
+
+// sameAfterChange tests that MCP shows a new tool of the site once list shows it.
+func sameAfterChange(ctx context.Context, t *check.T) {
+	if t.Drupal == nil || t.DiscoveryTTL == 0 {
+		return
+	}
+	t.Replace(ctx, scenario.WithArrival(t.Drupal, scenario.ArrivalOld, ""))
+	name := t.ToolName(scenario.Arrival)
+	if !t.Await(ctx, func() bool { return slices.Contains(t.ListedNames(ctx), name) }) {
+		return // fresh/ttl-expiry tests that
+	}
+	t.For(check.Agent, name, func() {
+		t.Expect(t.Await(ctx, func() bool { return slices.Contains(t.As(check.Agent).ListedByMCP(ctx), name) })).
+			To(BeTrue(), check.Mismatch(fmt.Sprintf("the site has a new tool, and %s shows it", check.ListPath), fmt.Sprintf("the tool in tools/list as well within %v", t.ChangeLimit()), "the old tools"))
+	})
+}
+
+// sameCalls compares the responses of tools/call with those of invoke, for the agent.
+func sameCalls(ctx context.Context, t *check.T, revision check.Revision) {
+	if t.Drupal == nil {
+		return // no tool may be run
+	}
+	s := MustMCP(ctx, t.As(check.Agent), revision)
+	known := scenario.KnownTool(ctx, t)
+	call := map[string]any{"name": known, "arguments": check.Args{}, "_meta": map[string]any{"progressToken": "a token", "example.com/note": 1}}
+	if plain := s.CallTool(ctx, known, check.Args{}); !revision.Stateless() && plain.RPCResult() != nil { // stateless, every call has _meta
+		t.Row(check.Agent, known, "with _meta in "+string(revision), func() { t.Expect(s.Call(ctx, "tools/call", call)).To(BeToolResult()) })
+	}
+	for _, m := range scenario.AgentTools(t) {
+		switch m.Behaviour.Kind {
+		case fixtures.WhoAmI:
+		case fixtures.Value:
+			if m.Output != nil && !conforms(m) {
+				continue
+			}
+		default:
+			continue
+		}
+		if len(m.Params) > 0 || m.Behaviour.Sleep > 0 {
+			continue
+		}
+		invoked := t.As(check.Agent).Invoke(ctx, t.ToolName(m.ID), check.Args{})
+		want, ok := invoked.Member("result")
+		if !ok {
+			continue // invoke/result-exact tests that
+		}
+		t.For(check.Agent, t.ToolName(m.ID), func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(m.ID), check.Args{})).To(match.Conform("the result of invoke: "+exact.Short(want), func(a *check.Response) string {
+				r := toolResultOf(a)
+				text, isText := want.(string)
+				switch got := r.value(); {
+				case r.isError:
+				case exact.Equal(want, got), exact.Equal(want, r.structured), want == nil && len(r.text) > 0, isText && slices.Contains(r.text, text):
+					return ""
+				}
+				return a.RPCOutcome()
+			}))
+		})
+	}
+	t.For(check.Agent, scenario.KnownTool(ctx, t), func() {
+		bare := map[string]any{"name": scenario.KnownTool(ctx, t)}
+		t.Expect(s.Send(ctx, s.Message(15, "tools/call", bare), s.Headers("tools/call", bare))).To(match.Conform("a result or an error with the request's id", func(a *check.Response) string {
+			if a.RPC() == nil && (a.Status < 400 || a.Status >= 500) {
+				return a.RPCOutcome()
+			}
+			return ""
+		}), "without `arguments`, which is optional")
+	})
+	echo := scenario.EchoTool(t)
+	for what, arguments := range check.InOrder(map[string]any{"a required parameter missing": check.Args{}, "a wrong type": echo.Arguments(5)}) {
+		if invoked := t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), arguments); !invoked.IsError() {
+			continue // invoke/invalid-arguments-400 tests that
+		}
+		t.Row(check.Agent, t.ToolName(echo.ID), what, func() {
+			t.Expect(s.CallTool(ctx, t.ToolName(echo.ID), arguments)).To(match.Conform("a refusal, as invoke gives", func(a *check.Response) string {
+				if a.RPCCode() != "" || toolResultOf(a).isError {
+					return ""
+				}
+				return a.RPCOutcome()
+			}))
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// unknownVersions are values of MCP-Protocol-Version without a revision: dates before, after and between them, and no date.
+var unknownVersions = []string{"1999-01-01", "2999-01-01", "2025-06-19", "latest"}
+
+func badVersionHeader(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		for _, version := range unknownVersions {
+			h := s.Headers("tools/list", nil)
+			h.Set("MCP-Protocol-Version", version)
+			t.Row(check.Agent, "", fmt.Sprintf("MCP-Protocol-Version: %s in %s", version, revision), func() {
+				t.Expect(s.Send(ctx, s.Message(77, "tools/list", map[string]any{}), h)).To(match.BeRefusedWith(400))
+			})
+		}
+	}
+}
+
+func origin(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		refused := []int{403}
+		if revision == check.MCP2025June { // which names no status
+			refused = []int{400, 401, 403, 404, 421}
+		}
+		refuse := func(s *check.Session, method string, params map[string]any, origin string) {
+			h := s.Headers(method, params)
+			h.Set("Origin", origin)
+			t.Row(check.Agent, "", fmt.Sprintf("%s with Origin: %s in %s", method, origin, revision), func() {
+				t.Mark()
+				r := s.Send(ctx, s.Message(78, method, params), h)
+				t.Expect(r).To(match.BeRefusedWith(refused...))
+				t.Expect(r).To(match.HaveRunNothing())
+			})
+		}
+		for _, origin := range foreignOrigins(t) {
+			refuse(s, "tools/list", map[string]any{}, origin)
+		}
+		foreign := foreignOrigins(t)[0]
+		call := map[string]any{"name": callable(t), "arguments": map[string]any{}}
+		if s.Call(ctx, "tools/call", call).Status == http.StatusOK { // else the refusal is not for the origin
+			refuse(s, "tools/call", call, foreign)
+		}
+		opening := &check.Session{Client: s.Client, Revision: revision}
+		method, params := opening.Opening()
+		refuse(opening, method, params, foreign)
+		guardsSession(ctx, t, s, foreignOrigins(t)[0])
+	}
+}
+
+func session(ctx context.Context, t *check.T) {
+	revisions := sessionRevisions(ctx, t)
+	if len(revisions) == 0 {
+		check.BlockedBy(check.Finding{Subject: "the bridge opens no session in any revision"}, "mcp/initialize")
+	}
+	for _, revision := range revisions {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools())
+		if s.ID == "" {
+			continue // sessions are optional
+		}
+		stranger := &check.Session{Client: s.Client, Revision: revision, ID: "00000000-0000-4000-8000-000000000000"}
+		call := map[string]any{"name": callable(t), "arguments": map[string]any{}}
+		closed := func(s *check.Session, what string) {
+			t.Row(check.Agent, "", what, func() {
+				t.Mark()
+				t.Expect(s.ListTools(ctx, "")).To(match.BeRefusedWith(404))
+				t.Expect(s.Call(ctx, "ping", nil)).To(match.BeRefusedWith(404))
+				r := s.Call(ctx, "tools/call", call)
+				t.Expect(r).To(match.BeRefusedWith(404))
+				t.Expect(r).To(match.HaveRunNothing())
+			})
+		}
+		closed(stranger, "an unknown session")
+		for _, who := range t.Callers(check.Discoverer, check.Anonymous) {
+			t.For(who, "", func() { notLent(ctx, t, s, who) })
+		}
+		ended := s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: s.Headers("", nil)})
+		if ended.Status == http.StatusMethodNotAllowed || ended.Status == http.StatusNotFound {
+			continue // a bridge need not let clients end a session: it refuses with 405, or has no such route
+		}
+		closed(s, "an ended session")
+	}
+}
+
+func notification202(ctx context.Context, t *check.T) {
+	for _, revision := range revisions(ctx, t) {
+		s := MustMCP(ctx, t.As(check.Agent), revision)
+		methods := []string{"notifications/initialized", "notifications/cancelled"}
+		if revision.Stateless() {
+			methods = methods[1:]
+		}
+		for _, method := range methods {
+			t.Row(check.Agent, "", fmt.Sprintf("%s in %s", method, revision), func() {
+				t.Expect(sendNotification(ctx, s, method)).To(match.Conform("202 without a body", func(a *check.Response) string {
+					if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+						return a.Outcome()
+					}
+					return ""
+				}))
+				t.Expect(s.ListTools(ctx, "")).To(HaveTools(), "the request after it")
+			})
+		}
+	}
+}
+
+// foreignOrigins are the origins of web pages that are not the bridge's: of other hosts, of which some begin or end like
+// the bridge's own, and of a sandbox.
+func foreignOrigins(t *check.T) []string {
+	scheme, _, _ := strings.Cut(t.URL, "://")
+	return []string{"http://evil.example", scheme + "://" + t.Hostname() + ".evil.example", scheme + "://evil" + t.Hostname(), scheme + "://evil" + t.Host(), "null"}
+}
+
+// callable names a tool that the agent can call without arguments; without a mock, none that exists, so that nothing runs.
+func callable(t *check.T) string {
+	if t.Drupal != nil {
+		if found := scenario.Samples(t, check.Agent, fixtures.WhoAmI); len(found) > 0 {
+			return found[0].Name
+		}
+	}
+	return scenario.NoSuchTool
+}
+
+// guardsSession tests that a web page of another origin can neither open the stream of a session nor end the session.
+func guardsSession(ctx context.Context, t *check.T, s *check.Session, origin string) {
+	if s.ID == "" {
+		return
+	}
+	if offersStream(ctx, s) {
+		t.Row(check.Agent, "", fmt.Sprintf("GET with Origin: %s in %s", origin, s.Revision), func() {
+			t.Expect(offersStream(ctx, s, origin)).To(BeFalse(), check.Mismatch(fmt.Sprintf("GET %s in %s with Origin: %s", check.MCPPath, s.Revision, origin), "a refusal", "the stream of notifications"))
+		})
+	}
+	h := s.Headers("", nil)
+	h.Set("Origin", origin)
+	s.Client.Send(ctx, check.Request{Method: http.MethodDelete, Path: check.MCPPath, Header: h})
+	t.Row(check.Agent, "", fmt.Sprintf("DELETE with Origin: %s in %s", origin, s.Revision), func() {
+		t.Expect(s.ListTools(ctx, "")).To(HaveTools(), "after DELETE %s from a page that must not end the session", check.MCPPath)
+	})
+}
+
+// sendNotification sends a notification that the bridge can accept.
+func sendNotification(ctx context.Context, s *check.Session, method string) *check.Response {
+	var params map[string]any
+	if method == "notifications/cancelled" {
+		params = map[string]any{"requestId": 999_999}
+	}
+	return s.Send(ctx, s.Message(nil, method, params), s.Headers(method, params))
+}
+
+// notLent uses a session as another caller: that must be refused, or show the sender's own tools.
+func notLent(ctx context.Context, t *check.T, s *check.Session, who check.Identity) {
+	var own []string
+	if opened := t.As(who).MCP(ctx, s.Revision); opened.Opened.RPCResult() != nil {
+		own = opened.ListAllTools(ctx).Names()
+	}
+	borrowed := &check.Session{Client: t.As(who), Revision: s.Revision, ID: s.ID}
+	t.Expect(borrowed.ListTools(ctx, "")).To(match.Conform("a refusal, or the sender's own tools", func(a *check.Response) string {
+		tools, _ := a.RPCResult()["tools"].([]any)
+		for _, item := range tools {
+			if item, ok := item.(map[string]any); ok && !slices.Contains(own, check.Tool(item).Name()) {
+				return "the tool " + check.Tool(item).Name() + " of the caller who opened it"
+			}
+		}
+		return ""
+	}), "the session of another caller, as %s", who)
+	if t.Drupal == nil {
+		return
+	}
+	for _, tool := range scenario.Samples(t, s.Client.Who, fixtures.WhoAmI) {
+		t.Drupal.Mark()
+		borrowed.CallTool(ctx, tool.Name, check.Args{})
+		t.Expect(ranAs(t, s.Client.Who)).To(BeFalse(), check.Mismatch(fmt.Sprintf("tools/call by %s in the session of %s", who, s.Client.Who), fmt.Sprintf("nothing to run as %s", s.Client.Who), "a run"))
+	}
+}
+
+// ranAs reports whether a method ran for an account since the last Mark.
+func ranAs(t *check.T, who check.Identity) bool {
+	for _, entry := range t.Drupal.Journal() {
+		for _, call := range entry.Calls {
+			if call.Ran && entry.User == string(who) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+// Package pertool checks bridges with one endpoint per tool, whose bodies are JSON-RPC.
+package pertool
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area per-tool.
+var Checks = []check.Check{
+	{ID: "per-tool/answers", Sees: check.Site, Run: respondsInRPC, WithoutSite: allowedRespondsInRPC},
+	{ID: "per-tool/name-binds", Sees: check.Site, Run: nameBinds, WithoutSite: allowedNameBinds},
+	{ID: "per-tool/scopes", Sees: check.Site, Run: scopes, WithoutSite: allowedScopes},
+	{ID: "per-tool/unknown-404", Sees: check.Site, Run: unknown404, WithoutSite: allowedUnknown404},
+}
+
+// scoped is the method that the check of scopes adds to the site; scopeNames are the scopes that it requires.
+const scoped = "content.scoped"
+
+var scopeNames = []string{"content:read", "content:write"}
+
+func respondsInRPC(ctx context.Context, t *check.T) {
+	known, echo := knownMethod(t), scenario.EchoTool(t)
+	for _, id := range []any{"abc", 7, "7"} {
+		t.Row(check.Agent, known, fmt.Sprintf("by POST, with the id %#v", id), func() {
+			t.Expect(CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, id)).To(BeRPCResult(id))
+		})
+		t.Row(check.Agent, known, fmt.Sprintf("by GET ?query=, with the id %#v", id), func() {
+			t.Expect(AskAt(ctx, t.As(check.Agent), known, rpcBody(known, check.Args{}, id))).To(BeRPCResult(id))
+		})
+	}
+	params := echo.Arguments("é+&% {}")
+	call := rpcBody(echo.ID, params, 1)
+	for how, r := range check.InOrder(map[string]*check.Response{"by POST": PostAt(ctx, t.As(check.Agent), echo.ID, call), "by GET ?query=": AskAt(ctx, t.As(check.Agent), echo.ID, call)}) {
+		t.Row(check.Agent, echo.ID, how, func() {
+			t.Expect(r).To(BeRPCResult(1))
+			t.Expect(r).To(match.GiveResult(string(check.Encode(params))))
+		})
+	}
+}
+
+func nameBinds(ctx context.Context, t *check.T) {
+	known, other := knownMethod(t), scenario.HiddenMethods(t)[0]
+	CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, 1).MustSucceed()
+	for _, method := range []string{other, scenario.EchoTool(t).ID} {
+		for how, ask := range check.InOrder(map[string]func() *check.Response{
+			"by POST": func() *check.Response { return CallAt(ctx, t.As(check.Agent), known, method, check.Args{}, 1) },
+			"by GET ?query=": func() *check.Response {
+				return AskAt(ctx, t.As(check.Agent), known, rpcBody(method, check.Args{}, 1))
+			},
+		}) {
+			t.Row(check.Agent, method, how, func() {
+				t.Drupal.Mark()
+				r := ask()
+				t.Expect(r).To(beRPCRefused(), "the method "+method+" at the tool "+known)
+				t.Expect(r).To(match.HaveRun(method, 0), "the method "+method+" at the tool "+known)
+			})
+		}
+	}
+	t.Row(check.Agent, known, "no method", func() {
+		t.Drupal.Mark()
+		r := PostAt(ctx, t.As(check.Agent), known, []byte(`{"jsonrpc":"2.0","params":{},"id":1}`))
+		t.Expect(r).To(beRPCRefused())
+		t.Expect(r).To(match.HaveRun(known, 0))
+	})
+	t.Drupal.Mark()
+	batch := fmt.Sprintf("[%s,%s]", rpcBody(known, check.Args{}, 1), rpcBody(other, check.Args{}, 2))
+	sent := t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: toolPath(known), Body: strings.NewReader(batch), Show: batch})
+	t.Row(check.Agent, other, "a batch", func() { t.Expect(sent).To(match.HaveRun(other, 0)) })
+}
+
+func scopes(ctx context.Context, t *check.T) {
+	site := t.Drupal.Site().Clone()
+	site.Methods = append(site.Methods, fixtures.Method{ID: scoped, Usage: "Asks for scopes", Access: []string{fixtures.AccessContent}, Output: fixtures.Raw(`{"type":"string"}`),
+		MCP:       &fixtures.Tool{Title: "Scoped", Annotations: fixtures.Raw(`{"auth":{"level":"required","scopes":["content:read","content:write"]}}`)},
+		Behaviour: fixtures.Behaviour{Kind: fixtures.Value, Value: fixtures.Raw(`"done"`)}})
+	all, some := fixtures.Token{Value: "scoped-all", Scopes: scopeNames}, fixtures.Token{Value: "scoped-some", Scopes: scopeNames[:1]}
+	for i := range site.Users {
+		if site.Users[i].Name == string(check.Agent) {
+			site.Users[i].Tokens = append(site.Users[i].Tokens, all, some)
+		}
+	}
+	for _, scope := range scopeNames {
+		site.Roles = append(site.Roles, fixtures.Role{ID: scope, Permissions: t.Permissions(check.Agent)})
+	}
+	enough, less := t.With(check.Agent, check.Credentials{Token: all.Value}), t.With(check.Agent, check.Credentials{Token: some.Value})
+	t.ChangeSite(ctx, site, func() bool { return RPCResultIs(CallAt(ctx, enough, scoped, scoped, check.Args{}, 1), "done") })
+
+	call := rpcBody(scoped, check.Args{}, 1)
+	for how, send := range check.InOrder(map[string]func(check.Client) *check.Response{
+		"by POST":        func(c check.Client) *check.Response { return PostAt(ctx, c, scoped, call) },
+		"by GET ?query=": func(c check.Client) *check.Response { return AskAt(ctx, c, scoped, call) },
+	}) {
+		t.Row(check.Anonymous, scoped, "without a token, "+how, func() {
+			anonymous := send(t.As(check.Anonymous))
+			t.Expect(anonymous).To(match.BeRefusedWith(401))
+			t.Expect(anonymous).To(challenge())
+		})
+		t.Row(check.Agent, scoped, "with too few scopes, "+how, func() {
+			refused := send(less)
+			t.Expect(refused).To(match.BeRefusedWith(403))
+			t.Expect(refused).To(challenge("insufficient_scope", scopeNames[1]))
+		})
+	}
+	if t.HasFindings() {
+		return
+	}
+	t.Expect(len(t.Drupal.Runs(scoped))).To(BeNumerically("<=", len(accounted(t, scoped))), check.Mismatch("refused calls", fmt.Sprintf("no run of %s", scoped), "one"))
+}
+
+func unknown404(ctx context.Context, t *check.T) {
+	known := knownMethod(t)
+	CallAt(ctx, t.As(check.Agent), known, known, check.Args{}, 1).MustSucceed()
+	for what, name := range check.InOrder(map[string]string{"an unknown tool": "no.such.tool", "a method that is no tool": scenario.HiddenMethods(t)[0]}) {
+		for how, r := range check.InOrder(map[string]*check.Response{"by POST": CallAt(ctx, t.As(check.Agent), name, name, check.Args{}, 1), "by GET ?query=": AskAt(ctx, t.As(check.Agent), name, rpcBody(name, check.Args{}, 1))}) {
+			t.Row(check.Agent, name, what+", "+how, func() {
+				t.Expect(r).To(match.BeRefusedWith(404))
+				t.Expect(r).To(match.BeProtocolError("-32601"))
+			})
+		}
+	}
+	denied := scenario.DeniedTool(t, check.Discoverer, check.Agent)
+	t.Row(check.Discoverer, denied, "a tool that the caller may not run", func() {
+		r := CallAt(ctx, t.As(check.Discoverer), denied, denied, check.Args{}, 1)
+		t.Expect(r).To(match.BeRefusedWith(404))
+		t.Expect(r).To(match.BeProtocolError("-32601"))
+	})
+}
+
+func toolPath(name string) string { return "/mcp/tools/" + url.PathEscape(name) }
+
+func rpcBody(method string, params check.Args, id any) []byte {
+	return check.Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params, "id": id})
+}
+
+// CallAt posts a JSON-RPC call of a method to the endpoint of a tool.
+func CallAt(ctx context.Context, c check.Client, tool, method string, params check.Args, id any) *check.Response {
+	return PostAt(ctx, c, tool, rpcBody(method, params, id))
+}
+
+// PostAt posts a body to the endpoint of a tool.
+func PostAt(ctx context.Context, c check.Client, tool string, body []byte) *check.Response {
+	return c.Send(ctx, check.Request{Method: http.MethodPost, Path: toolPath(tool), Body: bytes.NewReader(body), Show: string(body)})
+}
+
+// AskAt sends a JSON-RPC call to the endpoint of a tool by GET, in ?query=.
+func AskAt(ctx context.Context, c check.Client, tool string, call []byte) *check.Response {
+	return c.Send(ctx, check.Request{Path: toolPath(tool), Query: url.Values{"query": {string(call)}}})
+}
+
+// knownMethod is a tool of the site that runs without arguments.
+func knownMethod(t *check.T) string {
+	id := scenario.Simplest(t)
+	if id == "" {
+		check.NotTestable("the site " + t.Drupal.Site().Name + " has no tool that runs without arguments")
+	}
+	return id
+}
+
+// RPCResultIs reports whether the response is a JSON-RPC response with that text as its result.
+func RPCResultIs(a *check.Response, text string) bool { return a.RPC()["result"] == text }
+
+// accounted are this check's successful calls of a method, which explain its runs.
+func accounted(t *check.T, method string) []*check.Response {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	var responses []*check.Response
+	for _, r := range t.Exchanges {
+		if r.Response.Status == http.StatusOK && strings.HasSuffix(r.Response.Path, method) {
+			responses = append(responses, r.Response)
+		}
+	}
+	return responses
+}
+
+// BeRPCResult matches a JSON-RPC response with a result and the request's id.
+func BeRPCResult(id any) OmegaMatcher {
+	want := match.Must(exact.Parse(check.Encode(id)))
+	return match.Conform("a JSON-RPC 2.0 result with the id "+exact.Short(want), func(a *check.Response) string {
+		_, result := a.Member("result")
+		if a.Status != http.StatusOK || !result || a.Object()["jsonrpc"] != "2.0" || !exact.Equal(a.Object()["id"], want) {
+			return a.Outcome()
+		}
+		return ""
+	})
+}
+
+func beRPCRefused() OmegaMatcher {
+	return match.Conform("a refusal", func(a *check.Response) string {
+		if a.Status >= 400 && a.Status < 500 || a.RPCCode() != "" {
+			return ""
+		}
+		return a.RPCOutcome()
+	})
+}
+
+// challenge matches a WWW-Authenticate for bearer tokens that contains the words.
+func challenge(words ...string) OmegaMatcher {
+	return match.ConformHeader("WWW-Authenticate", "WWW-Authenticate: Bearer "+strings.Join(words, " "), func(a *check.Response) string {
+		header := strings.Join(a.Header.Values("WWW-Authenticate"), ", ")
+		if !strings.Contains(strings.ToLower(header), "bearer") {
+			return "WWW-Authenticate " + exact.Short(header)
+		}
+		for _, w := range words {
+			if !strings.Contains(header, w) {
+				return "WWW-Authenticate " + exact.Short(header)
+			}
+		}
+		return ""
+	})
+}

@@ -1,0 +1,144 @@
+// Package profile checks for what MCP clients and model providers refuse although it is valid. Each clause names the public
+// thread in which it was met.
+package profile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area profile.
+var Checks = []check.Check{
+	{ID: "profile/array-items", Sees: check.Front, ByMCP: true, Run: arrayItems},
+	{ID: "profile/no-root-combinator", Sees: check.Front, ByMCP: true, Run: noRootCombinator},
+	{ID: "profile/enum-fits-type", Sees: check.Front, ByMCP: true, Run: enumFitsType},
+	{ID: "profile/name-with-prefix", Sees: check.Front, ByMCP: true, Run: nameWithPrefix},
+	{ID: "profile/depth", Sees: check.Front, ByMCP: true, Run: depth},
+}
+
+func arrayItems(ctx context.Context, t *check.T) {
+	eachInput(ctx, t, "`items` in every array", func(s map[string]any) string {
+		if s["type"] != "array" || s["items"] != nil || s["prefixItems"] != nil {
+			return ""
+		}
+		return "an array without `items`"
+	})
+}
+
+func noRootCombinator(ctx context.Context, t *check.T) {
+	eachTool(ctx, t, "no anyOf, oneOf or allOf at the top of the inputSchema", func(tool check.Tool) string {
+		for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+			if _, there := tool.Input()[keyword]; there {
+				return keyword
+			}
+		}
+		return ""
+	})
+}
+
+func enumFitsType(ctx context.Context, t *check.T) {
+	eachInput(ctx, t, "an enum with values of the type beside it", func(s map[string]any) string {
+		values, _ := s["enum"].([]any)
+		types, known := s["type"].([]any)
+		if name, one := s["type"].(string); one {
+			types, known = []any{name}, true
+		}
+		for _, v := range values {
+			if known && !slices.ContainsFunc(types, func(name any) bool { return isOf(v, name) }) {
+				return fmt.Sprintf("the value %s of an enum of the type %s", exact.Short(v), exact.Short(s["type"]))
+			}
+		}
+		return ""
+	})
+}
+
+// isOf reports whether a JSON value is of a type of JSON Schema. An unknown type has every value: schema/input-valid tests
+// the type.
+func isOf(v, name any) bool {
+	switch name {
+	case "string":
+		_, ok := v.(string)
+		return ok
+	case "boolean":
+		_, ok := v.(bool)
+		return ok
+	case "null":
+		return v == nil
+	case "object":
+		_, ok := v.(map[string]any)
+		return ok
+	case "array":
+		_, ok := v.([]any)
+		return ok
+	case "number":
+		_, ok := v.(json.Number)
+		return ok
+	case "integer":
+		n, ok := v.(json.Number)
+		if !ok {
+			return false
+		}
+		f, err := n.Float64()
+		return err != nil || f == float64(int64(f))
+	}
+	return true
+}
+
+// longest is how long a name may be with the client's prefix, in characters.
+const longest = 64
+
+// prefix is what a client puts before the names of a server that is called drupal.
+const prefix = "mcp__drupal__"
+
+func nameWithPrefix(ctx context.Context, t *check.T) {
+	if t.Claims("naming-id") {
+		check.End(check.Ending{Kind: check.Inapplicable, Why: check.Finding{Subject: "the names are the method ids, which the bridge cannot shorten"}})
+	}
+	eachTool(ctx, t, fmt.Sprintf("a name of at most %d characters behind %s", longest, prefix), func(tool check.Tool) string {
+		if n := len([]rune(prefix + tool.Name())); n > longest {
+			return fmt.Sprintf("%d characters", n)
+		}
+		return ""
+	})
+}
+
+// deepest is how many levels deep a schema may go.
+const deepest = 10
+
+func depth(ctx context.Context, t *check.T) {
+	eachTool(ctx, t, fmt.Sprintf("an inputSchema of at most %d levels", deepest), func(tool check.Tool) string {
+		if levels := jsonschema.Depth(map[string]any(tool.Input())); levels > deepest {
+			return fmt.Sprintf("%d levels", levels)
+		}
+		return ""
+	})
+}
+
+// eachTool tests every tool that is listed to the agent or to other callers; fault is "" when nothing is wrong.
+func eachTool(ctx context.Context, t *check.T, expected string, fault func(tool check.Tool) string) {
+	scenario.EveryTool(ctx, t, func(_ check.Listing, page *check.Response, tool check.Tool) {
+		t.Expect(page).To(match.HaveTool(tool, expected, fault))
+	})
+}
+
+// eachInput tests every schema within the inputSchema of every tool.
+func eachInput(ctx context.Context, t *check.T, expected string, fault func(s map[string]any) string) {
+	eachTool(ctx, t, expected, func(tool check.Tool) string {
+		var faults []string
+		jsonschema.Each(map[string]any(tool.Input()), func(at string, s map[string]any) {
+			if f := fault(s); f != "" {
+				faults = append(faults, fmt.Sprintf("%s at inputSchema%s", f, at))
+			}
+		})
+		return strings.Join(faults[:min(len(faults), 3)], ", ")
+	})
+}

@@ -1,0 +1,118 @@
+package protocol
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/suites/check"
+)
+
+// connection is one HTTP/1.1 connection of a caller, for what net/http's own client hides: whether it stays open, and
+// what follows the end of a message.
+type connection struct {
+	client check.Client
+	conn   net.Conn
+	from   *bufio.Reader
+	silent bool // the last request got no response
+}
+
+// dial opens a connection to the bridge. Where it cannot, it ends the running check.
+func dial(ctx context.Context, c check.Client) *connection {
+	u, err := url.Parse(c.T.URL)
+	if err != nil {
+		check.NotTestable("the URL cannot be dialled: " + err.Error())
+	}
+	if by, err := c.T.Transport.Proxy(&http.Request{URL: u}); by != nil || err != nil {
+		check.NotTestable("it needs a connection of its own to the bridge, and the run goes through a proxy")
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	address := net.JoinHostPort(u.Hostname(), port)
+	dialer := net.Dialer{Timeout: c.T.Timeout}
+	var conn net.Conn
+	if u.Scheme == "https" {
+		settings := c.T.Transport.TLSClientConfig.Clone()
+		if settings == nil {
+			settings = &tls.Config{}
+		}
+		settings.NextProtos = []string{"http/1.1"}
+		conn, err = (&tls.Dialer{NetDialer: &dialer, Config: settings}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		check.BlockedBy(check.Mismatch("a further connection to "+address, "one that opens", check.NoResponse(ctx, err).Error()))
+	}
+	return &connection{client: c, conn: conn, from: bufio.NewReader(conn)}
+}
+
+// close ends the connection.
+func (w *connection) close() { w.conn.Close() }
+
+// ask sends a request on the connection and reads the response.
+func (w *connection) ask(ctx context.Context, request check.Request) *check.Response {
+	r := w.client.ResponseTo(&request)
+	req, err := w.client.Request(ctx, request, r)
+	r = w.client.Patiently(r, func(limit time.Duration, since int64) {
+		if err == nil {
+			err = w.roundTrip(req, r, limit)
+		}
+		if err != nil {
+			r.Err = check.NoResponse(ctx, err)
+		}
+		w.client.T.Record(r, since)
+	})
+	w.silent = r.Err != nil
+	return r
+}
+
+func (w *connection) roundTrip(req *http.Request, r *check.Response, limit time.Duration) error {
+	if err := w.conn.SetDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	if err := req.Write(w.conn); err != nil {
+		return err
+	}
+	if _, err := w.from.Peek(1); err != nil { // ReadResponse reports a missing response as a truncated one
+		return err
+	}
+	resp, err := http.ReadResponse(w.from, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	r.Status, r.Header = resp.StatusCode, resp.Header
+	if resp.Close && resp.ProtoAtLeast(1, 1) {
+		r.Header.Set("Connection", "close") // which ReadResponse removes
+	}
+	r.Body, err = io.ReadAll(io.LimitReader(resp.Body, check.MaxResponse))
+	return err
+}
+
+// rest is what the bridge sends after its last response, until it closes the connection. Where no response came, nothing
+// is waited for.
+func (w *connection) rest() ([]byte, error) {
+	if w.silent {
+		return nil, nil
+	}
+	return io.ReadAll(io.LimitReader(w.from, check.MaxResponse))
+}
+
+// write sends bytes as they are.
+func (w *connection) write(text string) error {
+	w.client.T.WaitForRate()
+	if err := w.conn.SetWriteDeadline(time.Now().Add(w.client.T.Timeout)); err != nil {
+		return fmt.Errorf("set a deadline: %w", err)
+	}
+	_, err := io.WriteString(w.conn, text)
+	return err
+}

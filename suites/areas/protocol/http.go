@@ -1,0 +1,422 @@
+// Package protocol checks the HTTP of the three endpoints: verbs, HEAD, caching and other headers, connections.
+package protocol
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area http.
+var Checks = []check.Check{
+	{ID: "http/method-not-allowed", Sees: check.Front, Run: methodNotAllowed},
+	{ID: "http/head", Sees: check.Front, Run: head},
+	{ID: "http/no-shared-cache", Sees: check.Front, Run: noSharedCache},
+	{ID: "http/nosniff", Sees: check.Front, Run: nosniff},
+	{ID: "http/content-negotiation", Sees: check.Front, Run: contentNegotiation},
+	{ID: "http/trailing-and-case", Sees: check.Front, Run: trailingAndCase},
+	{ID: "http/keep-alive-after-error", Sees: check.Front, Run: keepAliveAfterError},
+	{ID: "http/slow-client", Sees: check.Front, Run: slowClient},
+}
+
+func methodNotAllowed(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	for path, query := range check.InOrder(map[string]string{check.ListPath: "", check.DescribePath: "name=" + url.QueryEscape(known)}) {
+		t.As(check.Agent).Send(ctx, check.Request{Path: path, Raw: query}).MustSucceed()
+		for _, verb := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			t.Row(check.Agent, "", strings.TrimSuffix(verb+" "+path+"?"+query, "?"), func() {
+				r := t.As(check.Agent).Send(ctx, check.Request{Method: verb, Path: path, Raw: query})
+				t.Expect(r).To(match.HaveStatus(405))
+				t.Expect(r).To(allowGET())
+			})
+		}
+	}
+}
+
+func head(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	for what, ask := range check.InOrder(map[string]check.Request{
+		"list":                        {Path: check.ListPath},
+		"describe":                    {Path: check.DescribePath, Query: url.Values{"name": {known}}},
+		"describe of an unknown tool": {Path: check.DescribePath, Query: url.Values{"name": {scenario.NoSuchTool}}},
+	}) {
+		for _, who := range append([]check.Identity{check.Agent}, t.Callers(check.Outsider, check.Anonymous)...) {
+			var get, again, head *check.Response
+			var body []byte
+			for round := range 4 { // a header may show a clock or a counter, which moves on between two requests
+				ask.Method, ask.Header = "", nil
+				if round%2 == 1 {
+					t.As(who).Send(ctx, ask) // so that no counter of a small period is the same in each round
+				}
+				get, again = t.As(who).Send(ctx, ask), t.As(who).Send(ctx, ask)
+				if what == "list" && who == check.Agent {
+					get.MustSucceed()
+				}
+				ask.Method, ask.Header = http.MethodHead, http.Header{"Connection": {"close"}}
+				conn := dial(ctx, t.As(who))
+				head = conn.ask(ctx, ask)
+				body, _ = conn.rest()
+				conn.close()
+				if same, _ := haveHeadOf(get, again).Match(head); same {
+					break
+				}
+			}
+			t.Row(who, "", what, func() {
+				t.Expect(head).To(haveHeadOf(get, again))
+				t.Expect(string(body)).To(BeEmpty(), check.Mismatch(head.Subject(), "no body", exact.Cut(check.OneLine(string(body)), 100)))
+			})
+		}
+	}
+}
+
+func noSharedCache(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	successes := append(t.As(check.Agent).MustListAll(ctx).Pages, t.As(check.Agent).Describe(ctx, known).MustSucceed())
+	t.Each(successes, func(r *check.Response) { t.Expect(r).To(excludeSharedCaches()) })
+	zipped := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})
+	if !t.HasFindings() {
+		t.Row(check.Agent, "", "gzip asked for", func() { t.Expect(zipped).To(excludeSharedCaches()) })
+	}
+	refused := []*check.Response{t.As(check.Agent).Describe(ctx, scenario.NoSuchTool)}
+	for _, who := range t.Callers(check.Outsider, check.Anonymous) {
+		refused = append(refused, t.As(who).List(ctx), t.As(who).Describe(ctx, known))
+	}
+	if tag := t.As(check.Agent).List(ctx).Header.Get("ETag"); tag != "" {
+		refused = append(refused, t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"If-None-Match": {tag}}}))
+	}
+	t.Each(refused, func(r *check.Response) { t.Expect(r).NotTo(inviteSharedCaches()) })
+}
+
+func nosniff(ctx context.Context, t *check.T) {
+	known := scenario.KnownTool(ctx, t)
+	responses := []*check.Response{t.As(check.Agent).List(ctx).MustSucceed(), t.As(check.Agent).Describe(ctx, known), t.As(check.Agent).Describe(ctx, scenario.NoSuchTool), t.As(check.Agent).Invoke(ctx, scenario.NoSuchTool, check.Args{})}
+	if call, ok := scenario.HarmlessCall(ctx, t); ok {
+		responses = append(responses, t.Call(ctx, call))
+	}
+	for _, r := range scenario.SendRefusals(ctx, t) {
+		if r.Response.Code() != "" { // without the envelope a server in front of the bridge may have refused it; errors/envelope tests that
+			responses = append(responses, r.Response)
+		}
+	}
+	t.Each(responses, func(r *check.Response) { t.Expect(r).To(forbidSniffing()) })
+}
+
+func contentNegotiation(ctx context.Context, t *check.T) {
+	for _, ask := range []check.Request{{Path: check.ListPath}, {Path: check.DescribePath, Query: url.Values{"name": {scenario.KnownTool(ctx, t)}}}} {
+		plain := t.As(check.Agent).Send(ctx, ask).MustSucceed()
+		if same, _ := match.EqualResponse(plain).Match(t.As(check.Agent).Send(ctx, ask)); !same {
+			check.BlockedBy(check.Finding{Subject: "two equal requests get different responses"}, "list/order-stable")
+		}
+		for what, accept := range check.InOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}, "a browser's Accept": {"text/html, application/json;q=0.9, */*;q=0.8"}}) {
+			ask.Header = http.Header{"Accept": accept}
+			r := t.As(check.Agent).Send(ctx, ask)
+			t.Row(check.Agent, "", ask.Path+" with "+what, func() {
+				given, usual := r.Header.Get("Content-Type"), plain.Header.Get("Content-Type")
+				if what == "a browser's Accept" {
+					if given != usual {
+						t.Expect(r).NotTo(match.BeHTML())
+					}
+					return
+				}
+				t.Expect(r).To(match.EqualResponse(plain))
+				t.Expect(given).To(Equal(usual), check.Mismatch(r.Subject(), fmt.Sprintf("the Content-Type %q as without it", usual), fmt.Sprintf("%q", given)))
+			})
+		}
+	}
+	if call, ok := scenario.HarmlessCall(ctx, t); ok && t.Call(ctx, call).Succeeded() { // else invoke/answers-result fails
+		for what, accept := range check.InOrder(map[string][]string{"no Accept": nil, "Accept: */*": {"*/*"}}) {
+			t.Row(call.Identity, call.Tool, check.InvokePath+" with "+what, func() {
+				t.Expect(t.As(call.Identity).Send(ctx, check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: http.Header{"Accept": accept},
+					Body: bytes.NewReader(call.Body()), Show: string(call.Body())})).To(match.BeSuccess())
+			})
+		}
+	}
+	plain := t.As(check.Agent).List(ctx)
+	const large = 8 << 10
+	if len(plain.Body) >= large {
+		t.Row(check.Agent, "", "gzip asked for", func() {
+			t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Encoding": {"gzip"}}})).To(decodeTo(plain))
+		})
+	}
+	t.Row(check.Agent, "", "Accept-Encoding: gzip;q=0", func() {
+		unwanted := t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Header: http.Header{"Accept-Encoding": {"gzip;q=0, identity"}}})
+		t.Expect(scenario.Listed(unwanted, "Content-Encoding")).NotTo(ContainElement("gzip"), check.Mismatch(unwanted.Subject(), "no gzip", "it"))
+	})
+}
+
+func trailingAndCase(ctx context.Context, t *check.T) {
+	t.As(check.Agent).List(ctx).MustSucceed()
+	isTool := func(path string) bool { // per-tool/unknown-404 tests those
+		return t.Claims("per-tool") && strings.HasPrefix(path, "/mcp/tools/")
+	}
+	for _, path := range slices.DeleteFunc([]string{"/mcp/no-such-path", "/mcp/no/such/path.html", "/mcp/tools/no-such-path", "/mcp/tools/list/no-such-path"}, isTool) {
+		t.Row(check.Agent, "", path, func() {
+			r := t.As(check.Agent).Send(ctx, check.Request{Path: path})
+			t.Expect(r).To(match.HaveStatus(404))
+			t.Expect(r).To(match.KeepEnvelope())
+			posted := t.As(check.Agent).Send(ctx, check.Request{Method: http.MethodPost, Path: path, Body: strings.NewReader("{}"), Show: "{}"})
+			t.Expect(posted).To(match.BeClientError())
+			t.Expect(posted).To(match.KeepEnvelope())
+		})
+		t.Row(check.Anonymous, "", path, func() { // who may have to authenticate first
+			r := t.As(check.Anonymous).Send(ctx, check.Request{Path: path})
+			t.Expect(r).To(match.BeClientError())
+			t.Expect(r).To(match.KeepEnvelope())
+		})
+	}
+	for _, path := range slices.DeleteFunc([]string{check.ListPath + "/", "/mcp/no-such-path/", "/mcp/tools/LIST", "/mcp//tools//list", "/mcp/tools/list;x"}, isTool) {
+		t.Row(check.Agent, "", path, func() {
+			r := t.As(check.Agent).Send(ctx, check.Request{Path: path})
+			t.Expect(r).To(stayOnTheHost())
+			if r.Status < 300 || r.Status > 399 {
+				t.Expect(r).NotTo(match.BeHTML())
+			}
+		})
+	}
+	for _, path := range []string{"/mcp/..//elsewhere.invalid/", "/mcp/%2e%2e//elsewhere.invalid", "/mcp//elsewhere.invalid/%2e%2e"} {
+		t.Row(check.Agent, "", path, func() { t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: path})).To(stayOnTheHost()) })
+	}
+}
+
+func keepAliveAfterError(ctx context.Context, t *check.T) {
+	control := dial(ctx, t.As(check.Agent))
+	defer control.close()
+	control.ask(ctx, check.Request{Path: check.ListPath}).MustSucceed()
+	if next := control.ask(ctx, check.Request{Path: check.ListPath}); next.Err != nil {
+		t.Fail(check.Mismatch(next.Subject()+", second on its connection, after a 200", "a response", next.Outcome()))
+	}
+	for _, c := range refusedRequests {
+		conn := dial(ctx, t.As(check.Agent))
+		ask := c.request
+		if c.body != "" {
+			ask.Body, ask.Show = strings.NewReader(c.body), c.body
+		}
+		if failed := conn.ask(ctx, ask); failed.Status >= 400 && failed.Status < 500 {
+			where := "on the connection of " + c.what
+			if slices.Contains(scenario.Listed(failed, "Connection"), "close") {
+				where += ", which the bridge ended with Connection: close"
+			}
+			t.Row(check.Agent, "", where, func() { t.Expect(conn.ask(ctx, check.Request{Path: check.ListPath})).To(match.HaveStatus(200)) })
+		}
+		conn.close()
+	}
+}
+
+// slowClient measures the list beside slow clients, against the bound that the clause names. That the bridge closes their
+// connections after a bounded time is not tested: a sensible bound is longer than a run.
+func slowClient(ctx context.Context, t *check.T) {
+	usual := t.As(check.Agent).List(ctx).MustSucceed()
+	const clients = 32
+	slow := []string{
+		"GET " + check.ListPath + " HTTP/1.1\r\nHost: slow.invalid\r\nX-Slow: ",
+		"POST " + check.InvokePath + " HTTP/1.1\r\nHost: slow.invalid\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"na",
+	}
+	conns := make([]*connection, clients)
+	for i := range conns {
+		conns[i] = dial(ctx, t.As(check.Agent))
+		defer conns[i].close()
+		t.Expect(conns[i].write(slow[i%len(slow)])).To(Succeed(), "a slow client's first bytes")
+	}
+	limit := 2*time.Second + 10*usual.Took
+	for _, more := range []string{"m", "o"} {
+		for _, w := range conns {
+			_ = w.write(more) // its connection may be closed by now, as it should be
+		}
+		t.Expect(t.As(check.Agent).Send(ctx, check.Request{Path: check.ListPath, Fresh: true})).To(succeedWithin(limit), "beside %d clients that send byte by byte", clients)
+	}
+}
+
+// refusedRequests are requests of each kind that is refused with a 4xx.
+var refusedRequests = []struct {
+	what    string
+	request check.Request
+	body    string
+}{
+	{"a 404 of describe", check.Request{Path: check.DescribePath, Raw: "name=" + scenario.NoSuchTool}, ""},
+	{"a 400 of describe", check.Request{Path: check.DescribePath}, ""},
+	{"a 404 of an unknown path", check.Request{Path: "/mcp/no-such-path"}, ""},
+	{"a 405 of list", check.Request{Method: http.MethodPost, Path: check.ListPath}, "{}"},
+	{"a 400 of list", check.Request{Path: check.ListPath, Raw: "cursor=%21%21%21%21"}, ""},
+	{"a 415 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsText}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 400 of invoke without arguments", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `"}`},
+	{"a 400 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":`},
+	{"a 404 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 405 of invoke", check.Request{Method: http.MethodPut, Path: check.InvokePath}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+	{"a 401 of list", check.Request{Path: check.ListPath, Header: scenario.AsNobody}, ""},
+	{"a 401 of invoke", check.Request{Method: http.MethodPost, Path: check.InvokePath, Header: scenario.AsNobody}, `{"name":"` + scenario.NoSuchTool + `","arguments":{}}`},
+}
+
+// allowGET matches a response whose Allow header names GET.
+func allowGET() OmegaMatcher {
+	return match.Conform("an Allow header that names GET", func(r *check.Response) string {
+		if slices.Contains(scenario.Listed(r, "Allow"), "get") {
+			return ""
+		}
+		return "Allow " + scenario.Quoted(r.Header.Values("Allow"))
+	})
+}
+
+// framing are the headers on the transfer of the body: HEAD may leave them out.
+var framing = []string{"Date", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Trailer"}
+
+// sameVaryButEncoding reports whether the response to HEAD has the Vary of GET, apart from Accept-Encoding: RFC 9110
+// section 9.3.2 lets HEAD omit headers that are decided while the body is generated, as servers that compress do.
+func sameVaryButEncoding(head, get *check.Response) bool {
+	by := func(r *check.Response) []string {
+		names := slices.DeleteFunc(scenario.Listed(r, "Vary"), func(name string) bool { return name == "accept-encoding" })
+		slices.Sort(names)
+		return names
+	}
+	return slices.Equal(by(head), by(get))
+}
+
+// haveHeadOf matches the response to HEAD: the status and the headers of GET, as far as two GETs agree on them.
+func haveHeadOf(get, again *check.Response) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("GET's status %d and headers", get.Status), func(r *check.Response) string {
+		if r.Err != nil || r.Status != get.Status {
+			return r.Outcome()
+		}
+		for name, values := range check.InOrder(get.Header) {
+			if slices.Contains(framing, name) || slices.Contains(match.VolatileHeaders, name) || !slices.Equal(values, again.Header[name]) {
+				continue
+			}
+			if name == "Vary" && sameVaryButEncoding(r, get) {
+				continue
+			}
+			if !slices.Equal(r.Header[name], values) {
+				return fmt.Sprintf("%s %s where GET has %s", name, scenario.Quoted(r.Header[name]), scenario.Quoted(values))
+			}
+		}
+		length, ofGet := r.Header.Get("Content-Length"), get.Header.Get("Content-Length")
+		if r.Status == http.StatusOK && length != "" && ofGet != "" && ofGet == again.Header.Get("Content-Length") && length != ofGet {
+			return fmt.Sprintf("Content-Length %s where GET has %s", length, ofGet)
+		}
+		return ""
+	})
+}
+
+// excludeSharedCaches matches a response that no shared cache may store for other callers.
+func excludeSharedCaches() OmegaMatcher {
+	return match.ConformHeader("Cache-Control", "Cache-Control with no-store, no-cache or private, or a Vary that names what identifies the caller", func(r *check.Response) string {
+		if scenario.ForbidsStoring(r) {
+			return ""
+		}
+		identifies := []string{"*", "authorization"}
+		if r.Sent.Get("Cookie") != "" {
+			identifies = []string{"*", "cookie"}
+		}
+		if slices.ContainsFunc(scenario.Listed(r, "Vary"), func(name string) bool { return slices.Contains(identifies, name) }) {
+			return ""
+		}
+		actual := fmt.Sprintf("Cache-Control %s, Vary %s", scenario.Quoted(r.Header.Values("Cache-Control")), scenario.Quoted(r.Header.Values("Vary")))
+		if cdn := r.Header.Values("CDN-Cache-Control"); len(cdn) > 0 {
+			actual += ", CDN-Cache-Control " + scenario.Quoted(cdn)
+		}
+		return actual
+	})
+}
+
+// inviteSharedCaches matches a response that permits shared caches to store it.
+func inviteSharedCaches() OmegaMatcher {
+	return &match.ResponseMatcher{Expected: "to invite shared caches", Test: func(r *check.Response) (string, bool) {
+		fault, kept := excludeSharedCaches().(*match.ResponseMatcher).Test(r)
+		return fault, !kept && slices.ContainsFunc(scenario.Listed(r, "Cache-Control"), func(directive string) bool {
+			name, value, _ := strings.Cut(directive, "=")
+			return name == "public" || (name == "s-maxage" || name == "max-age") && strings.Trim(value, "0") != ""
+		})
+	}}
+}
+
+// forbidSniffing matches a response that forbids browsers to guess its type.
+func forbidSniffing() OmegaMatcher {
+	return match.ConformHeader("X-Content-Type-Options", "X-Content-Type-Options: nosniff", func(r *check.Response) string {
+		if slices.Contains(scenario.Listed(r, "X-Content-Type-Options"), "nosniff") {
+			return ""
+		}
+		return scenario.Quoted(r.Header.Values("X-Content-Type-Options"))
+	})
+}
+
+// sameDocument reports whether a body is the JSON document of the other response, apart from the value of nextCursor.
+func sameDocument(body []byte, other *check.Response) bool {
+	v, err := exact.Parse(body)
+	document, ok := v.(map[string]any)
+	want := maps.Clone(other.Object())
+	if err != nil || !ok || want == nil {
+		return false
+	}
+	if _, isText := want["nextCursor"].(string); isText {
+		if next, _ := document["nextCursor"].(string); next != "" {
+			want["nextCursor"] = next
+		}
+	}
+	return exact.Equal(want, document)
+}
+
+// decodeTo matches a response in gzip that decodes to the document of the plain one.
+func decodeTo(plain *check.Response) OmegaMatcher {
+	return match.Conform("gzip of the same document", func(r *check.Response) string {
+		if !slices.Contains(scenario.Listed(r, "Content-Encoding"), "gzip") {
+			return "Content-Encoding " + scenario.Quoted(r.Header.Values("Content-Encoding"))
+		}
+		unzip, err := gzip.NewReader(bytes.NewReader(r.Body))
+		if err != nil {
+			return "a body that is no gzip: " + err.Error()
+		}
+		decoded, err := io.ReadAll(io.LimitReader(unzip, check.MaxResponse))
+		switch {
+		case err != nil:
+			return "a broken gzip stream: " + err.Error()
+		case !bytes.Equal(decoded, plain.Body) && !sameDocument(decoded, plain):
+			return fmt.Sprintf("another document: %s", exact.Cut(string(decoded), 120))
+		}
+		return ""
+	})
+}
+
+// stayOnTheHost matches a response that does not redirect to another host.
+func stayOnTheHost() OmegaMatcher {
+	return match.Conform("no redirect to another host", func(r *check.Response) string {
+		location := r.Header.Get("Location")
+		if r.Status < 300 || r.Status > 399 || location == "" {
+			return ""
+		}
+		here, err := url.Parse(r.T.URL + r.Path)
+		if err != nil {
+			return ""
+		}
+		there, err := here.Parse(location)
+		if err != nil || there.Host != here.Host {
+			return fmt.Sprintf("%d to %s", r.Status, location)
+		}
+		return ""
+	})
+}
+
+// succeedWithin matches a response of 200 that took no longer than the limit.
+func succeedWithin(limit time.Duration) OmegaMatcher {
+	return match.Conform(fmt.Sprintf("200 within %v", limit.Round(time.Millisecond)), func(r *check.Response) string {
+		if r.Status == http.StatusOK && r.Took <= limit {
+			return ""
+		}
+		if r.Took > limit {
+			r.T.ExcuseLag()
+		}
+		return fmt.Sprintf("%s after %v", r.Outcome(), r.Took.Round(time.Millisecond))
+	})
+}

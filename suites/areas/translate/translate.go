@@ -1,0 +1,272 @@
+// Package translate checks how the Drupal field types of parameters become JSON Schema, and that a method that cannot be
+// translated removes no other tool.
+package translate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area translate.
+var Checks = []check.Check{
+	{ID: "translate/entity-reference", Sees: check.Site, ByMCP: true, Run: entityReference},
+	{ID: "translate/datetime", Sees: check.Site, ByMCP: true, Run: datetime},
+	{ID: "translate/text-formatted", Sees: check.Site, ByMCP: true, Run: textFormatted},
+	{ID: "translate/file", Sees: check.Site, ByMCP: true, Run: file},
+	{ID: "translate/boolean-integer-decimal-list", Sees: check.Site, ByMCP: true, Run: booleanIntegerDecimalList},
+	{ID: "translate/required-default", Sees: check.Site, ByMCP: true, Run: requiredDefault},
+	{ID: "translate/custom-type", Sees: check.Site, ByMCP: true, Run: customType},
+	{ID: "translate/unknown-type", Sees: check.Site, ByMCP: true, Run: unknownType},
+	{ID: "translate/one-bad-tool", Sees: check.Site, ByMCP: true, Run: oneBadTool},
+}
+
+// fieldCase is a Drupal field of the built-in site `types` and JSON values that its schema must accept and reject.
+type fieldCase struct {
+	tool, param      string
+	accepts, rejects []string
+}
+
+// simpleFields are the cases of translate/boolean-integer-decimal-list.
+var simpleFields = []fieldCase{
+	{"type.numbers", "boolean", []string{`true`, `false`}, []string{`"yes"`, `[]`}},
+	{"type.numbers", "integer", []string{`1`, `100`}, []string{`0`, `101`, `1.5`, `"1"`}},
+	{"type.numbers", "unsigned", []string{`0`, `7`}, []string{`-1`, `0.5`, `"x"`}},
+	{"type.numbers", "decimal", []string{`0`, `9.99`}, []string{`-0.01`, `10`, `{}`}},
+	{"type.numbers", "float", []string{`-1.5`, `0.25`}, []string{`1.6`, `-2`, `"x"`}},
+	{"type.texts", "string", []string{`"short"`, `""`}, []string{`5`, `"` + strings.Repeat("x", 65) + `"`}},
+	{"type.texts", "string_long", []string{`"long"`, `"` + strings.Repeat("long ", 1000) + `"`}, []string{`5`, `{}`}},
+	{"type.texts", "email", []string{`"a@example.com"`}, []string{`5`, `"no address"`}},
+	{"type.texts", "uri", []string{`"https://example.com/a"`}, []string{`5`, `"no address"`}},
+	{"type.timestamp", "value", []string{`1700000000`}, []string{`"yesterday"`, `1.5`}},
+	{"type.choices", "list_string", []string{`"draft"`, `"published"`}, []string{`"Draft"`, `"other"`, `1`}},
+	{"type.choices", "list_integer", []string{`1`, `2`}, []string{`3`, `"One"`}},
+	{"type.multiple", "any_number", []string{`[]`, `["a","b","c","d"]`}, []string{`"a"`, `[1]`}},
+	{"type.multiple", "up_to_three", []string{`[0,1,2]`}, []string{`[0,1,2,3]`, `[-1]`, `5`}},
+	{"type.multiple", "one", []string{`"a"`}, []string{`["a"]`}},
+}
+
+// untranslatable are the methods of the site `poisoned` that translate/one-bad-tool names: null schema, annotations that
+// are a list, cyclic or remote $ref, absurd size.
+var untranslatable = []string{"bad.null_schema", "bad.list_annotations", "bad.cyclic_ref", "bad.self_ref", "bad.tree", "bad.remote_ref", "bad.file_ref", "bad.deep"}
+
+func entityReference(ctx context.Context, t *check.T) {
+	types := fieldTypes(ctx, t)
+	types.forProperty("type.entity_reference", "bundle", func(property map[string]any) {
+		values, _ := property["enum"].([]any)
+		t.Expect(values).To(ConsistOf(types.values("node_type")), check.Mismatch("the enum of a reference to node_type", "the site's values", exact.Short(property)))
+		t.Expect(property["type"]).To(Equal("string"), check.Mismatch("a reference to node_type", "a string", exact.Short(property)))
+	})
+	types.test(fieldCase{"type.entity_references", "vocabularies", []string{`["tags"]`, `["tags","topics"]`}, []string{`"tags"`, `["nothing"]`}})
+}
+
+func datetime(ctx context.Context, t *check.T) {
+	fieldTypes(ctx, t).forProperty("type.datetime", "value", func(property map[string]any) {
+		t.Expect(property["type"]).To(Equal("string"), check.Mismatch("a datetime", "a string", exact.Short(property)))
+		t.Expect(property["format"]).To(Equal("date-time"), check.Mismatch("a datetime", "the format date-time", exact.Short(property)))
+	})
+}
+
+func textFormatted(ctx context.Context, t *check.T) {
+	types := fieldTypes(ctx, t)
+	types.forProperty("type.text_formatted", "value", func(property map[string]any) {
+		parts, _ := property["properties"].(map[string]any)
+		for _, part := range []string{"value", "format"} {
+			t.Expect(parts).To(HaveKey(part), check.Mismatch("formatted text", fmt.Sprintf("a `%s`", part), exact.Short(property)))
+		}
+	})
+	types.test(fieldCase{"type.text_formatted", "value", []string{`{"value":"x"}`, `{"value":"x","format":"basic_html"}`}, []string{`{"format":"basic_html"}`, `{"value":5}`, `5`}})
+}
+
+func file(ctx context.Context, t *check.T) {
+	fieldTypes(ctx, t).forProperty("type.file", "value", func(property map[string]any) {
+		shown := exact.Short(property)
+		text := string(check.Encode(property))
+		t.Expect(property["type"]).To(BeElementOf("object", "string", "integer"), check.Mismatch("a file", "a reference", shown))
+		for _, extension := range []string{"txt", "pdf"} {
+			t.Expect(text).To(ContainSubstring(extension), check.Mismatch("a file", fmt.Sprintf("the extension %s among its constraints", extension), shown))
+		}
+		sizes := []string{"2097152", "2000000", "2 MB", "2MB", "2 MiB"}
+		t.Expect(slices.ContainsFunc(sizes, func(s string) bool { return strings.Contains(text, s) })).To(BeTrue(), check.Mismatch("a file", "its size of 2 MB among its constraints", shown))
+	})
+}
+
+func booleanIntegerDecimalList(ctx context.Context, t *check.T) {
+	types := fieldTypes(ctx, t)
+	for _, c := range simpleFields {
+		types.test(c)
+	}
+}
+
+func requiredDefault(ctx context.Context, t *check.T) {
+	types := fieldTypes(ctx, t)
+	const tool = "type.required_default"
+	t.Row(check.Agent, t.ToolName(tool), "required", func() {
+		required := types.input(tool)["required"]
+		t.Expect(required).To(ConsistOf("status", "title"), check.Mismatch(fmt.Sprintf("`required` of %s", tool), "status and title", exact.Short(required)))
+	})
+	types.forProperty(tool, "status", func(status map[string]any) {
+		t.Expect(status["default"]).To(Equal("draft"), check.Mismatch(fmt.Sprintf("status of %s", tool), "the default \"draft\"", exact.Short(status)))
+		t.Expect(status["description"]).To(Equal("The state"), check.Mismatch(fmt.Sprintf("status of %s", tool), "the description \"The state\"", exact.Short(status)))
+		t.Expect(status).NotTo(HaveKeyWithValue("required", BeAssignableToTypeOf(true)), check.Mismatch(fmt.Sprintf("status of %s", tool), "no boolean `required` beside the type", exact.Short(status)))
+	})
+	types.forProperty(tool, "weight", func(weight map[string]any) {
+		t.Expect(exact.Short(weight["default"])).To(Equal("0"), check.Mismatch(fmt.Sprintf("weight of %s", tool), "the default 0", exact.Short(weight)))
+	})
+	types.forProperty("type.numbers", "boolean", func(flag map[string]any) {
+		t.Expect(flag["default"]).To(Equal(false), check.Mismatch("boolean of type.numbers", "the default false", exact.Short(flag)))
+	})
+	types.forProperty(tool, "title", func(title map[string]any) {
+		t.Expect(title["description"]).To(Equal("The title"), check.Mismatch(fmt.Sprintf("title of %s", tool), "the description \"The title\"", exact.Short(title)))
+	})
+}
+
+func customType(ctx context.Context, t *check.T) {
+	fieldTypes(ctx, t).test(fieldCase{"type.custom", "value", []string{`{"lat":52.5,"lon":13.4}`}, []string{`"52.5 13.4"`, `{"lat":"x","lon":13.4}`}})
+}
+
+func unknownType(ctx context.Context, t *check.T) {
+	t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{}).MustMeet(match.HaveResult(), "invoke/answers-result")
+	types := fieldTypes(ctx, t)
+	types.test(fieldCase{tool: "type.unknown", param: "value", accepts: []string{`"x"`, `5`, `{"a":1}`, `[1]`, `true`}})
+	t.Row(check.Agent, t.ToolName("type.unknown"), "an unknown field type", func() {
+		t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName("type.unknown"), check.Args{"value": "x"})).To(match.HaveResult())
+	})
+}
+
+func oneBadTool(ctx context.Context, t *check.T) {
+	site, err := fixtures.Builtin("poisoned")
+	t.Expect(err).NotTo(HaveOccurred())
+	group := ""
+	if t.Claims("exposure-patterns") {
+		group, site.Extensions = "content.", false // without the attribute, the patterns include these
+	}
+	var want []string
+	for i := range site.Methods {
+		m := &site.Methods[i]
+		m.ID = group + m.ID
+		if strings.HasPrefix(m.ID, group+"good.") && t.Exposed(m) && site.MayRun(check.UserOf(site, check.Agent), m) {
+			want = append(want, t.ToolName(m.ID))
+		}
+	}
+	for _, tool := range t.As(check.Agent).MustListAll(ctx).Tools() {
+		if fault := scenario.ToolFault(tool); fault != "" {
+			check.BlockedBy(check.Mismatch(tool.Name(), "a tool that clients can read", fault), "list/*", "mapping/*", "schema/*")
+		}
+	}
+	good := site.Clone()
+	good.Methods = slices.DeleteFunc(good.Methods, func(m fixtures.Method) bool {
+		return !slices.Contains(want, t.ToolName(m.ID)) || t.ToolName(m.ID) == want[0]
+	})
+	t.ChangeSite(ctx, good, func() bool {
+		names := t.As(check.Agent).ListAll(ctx).Names() // of the new site, but possibly not all
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n == want[0] || !slices.Contains(want, n) })
+	})
+
+	site.Auth = t.Drupal.Site().Auth // callers authenticate as before
+	var listing check.Listing
+	t.Drupal.Mock.SetSite(site)
+	t.Await(ctx, func() bool {
+		listing = t.As(check.Agent).ListAll(ctx)
+		return slices.Contains(listing.Names(), want[0])
+	})
+	t.Expect(listing.Fault).To(check.BeNone(), "a site with methods that cannot be translated")
+	for _, name := range want {
+		t.For(check.Agent, name, func() {
+			listing.PageOf(name).Blame()
+			t.Expect(listing.Names()).To(ContainElement(name), check.Mismatch("list of a site with methods that cannot be translated", fmt.Sprintf("the good tool %q", name), fmt.Sprintf("%d tools without it", len(listing.Names()))))
+			t.Expect(t.As(check.Agent).Describe(ctx, name)).To(match.HaveStatus(200), "a good tool beside bad ones")
+			tool, _ := listing.Find(name)
+			fault := scenario.ToolFault(tool)
+			t.Expect(fault).To(BeEmpty(), check.Mismatch(name, "a tool that clients can read, because its method is valid", fmt.Sprintf("one that they cannot: %s", fault)))
+		})
+	}
+	for _, tool := range listing.Tools() {
+		if !slices.ContainsFunc(untranslatable, func(id string) bool { return t.ToolName(group+id) == tool.Name() }) {
+			continue // schema/input-valid and others test these
+		}
+		t.For(check.Agent, tool.Name(), func() {
+			fault := scenario.ToolFault(tool)
+			listing.PageOf(tool.Name()).Blame()
+			t.Expect(fault).To(BeEmpty(), check.Mismatch(tool.Name(), "a tool that clients can read, or none", fmt.Sprintf("one that they cannot: %s", fault)))
+		})
+	}
+}
+
+// fieldSite is the site `types` as the bridge shows it to the agent.
+type fieldSite struct {
+	listing check.Listing
+	site    *fixtures.Site
+	t       *check.T
+}
+
+// fieldTypes puts the site `types` behind the bridge.
+func fieldTypes(ctx context.Context, t *check.T) fieldSite {
+	site, err := fixtures.Builtin("types")
+	t.Expect(err).NotTo(HaveOccurred())
+	if m, ok := site.Method("type.numbers"); !ok || !t.Exposed(m) {
+		check.NotTestable("the patterns include no method with Drupal field types")
+	}
+	t.ChangeSite(ctx, site, func() bool {
+		return slices.Contains(t.As(check.Agent).List(ctx).Names(), t.ToolName("type.numbers"))
+	})
+	return fieldSite{t.As(check.Agent).MustListAll(ctx), site, t}
+}
+
+// input returns the tool's inputSchema with its references inlined.
+func (f fieldSite) input(id string) map[string]any {
+	tool, ok := f.listing.Find(f.t.ToolName(id))
+	f.listing.PageOf(tool.Name()).Blame()
+	f.t.Expect(ok).To(BeTrue(), check.Mismatch("list of a site with Drupal field types", fmt.Sprintf("the tool %s", id), "none"))
+	input, _ := jsonschema.Inlined(map[string]any(tool.Input())).(map[string]any)
+	return input
+}
+
+// property returns the schema of one parameter.
+func (f fieldSite) property(id, param string) map[string]any {
+	input := f.input(id)
+	property, ok := jsonschema.At(input, "/properties/"+param)
+	f.t.Expect(ok).To(BeTrue(), check.Mismatch(id, fmt.Sprintf("a schema for %s", param), exact.Short(input)))
+	return property
+}
+
+// values returns the valid values of a reference to the target: the ids of the site's items.
+func (f fieldSite) values(target string) []any {
+	var ids []any
+	for _, raw := range f.site.Content[target] {
+		item, err := exact.Parse(raw)
+		f.t.Expect(err).NotTo(HaveOccurred())
+		ids = append(ids, item.(map[string]any)["id"])
+	}
+	return ids
+}
+
+// forProperty runs a test of one parameter's property as a row of its own.
+func (f fieldSite) forProperty(id, param string, test func(property map[string]any)) {
+	f.t.Row(check.Agent, f.t.ToolName(id), param, func() { test(f.property(id, param)) })
+}
+
+// test tests a property against the values that it must accept and reject.
+func (f fieldSite) test(c fieldCase) {
+	f.forProperty(c.tool, c.param, func(property map[string]any) {
+		field := fmt.Sprintf("%s of %s", c.param, c.tool)
+		schema, err := jsonschema.Compile(property, jsonschema.Draft7)
+		f.t.Expect(err).NotTo(HaveOccurred(), check.Mismatch(field, "a valid schema", exact.Short(property)))
+		for _, value := range c.accepts {
+			f.t.Expect(schema.Fault(scenario.Parsed(value))).To(BeEmpty(), check.Mismatch(field, fmt.Sprintf("a schema that accepts %s", exact.Cut(value, 80)), exact.Short(property)))
+		}
+		for _, value := range c.rejects {
+			f.t.Expect(schema.Fault(scenario.Parsed(value))).NotTo(BeEmpty(), check.Mismatch(field, fmt.Sprintf("a schema that rejects %s", exact.Cut(value, 80)), exact.Short(property)))
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// pageMark is in the pages and texts that a failing site sends; no response of the bridge may contain it.
+const pageMark = "SITE-PAGE-7b1e"
+
+// brokenResponses are responses to a call that are no JSON-RPC response to it.
+var brokenResponses = []scenario.SiteFailure{
+	{Name: "a 500 with JSON that is no JSON-RPC", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: `{"message":"` + pageMark + `"}`}},
+	{Name: "a 503 page", Fault: mockdrupal.Fault{Kind: fault.HTML, Status: 503, Body: "<html><title>Site under maintenance</title>" + pageMark + "</html>"}},
+	{Name: "a 502 without a body", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 502}},
+	{Name: "a 500 with a result", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Run: true}},
+	{Name: "an HTML page under 200", Fault: mockdrupal.Fault{Kind: fault.HTML, Body: "<!DOCTYPE html><html>" + pageMark + "</html>"}},
+	{Name: "a redirect", Fault: mockdrupal.Fault{Kind: fault.Redirect, Location: "/user/login"}},
+	{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	{Name: "a truncated body", Fault: mockdrupal.Fault{Kind: fault.Cut}},
+	{Name: "a Content-Length that is too long", Fault: mockdrupal.Fault{Kind: fault.LengthLong}},
+	{Name: "a Content-Length that is too short", Fault: mockdrupal.Fault{Kind: fault.LengthShort}},
+	{Name: "invalid JSON", Fault: mockdrupal.Fault{Kind: fault.Garbage}},
+	{Name: "JSON and more behind it", Fault: mockdrupal.Fault{Kind: fault.Trailing}},
+	{Name: "invalid UTF-8", Fault: mockdrupal.Fault{Kind: fault.InvalidUTF8}},
+}
+
+// mismatchedResponses are JSON-RPC responses with a result that do not belong to the request.
+var mismatchedResponses = []scenario.SiteFailure{
+	{Name: "a result with another id", Fault: mockdrupal.Fault{Kind: fault.WrongID}},
+	{Name: "a result without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
+	{Name: "a result with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+	{Name: "result and error at once", Fault: mockdrupal.Fault{Kind: fault.Both}},
+	{Name: "neither result nor error", Fault: mockdrupal.Fault{Kind: fault.Neither}},
+}
+
+func idMismatch(ctx context.Context, t *check.T) {
+	eachFailure(ctx, t, mismatchedResponses, scenario.MustRun(ctx, t), beUpstreamError())
+	failing := scenario.FailingTool(t)
+	call := check.AsAgent(t.ToolName(failing.ID))
+	plain := t.Call(ctx, call)
+	t.Row(call.Identity, call.Tool, "a method that fails, as the site reports it", func() { t.Expect(plain).NotTo(match.BeRefusedWith(502, 503, 504)) })
+	if t.HasFindings() {
+		return
+	}
+	plain.MustMeet(showFailure(failing.Behaviour.Error.Message))
+	eachFailure(ctx, t, []scenario.SiteFailure{
+		{Name: "an error with id null", Fault: mockdrupal.Fault{Kind: fault.NullID}},
+		{Name: "an error without an id", Fault: mockdrupal.Fault{Kind: fault.MissingID}},
+	}, call, showSameFailure(plain, failing.Behaviour.Error.Message))
+}
+
+func httpError(ctx context.Context, t *check.T) {
+	eachFailure(ctx, t, brokenResponses, scenario.MustRun(ctx, t), beUpstreamError())
+}
+
+// authError gets the 401 twice: as the site sends it to callers without credentials, with its challenge, and by a fault on
+// a call of a caller with credentials, as when a password has changed; that one has no challenge to forward.
+func authError(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+
+	anonymous := t.As(check.Anonymous).InvokeBody(ctx, call.Body())
+	if anonymous.Status == http.StatusUnauthorized { // else the site lets anonymous callers in, or access/anonymous-401 fails
+		t.Row(check.Anonymous, "", "the site's 401 to a caller without credentials", func() {
+			t.Expect(anonymous).To(match.ConformHeader("WWW-Authenticate", "the site's challenge in WWW-Authenticate", func(r *check.Response) string {
+				if r.Header.Get("WWW-Authenticate") == "" {
+					return "no WWW-Authenticate"
+				}
+				return ""
+			}))
+		})
+	}
+	for _, row := range []struct {
+		status int
+		body   string
+	}{
+		{401, `{"message":"No authentication credentials provided."}`},
+		{403, `{"message":"Access denied."}`},
+	} {
+		t.Row(call.Identity, "", fmt.Sprintf("the site's %d to a call", row.status), func() {
+			defer t.Upstream.Arm(mockdrupal.Fault{Kind: fault.Status, Route: route.JSONRPC, Status: row.status, Body: row.body})()
+			t.Expect(t.Call(ctx, call)).To(match.BeRefusedWith(row.status))
+		})
+	}
+}
+
+// oversized are valid responses to a call: a bridge without a limit takes them and succeeds.
+var oversized = []scenario.SiteFailure{
+	{Name: "one long string", Fault: mockdrupal.Fault{Kind: fault.Huge}},
+	{Name: "many small members", Fault: mockdrupal.Fault{Kind: fault.HugeMembers}},
+	{Name: "one long string, compressed", Fault: mockdrupal.Fault{Kind: fault.HugeGzip}},
+}
+
+func hugeResponse(ctx context.Context, t *check.T) {
+	const size = 256 << 20
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	for _, f := range oversized {
+		f.Fault.Route, f.Fault.Size = route.JSONRPC, size
+		t.Row(call.Identity, "", "a valid response of 256 MiB: "+f.Name, func() {
+			t.Upstream.Mark()
+			defer t.Upstream.Arm(f.Fault)()
+			r := t.Call(ctx, call)
+			for tries := 1; tries < 3 && r.Status == http.StatusGatewayTimeout; tries++ { // too busy a machine to reach the limit in time
+				r = t.Call(ctx, call)
+			}
+			if r.Status == http.StatusGatewayTimeout {
+				t.ExcuseCrowd()
+			}
+			t.Expect(r).To(beUpstreamError())
+			for _, entry := range t.Upstream.Journal() {
+				t.Expect(entry.BytesTaken < size).To(BeTrue(), check.Mismatch(r.Subject(), "the response of the site to be cut off", fmt.Sprintf("all %d bytes of it taken", entry.BytesTaken)))
+			}
+		})
+		if t.HasFindings() {
+			return // each takes long where there is no limit
+		}
+		scenario.WaitRecovered(ctx, t, call)
+	}
+}
+
+func errorAnyStatus(ctx context.Context, t *check.T) {
+	failing := scenario.FailingTool(t)
+	call := check.AsAgent(t.ToolName(failing.ID))
+	plain := t.Call(ctx, call).MustMeet(showFailure(failing.Behaviour.Error.Message))
+	failures := []scenario.SiteFailure{
+		{Name: "a JSON-RPC error without id under HTTP 400", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 400, Body: errorBody(failing.Behaviour.Error, "")}},
+		{Name: "a JSON-RPC error with id null under HTTP 500", Fault: mockdrupal.Fault{Kind: fault.Status, Status: 500, Body: errorBody(failing.Behaviour.Error, `"id":null,`)}},
+	}
+	for _, status := range []int{200, 400, 500} {
+		failures = append(failures, scenario.SiteFailure{Name: fmt.Sprintf("a JSON-RPC error under HTTP %d", status), Fault: mockdrupal.Fault{Kind: fault.Status, Status: status, Run: true}})
+	}
+	eachFailure(ctx, t, failures, call, showSameFailure(plain, failing.Behaviour.Error.Message))
+	eachFailure(ctx, t, []scenario.SiteFailure{
+		{Name: "204", Fault: mockdrupal.Fault{Kind: fault.Empty, Status: 204}},
+		{Name: "an empty 200", Fault: mockdrupal.Fault{Kind: fault.Empty}},
+	}, scenario.MustRun(ctx, t), beUpstreamError())
+}
+
+// eachFailure makes the call once under each failure of the site. Between two it waits until the bridge serves again, for
+// a circuit breaker may have opened.
+func eachFailure(ctx context.Context, t *check.T, failures []scenario.SiteFailure, call check.Invocation, want OmegaMatcher) {
+	for _, f := range failures {
+		f.Fault.Route = route.JSONRPC
+		t.Row(call.Identity, "", "the site sends "+f.Name, func() {
+			defer t.Upstream.Arm(f.Fault)()
+			t.Expect(t.Call(ctx, call)).To(want)
+		})
+		scenario.WaitRecovered(ctx, t, scenario.MustRun(ctx, t))
+	}
+}
+
+func errorBody(e *fixtures.RPCError, id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0",%s"error":{"code":%d,"message":%s}}`, id, e.Code, check.Encode(e.Message))
+}

@@ -1,0 +1,242 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/fault"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+func timeout(ctx context.Context, t *check.T) {
+	if t.UpstreamTimeout == 0 {
+		check.NotTestable("how long the bridge waits for the site is unknown: give the setting `upstream_timeout`")
+	}
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	limit := t.UpstreamTimeout + 1500*time.Millisecond
+	hangs := []scenario.SiteFailure{
+		{Name: "no headers", Fault: hangingCalls()},
+		{Name: "half a body", Fault: mockdrupal.Fault{Kind: fault.HangBody, Route: route.JSONRPC}},
+		{Name: "a body that comes byte by byte", Fault: mockdrupal.Fault{Kind: fault.Drip, Route: route.JSONRPC, Delay: limit / 16}},
+		{Name: "no connection", Fault: mockdrupal.Fault{Kind: fault.Deaf, Delay: 2*limit + t.Timeout}},
+	}
+	beside, hanging := listBesideHanging(ctx, t)
+	scenario.WaitRecovered(ctx, t, call)                   // right before, so that a bridge that repeats its last response is seen
+	refused := refusesAllHangs(ctx, t, hangs, call, limit) // while the list still hangs
+	if beside != nil {
+		hung := hanging()
+		t.Row(beside.Who, "", "list for a caller seen before, while discovery hangs for another", func() { t.Expect(beside).To(comeWithin(t.UpstreamTimeout * 3 / 4)) })
+		if hung != nil {
+			t.Row(hung.Who, "", "list for a caller never seen, while the site hangs", func() { t.Expect(hung).To(refuseHangingList(limit)) })
+		}
+	}
+	if refused {
+		return
+	}
+	t.ExpireCaches() // the list of the next call is new, so that no discovery comes between
+	scenario.WaitRecovered(ctx, t, call)
+	for _, f := range hangs { // one after the other, to find out which it is
+		disarm, err := t.Upstream.TryArm(f.Fault)
+		if err != nil && f.Fault.Kind != fault.Deaf {
+			panic(fmt.Sprintf("a check arms an impossible fault: %v", err))
+		}
+		if err != nil { // not every system can show it, nor a mock that does not listen by itself
+			ginkgo.GinkgoWriter.Printf("skipped: a site that hangs with %s: %v\n", f.Name, err)
+			continue
+		}
+		within := limit
+		if f.Fault.Kind == fault.Deaf && listMayHaveExpired(t) {
+			within += t.UpstreamTimeout // discovery may hang before the call
+		}
+		t.Row(call.Identity, "", "a site that hangs with "+f.Name, func() {
+			defer disarm()
+			t.Expect(t.Call(ctx, call)).To(refuseHangingCall(within))
+		})
+		scenario.WaitRecovered(ctx, t, call)
+	}
+}
+
+// listMayHaveExpired reports whether the bridge's list is so old, where a site takes its time, that the next call needs another.
+func listMayHaveExpired(t *check.T) bool {
+	if t.Advance != nil || t.DiscoveryTTL == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(t.Upstream.Recorder.Journal().Entries(0), func(e journal.Entry) bool {
+		return e.Route == route.Methods && time.Since(e.Start) < t.DiscoveryTTL*3/4
+	})
+}
+
+func hangingCalls() mockdrupal.Fault {
+	return mockdrupal.Fault{Kind: fault.Hang, Route: route.JSONRPC}
+}
+
+// listBesideHanging lists for a caller never seen while discovery hangs for it, and for the agent meanwhile. It returns the
+// agent's response of the round of three in which it came fastest, as the machine may be busy, and waits for the other one; nil
+// where discovery cannot hang for one caller alone: a list that is the same for all callers may be stale.
+func listBesideHanging(ctx context.Context, t *check.T) (fastest *check.Response, hanging func() *check.Response) {
+	if t.Drupal == nil || t.Claims("visibility-broad") {
+		return nil, nil
+	}
+	for range 3 {
+		r, hung := listsAtOnce(ctx, t)
+		if fastest == nil || r.Took < fastest.Took {
+			fastest, hanging = r, hung
+		}
+		if fastest.Took < t.UpstreamTimeout/2 {
+			break
+		}
+		hung()
+	}
+	return fastest, hanging
+}
+
+// listsAtOnce is a round of listBesideHanging. The list that hangs is nil where it was never sent.
+func listsAtOnce(ctx context.Context, t *check.T) (beside *check.Response, hanging func() *check.Response) {
+	t.As(check.Agent).List(ctx)
+	stranger := t.Drupal.NewUser(t.Permissions(check.Agent)...)
+	disarm := t.Drupal.Arm(mockdrupal.Fault{Kind: fault.Hang, Route: route.Methods, User: string(stranger)})
+	var waiting sync.WaitGroup
+	var hung *check.Response
+	t.Upstream.Mark()
+	waiting.Go(func() {
+		defer check.Recover()
+		hung = t.As(stranger).List(ctx)
+	})
+	check.Within(ctx, t.UpstreamTimeout/4, func() bool { return len(t.Upstream.Journal()) > 0 })
+	beside = t.As(check.Agent).List(ctx)
+	return beside, func() *check.Response {
+		waiting.Wait()
+		disarm()
+		return hung
+	}
+}
+
+// refusesAllHangs sends a call for each way in which the site may hang, all at one time. It reports whether each is refused
+// as it must be within the limit, and the bridge continues to serve.
+func refusesAllHangs(ctx context.Context, t *check.T, hangs []scenario.SiteFailure, call check.Invocation, limit time.Duration) bool {
+	var calls sync.WaitGroup
+	responses := make([]*check.Response, len(hangs))
+	var disarms []func()
+	t.Upstream.Mark()
+	for i, f := range hangs {
+		if f.Fault.Kind != fault.Deaf { // which is armed last, and meets no request but its own
+			f.Fault.Count = 1
+		}
+		disarm, err := t.Upstream.TryArm(f.Fault)
+		if err != nil {
+			break
+		}
+		disarms = append(disarms, disarm)
+		calls.Go(func() {
+			defer check.Recover()
+			responses[i] = t.Call(ctx, call)
+		})
+		if f.Fault.Kind != fault.Deaf && !callsReachSite(t, i+1) { // with the last one nothing does
+			break
+		}
+	}
+	calls.Wait()
+	for _, disarm := range disarms {
+		disarm()
+	}
+	serves := scenario.Recovers(ctx, t, call).IsZero() // before the next request, whatever came
+	for _, r := range responses {
+		if r == nil || scenario.Falsify(r, refuseHangingCall(limit)) != nil {
+			return false
+		}
+	}
+	return serves
+}
+
+// callsReachSite waits until so many calls have reached the site since the last Mark. One call must not wait for another.
+func callsReachSite(t *check.T, n int) bool {
+	for until := time.Now().Add(t.UpstreamTimeout / 2); callsAtSite(t) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// callsAtSite counts the requests for JSON-RPC since the last Mark, including those that hang.
+func callsAtSite(t *check.T) int {
+	calls := 0
+	for _, entry := range t.Upstream.Journal() {
+		if entry.Route == route.JSONRPC {
+			calls++
+		}
+	}
+	return calls
+}
+
+func downAndUp(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	mustCallSiteThatIsUp(ctx, t, call)
+	const down, atOnce = 10 * time.Second, 1200 * time.Millisecond
+	var stranger check.Client
+	if t.Drupal != nil {
+		stranger = t.As(t.Drupal.NewUser(t.Permissions(check.Agent)...))
+	}
+	began := time.Now()
+	reopen, err := t.Upstream.TryArm(mockdrupal.Fault{Kind: fault.Refuse, Delay: down})
+	if err != nil {
+		check.NotTestable("a site that is down cannot be simulated: " + err.Error())
+	}
+	type row struct {
+		name string
+		send func() *check.Response
+	}
+	rows := []row{{"invoke", func() *check.Response { return t.Call(ctx, call) }}}
+	if t.Drupal != nil {
+		newcomer := t.As(t.Drupal.NewUser(t.Permissions(check.Agent)...))
+		rows = append(rows, row{"list for a caller never seen", func() *check.Response { return stranger.List(ctx) }},
+			row{"invoke by a caller never seen", func() *check.Response { return newcomer.InvokeBody(ctx, call.Body()) }})
+	}
+	for _, row := range rows {
+		r := row.send()
+		if time.Since(began) > down && r.Took < down/2 {
+			check.NotTestable("the machine was too slow: the site was up again before the requests were sent")
+		}
+		t.Row(r.Who, "", row.name+" while the site is down", func() {
+			t.Expect(r).To(match.BeRefusedWith(502, 503, 500))
+			t.Expect(r).To(comeWithin(atOnce))
+		})
+	}
+	reopen()
+	t.Row(check.Agent, "", "the site is back", func() {
+		t.Expect(scenario.Recovers(ctx, t, call)).To(check.BeNone())
+		if t.Drupal != nil {
+			t.Expect(stranger.List(ctx)).To(match.HaveStatus(200))
+		}
+	})
+}
+
+// mustCallSiteThatIsUp is the positive control of down-and-up. A bridge that refuses a call without any request to a site
+// that is up has not recovered from a fault of an earlier check: that breaks this clause.
+func mustCallSiteThatIsUp(ctx context.Context, t *check.T, call check.Invocation) {
+	t.Upstream.Mark()
+	r := t.Call(ctx, call)
+	if r.Succeeded() {
+		return
+	}
+	fault := scenario.Recovers(ctx, t, call)
+	if fault.IsZero() {
+		return
+	}
+	if unavailable, _ := match.BeRefusedWith(500, 502, 503, 504).Match(r); unavailable && len(t.Upstream.Calls()) == 0 {
+		r.Blame()
+		t.Fail(check.Mismatch(r.Subject()+", while the site is up", "a call to the site", r.Outcome()+", and no call"))
+	}
+	check.BlockedBy(fault.About("the positive control"), "invoke/answers-result")
+}

@@ -1,0 +1,182 @@
+// Package upstream checks how a bridge talks to its site: that its calls are valid, and how it handles a site that fails,
+// hangs, is down or sends responses that are not JSON-RPC. The faults are armed at the mock or at the recording proxy.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/journal"
+	"github.com/bridgecheck/bridgecheck/mockdrupal/route"
+	"github.com/bridgecheck/bridgecheck/suites/check"
+	"github.com/bridgecheck/bridgecheck/suites/match"
+	"github.com/bridgecheck/bridgecheck/suites/scenario"
+)
+
+// Checks of the area upstream.
+var Checks = []check.Check{
+	{ID: "upstream/valid-jsonrpc", Sees: check.Site, ByMCP: true, Run: validJSONRPC, WithoutSite: allowedCallsAreValid},
+	{ID: "upstream/eager-validation", Sees: check.Site, ByMCP: true, Generated: true, Run: eagerValidation},
+	{ID: "upstream/pooled", Sees: check.Journal, ByMCP: true, Costly: true, Run: pooled},
+	{ID: "upstream/id-mismatch", Sees: check.Site, Run: idMismatch, WithoutSite: allowedIDMismatch},
+	{ID: "upstream/http-error", Sees: check.Journal, Run: httpError},
+	{ID: "upstream/auth-error", Sees: check.Journal, Run: authError},
+	{ID: "upstream/timeout", Sees: check.Journal, Run: timeout},
+	{ID: "upstream/down-and-up", Sees: check.Journal, Run: downAndUp},
+	{ID: "upstream/cancel", Sees: check.Journal, Run: cancel},
+	{ID: "upstream/huge-answer", Sees: check.Journal, Run: hugeResponse},
+	{ID: "upstream/no-ssrf", Sees: check.Journal, Run: noSSRF},
+	{ID: "upstream/post-only", Sees: check.Journal, ByMCP: true, Run: postOnly},
+	{ID: "upstream/error-any-status", Sees: check.Site, Run: errorAnyStatus, WithoutSite: allowedErrorAnyStatus},
+}
+
+// validJSONRPC looks at the requests before it looks at the responses: a site sends no result to a call without an id.
+func validJSONRPC(ctx context.Context, t *check.T) {
+	echo := scenario.EchoTool(t)
+	known := t.As(check.Agent).Invoke(ctx, scenario.KnownTool(ctx, t), check.Args{})
+	echoed := t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("valid"))
+
+	calls := 0
+	for _, entry := range t.Drupal.Journal() {
+		if entry.Path != "/jsonrpc" || entry.HTTPMethod != http.MethodPost {
+			continue
+		}
+		calls++
+		t.For(check.Identity(entry.User), "", func() { mustBeValidCall(t, entry) })
+	}
+	if t.HasFindings() {
+		return
+	}
+	known.MustSucceed()
+	echoed.MustSucceed()
+	t.Expect(calls).To(BeNumerically(">=", 2), check.Mismatch("two invokes", "a POST /jsonrpc each", fmt.Sprintf("%d", calls)))
+	t.Expect(t.Drupal.Calls(echo.ID)).NotTo(BeEmpty(), check.Mismatch(fmt.Sprintf("the invoke of %s", echo.ID), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(t.Drupal.Calls()))))
+}
+
+// allowedCallsAreValid is validJSONRPC for the invocations that the configuration allows.
+func allowedCallsAreValid(ctx context.Context, t *check.T) {
+	scenario.MustSeeCalls(t)
+	for _, call := range scenario.Allowed(t) {
+		t.Upstream.Mark()
+		r := t.Call(ctx, call)
+		t.For(call.Identity, call.Tool, func() {
+			for _, entry := range t.Upstream.Journal() {
+				if len(entry.Calls) > 0 {
+					mustBeValidCall(t, entry)
+				}
+			}
+		})
+		if t.HasFindings() {
+			return
+		}
+		r.MustSucceed()
+		called := t.Upstream.Calls()
+		if len(called) == 0 {
+			check.NotTestable("an invoke that succeeded did not pass through the recording proxy: point the bridge at it")
+		}
+		if t.Claims("naming-id") {
+			t.For(call.Identity, call.Tool, func() {
+				t.Expect(match.MethodsOf(called)).To(ContainElement(call.Tool), check.Mismatch(fmt.Sprintf("the invoke of %s", call.Tool), "a call of exactly that method id", match.Abbreviate(match.MethodsOf(called))))
+			})
+		}
+	}
+}
+
+func eagerValidation(ctx context.Context, t *check.T) {
+	echo := scenario.EchoTool(t)
+	t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), echo.Arguments("valid")).MustSucceed()
+
+	for _, row := range []struct {
+		name      string
+		arguments check.Args
+	}{
+		{"a required parameter missing", check.Args{}},
+		{"a wrong type", echo.Arguments(map[string]any{"no": "string"})},
+	} {
+		t.Row(check.Agent, t.ToolName(echo.ID), row.name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).Invoke(ctx, t.ToolName(echo.ID), row.arguments)).To(haveCalledNothing())
+		})
+	}
+	for _, c := range scenario.BrokenArguments(ctx, t) {
+		t.For(check.Agent, c.Name, func() {
+			t.Drupal.Mark()
+			t.Expect(t.As(check.Agent).Invoke(ctx, c.Name, c.Value)).To(haveCalledNothing(c.ID), c.What)
+		})
+	}
+}
+
+func pooled(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	t.Upstream.Mark()
+	const invokes, handful = 200, 10
+	began := time.Now()
+	for n := range invokes {
+		if time.Since(began) > longPooled && connections(t)*invokes <= handful*n { // as few as all may have, in proportion
+			break
+		}
+		t.Call(ctx, call)
+	}
+	used := connections(t)
+	t.Expect(used).To(BeNumerically("<=", handful), check.Mismatch(fmt.Sprintf("%d invokes in turn", invokes), fmt.Sprintf("at most %d connections to the site", handful), fmt.Sprintf("%d", used)))
+}
+
+// longPooled is how long invokes of a slow site are counted, where they use few connections.
+const longPooled = 15 * time.Second
+
+// connections counts those that calls came by.
+func connections(t *check.T) int {
+	used := map[int64]bool{}
+	for _, entry := range t.Upstream.Journal() {
+		if len(entry.Calls) > 0 { // a bridge may send discovery requests at the same time
+			used[entry.Conn] = true
+		}
+	}
+	return len(used)
+}
+
+func cancel(ctx context.Context, t *check.T) {
+	call := scenario.MustRun(ctx, t)
+	t.Call(ctx, call).MustSucceed()
+	t.Upstream.Arm(hangingCalls())
+	t.Upstream.Mark()
+	leaving, leave := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer check.Recover()
+		defer close(gone)
+		t.As(call.Identity).Send(leaving, check.Request{Method: http.MethodPost, Path: check.InvokePath, Body: bytes.NewReader(call.Body()), Show: string(call.Body()), Fresh: true})
+	}()
+	waiting := func(e journal.Entry) bool { return e.Route == route.JSONRPC } // a bridge may discover first
+	reached := check.Within(ctx, t.Timeout/2, func() bool { return slices.ContainsFunc(t.Upstream.Journal(), waiting) })
+	t.Expect(reached).To(BeTrue(), check.Mismatch("a call of a method that hangs", "a request at the site", "none"))
+	leave()
+	<-gone
+	soon := time.Second
+	if t.UpstreamTimeout > 0 {
+		soon = min(soon, t.UpstreamTimeout/2) // later the bridge's own time-out would end the request
+	}
+	ended := check.Within(ctx, soon, func() bool {
+		return !slices.ContainsFunc(t.Upstream.Journal(), func(e journal.Entry) bool { return waiting(e) && e.End.IsZero() })
+	})
+	t.Expect(ended).To(BeTrue(), check.Mismatch("a caller that disconnects", "the end of its request to the site", fmt.Sprintf("the request still open %v later", soon)))
+}
+
+func postOnly(ctx context.Context, t *check.T) {
+	t.Call(ctx, scenario.MustRun(ctx, t)).MustSucceed()
+	for _, entry := range t.Upstream.Journal() {
+		if len(entry.Calls) == 0 {
+			continue
+		}
+		t.Expect(entry.HTTPMethod+" "+entry.Path).To(Equal("POST /jsonrpc"), check.Mismatch("a method call", "POST /jsonrpc", fmt.Sprintf("%s %s?%s", entry.HTTPMethod, entry.Path, exact.Cut(entry.RawQuery, 80))))
+	}
+	t.Expect(t.Upstream.Calls()).NotTo(BeEmpty(), check.Mismatch("an invoke that succeeded", "its call at the site", "none"))
+}

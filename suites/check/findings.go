@@ -1,0 +1,172 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/reports"
+)
+
+// Bounds of what one check notes: a bridge where everything is wrong costs no more than one where nothing is.
+const (
+	maxFindings = 100
+	maxTimeouts = 3   // parts without a response in time
+	keptFinding = 500 // bytes of a finding's message
+	keptNames   = 600 // bytes of the names of what else is wrong
+)
+
+// Part is what a check tests apart from the rest: one tool, one caller, one tool as one caller, or one row of a table,
+// by what is wrong with it. "" stands for all.
+type Part struct {
+	Tool, Identity, row string
+}
+
+// findings are what the running check has noted.
+type findings struct {
+	noted    []Finding
+	Tested   []Part
+	timeouts int
+	summed   bool // the check has failed for what is noted
+}
+
+// For compares one part of a check: a tool as a caller sees it, or, where tool is "", all that the caller sees. Where an
+// assertion in it fails, the fault is noted and the check goes on with its next part; it fails when it ends. A part that
+// was found wrong is not tested again.
+func (t *T) For(who Identity, tool string, test func()) {
+	t.part(Part{Tool: tool, Identity: t.StableIdentity(who)}, test)
+}
+
+// Row is For for one row of a table, with its name: what the caller sends, of the tool if it is about one.
+func (t *T) Row(who Identity, tool, name string, test func()) {
+	t.part(Part{tool, t.StableIdentity(who), name}, test)
+}
+
+func (t *T) part(p Part, test func()) {
+	f := &t.Findings
+	if why := f.enough(); why != "" {
+		if f.noted[len(f.noted)-1].Subject != why {
+			f.noted = append(f.noted, Finding{Subject: why})
+		}
+		return
+	}
+	if f.Holds(p) {
+		return
+	}
+	t.blame(nil)
+	found := t.found(test)
+	f.Tested = append(f.Tested, p)
+	if found == nil {
+		return
+	}
+	noted := found.About(p.row)
+	noted.Tool, noted.Identity, noted.Row = p.Tool, p.Identity, p.row
+	f.noted = append(f.noted, noted)
+	if noted.Response != nil && errors.Is(noted.Response.Err, ErrTimeout) {
+		f.timeouts++
+	}
+}
+
+// Each tests every response apart from the others.
+func (t *T) Each(responses []*Response, test func(a *Response)) {
+	for _, a := range responses {
+		t.Row(a.Who, "", a.Subject(), func() { test(a) })
+	}
+}
+
+// EachTool tests every tool of a listing apart from the others.
+func (t *T) EachTool(list Listing, test func(page *Response, tool Tool)) {
+	for _, page := range list.Pages {
+		for _, tool := range page.Tools() {
+			t.For(page.Who, tool.Name(), func() { test(page, tool) })
+		}
+	}
+}
+
+// HasFindings reports whether the running check has noted a fault already.
+func (t *T) HasFindings() bool { return len(t.Findings.noted) > 0 }
+
+// enough says why the rest is not tested; "" as long as it is.
+func (f *findings) enough() string {
+	switch {
+	case f.timeouts >= maxTimeouts:
+		return fmt.Sprintf("%d got no response within the time-out: the rest was not tested", f.timeouts)
+	case len(f.noted) >= maxFindings:
+		return fmt.Sprintf("%d are wrong: the rest was not tested", maxFindings)
+	}
+	return ""
+}
+
+// Holds reports whether a part was found wrong, all that it belongs to, or a row that belongs to it. Of accounts that were
+// made for the check nobody knows which it was.
+func (f *findings) Holds(p Part) bool {
+	return slices.ContainsFunc(f.noted, func(n Finding) bool {
+		switch {
+		case n.Tool != p.Tool || n.Identity != p.Identity:
+			return false
+		case n.Row == p.row:
+			return p != Part{}
+		}
+		return (n.Row == "" || p.row == "") && p.Tool+p.Identity != ""
+	})
+}
+
+// StableIdentity is the name of a caller as a finding has it: "" for an account that was made for the check, whose name is
+// another one in the next run.
+func (t *T) StableIdentity(who Identity) string {
+	if t.Drupal != nil && t.Drupal.made(who) {
+		return ""
+	}
+	return who.String()
+}
+
+// Reported gives the findings of a check that ended as spec says, without secrets; none where it noted none or was kept
+// from its end by the harness.
+func (t *T) Reported(spec types.SpecReport) []Finding {
+	noted := t.Findings.noted
+	switch {
+	case len(noted) == 0:
+		return nil
+	case spec.State == types.SpecStateFailed && !t.Findings.summed:
+		noted = append(noted, t.Failure(spec))
+	case spec.State != types.SpecStateFailed && spec.State != types.SpecStateSkipped:
+		return nil
+	}
+	all := slices.Clone(noted)
+	for i, f := range all {
+		all[i] = t.Redacted(f)
+	}
+	return all
+}
+
+// Failure is the finding that ended a failed check.
+func (t *T) Failure(spec types.SpecReport) Finding {
+	if t.failed != nil {
+		return *t.failed
+	}
+	return Finding{Subject: OneLine(spec.Failure.Message)}
+}
+
+// Redacted is a finding without secrets, of bounded length.
+func (t *T) Redacted(f Finding) Finding {
+	for _, text := range []*string{&f.Subject, &f.Expected, &f.Actual, &f.Tool, &f.Row} {
+		*text = exact.Cut(t.Redact.Text(*text), keptFinding)
+	}
+	return f
+}
+
+// AsReported are findings as a report has them; at gives where the evidence has the exchange of a response.
+func (t *T) AsReported(all []Finding, at func(*Response) *int) []reports.Finding {
+	list := make([]reports.Finding, len(all))
+	for i, f := range all {
+		list[i] = reports.Finding{Tool: f.Tool, Identity: f.Identity, Row: f.Row, Request: at(f.Response),
+			Subject: f.Subject, Expected: f.Expected, Actual: f.Actual, Missing: f.Missing}
+		if f.Expected == "" {
+			list[i].Subject, list[i].Message = "", f.Subject
+		}
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// Bounds of how far cursors are followed: a list that never ends is a fault, not a hang.
+const (
+	MaxPages        = 3000
+	maxUselessPages = 20 // pages without a tool that an earlier page does not have
+	endlessPages    = 3  // that are read of a list which had no end before
+)
+
+// Listing is every page that following the cursors gave. Fault says why it ended early, "" at a proper end.
+type Listing struct {
+	Pages []*Response
+	Fault Finding
+}
+
+// Tools are the tools of all pages, in order.
+func (l Listing) Tools() []Tool {
+	var all []Tool
+	for _, p := range l.Pages {
+		all = append(all, p.Tools()...)
+	}
+	return all
+}
+
+// Names are the names of all pages, in order.
+func (l Listing) Names() []string {
+	tools := l.Tools()
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// Once reports whether exactly one tool has the name.
+func (l Listing) Once(name string) bool {
+	count := 0
+	for _, page := range l.Pages {
+		for _, t := range page.Tools() {
+			if t.Name() == name {
+				count++
+			}
+		}
+	}
+	return count == 1
+}
+
+// Find gives the listed tool of a name.
+func (l Listing) Find(name string) (Tool, bool) {
+	tools := l.Tools()
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name() == name }); i >= 0 {
+		return tools[i], true
+	}
+	return nil, false
+}
+
+// PageOf is the page that holds a tool of the name; the last one where none does.
+func (l Listing) PageOf(name string) *Response {
+	for _, page := range l.Pages {
+		if slices.ContainsFunc(page.Tools(), func(t Tool) bool { return t.Name() == name }) {
+			return page
+		}
+	}
+	return l.Last()
+}
+
+// Last is the last page.
+func (l Listing) Last() *Response { return l.Pages[len(l.Pages)-1] }
+
+// ListAll follows the cursors from the first page to the end, to a refusal, or to a cursor that stood before.
+func (c Client) ListAll(ctx context.Context) Listing {
+	page := c.List(ctx)
+	l := Listing{Pages: []*Response{page}}
+	seen, listed := map[string]bool{}, map[string]bool{}
+	useless := 0
+	for {
+		if e := c.T.Environment; !e.endless.IsZero() && len(l.Pages) > endlessPages {
+			l.Fault = e.endless
+			return l
+		}
+		cursor := page.NextCursor()
+		known := len(listed)
+		for _, t := range page.Tools() {
+			listed[t.Name()] = true
+		}
+		if len(listed) == known {
+			useless++
+		}
+		switch {
+		case !page.Is(http.StatusOK):
+			l.Fault = Mismatch(page.Subject(), "a page of tools", page.Outcome())
+			return l
+		case cursor == "":
+			return l
+		case seen[cursor]:
+			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("the cursor %q a second time", cursor))
+			return l
+		case len(l.Pages) == MaxPages || useless == maxUselessPages:
+			l.Fault = Mismatch(page.Subject(), "cursors that lead to an end", fmt.Sprintf("still a cursor after %d pages", len(l.Pages)))
+			c.T.endless = l.Fault
+			return l
+		}
+		seen[cursor] = true
+		page = c.List(ctx, cursor)
+		l.Pages = append(l.Pages, page)
+	}
+}
+
+// MustListAll is ListAll for checks that test something else: where the list itself fails they are not testable. A
+// list that changed while it was read, which a cursor may show (list/change-between-pages), is read once more.
+func (c Client) MustListAll(ctx context.Context) Listing {
+	l := c.ListAll(ctx)
+	if last := l.Last(); len(l.Pages) > 1 && last.Status == http.StatusBadRequest && last.Code() == "invalid_cursor" {
+		l = c.ListAll(ctx)
+	}
+	if !l.Fault.IsZero() {
+		BlockedBy(l.Fault.About("the check builds on this list"), "list/answers-json", "list/pages-cover-all-once")
+	}
+	for _, page := range l.Pages {
+		cursor, there := page.Member("nextCursor")
+		if _, text := cursor.(string); there && cursor != nil && !text {
+			BlockedBy(Finding{Subject: "the list of tools, which it builds on, has a cursor that is no string"}, "list/next-cursor-type")
+		}
+		tools, _ := page.Member("tools")
+		if _, list := tools.([]any); !list {
+			BlockedBy(Finding{Subject: "the list of tools, which it builds on, has no `tools` array"}, "list/has-tools-array")
+		}
+	}
+	return l
+}
+
+// RefusedForLength reports whether the server refused a request for its length, before it looked where it goes (such
+// refusals need no envelope, errors/envelope).
+func (a *Response) RefusedForLength() bool {
+	return a.Status == http.StatusRequestURITooLong || a.Status == http.StatusRequestHeaderFieldsTooLarge
+}
+
+func (a *Response) Names() []string { return Listing{Pages: []*Response{a}}.Names() }

@@ -1,0 +1,40 @@
+package check
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A message that a bridge sends as an event is found whatever surrounds it.
+func FuzzEvents(f *testing.F) {
+	f.Add(": hello\nevent: message\nid: 1\n", "\r\n\r\ndata: {")
+	f.Add("data:{\n\n", "data: x\n\n")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		Events([]byte(before + after))
+		stream := before + "\n\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"marker\":1}\n\n" + after
+		found := 0
+		for _, message := range Events([]byte(stream)) {
+			if message["marker"] == json.Number("1") {
+				found++
+			}
+		}
+		if found == 0 && !strings.Contains(before, "data:") { // an event that was not ended swallows the next
+			t.Errorf("the message is not found in %q", stream)
+		}
+	})
+}
+
+// No Retry-After makes a run wait for a negative time.
+func FuzzBusy(f *testing.F) {
+	for _, s := range []string{"1", "-1", "9223372036854775807", "10000000000", "Wed, 21 Oct 2015 07:28:00 GMT", "soon"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, after string) {
+		r := &Response{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {after}}}
+		if pause, busy := r.Busy(); !busy || pause < 0 {
+			t.Errorf("%q: %s", after, pause)
+		}
+	})
+}

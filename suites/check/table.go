@@ -1,0 +1,228 @@
+package check
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+// How rows go side by side.
+const (
+	slowRow   = 150 * time.Millisecond // of two rows in succession, from which those after them go side by side
+	fewLanes  = 4                      // at first
+	mostLanes = 16                     // of all processes that test the bridge: a site that takes long may have few
+)
+
+// Table gives the responses to the rows of a table, where a row is one request and changes nothing: Response sends them one
+// after the other, as they are asked for. Where the bridge takes long for each, the rows that follow go side by side, more of
+// them as long as they take no longer, and their responses are kept. A row whose response then is not as expected is sent
+// again by itself, and so are all of which it is not certain what they caused at the site. What must not be in a response and is
+// counts at once.
+type Table struct {
+	t     *T
+	rows  int
+	send  func(row int) *Response
+	slow  int           // rows in succession that took long, one after the other
+	alone time.Duration // the longest of them
+	lanes int           // that go side by side; 0: one after the other
+	ahead map[int]*exchange
+}
+
+// Table makes the table of so many rows; send sends one.
+func (t *T) Table(rows int, send func(row int) *Response) *Table {
+	return &Table{t: t, rows: rows, send: send, ahead: map[int]*exchange{}}
+}
+
+// Response is the response to a row, each of which is asked for once, in order; some may be left out. Until the next Mark, what
+// the site shows is what the row caused.
+func (b *Table) Response(row int) *Response {
+	t := b.t
+	if b.ahead[row] == nil && b.lanes > 0 {
+		b.goAhead(row)
+	}
+	if e := b.ahead[row]; e != nil {
+		delete(b.ahead, row)
+		e.Response.again = func() *Response { return b.sendAlone(row) }
+		t.Mark()
+		t.show(e)
+		return e.Response
+	}
+	return b.sendAlone(row)
+}
+
+// sendAlone sends a row by itself.
+func (b *Table) sendAlone(row int) *Response {
+	b.t.Mark()
+	r := b.send(row)
+	if r.Err != nil || r.Took < slowRow {
+		b.slow, b.alone = 0, 0
+		return r
+	}
+	b.slow++
+	b.alone = max(b.alone, r.Took)
+	if b.slow == 2 && b.t.vainLanes < mostVain {
+		b.lanes = min(max(b.t.lanes, fewLanes), b.most())
+	}
+	return r
+}
+
+// most is how many rows of this process go side by side at most.
+func (b *Table) most() int { return max(1, mostLanes/max(1, b.t.Sharers)) }
+
+// goAhead sends a row and those that follow it side by side.
+func (b *Table) goAhead(row int) {
+	t := b.t
+	sent := make([]*exchange, min(b.lanes, b.rows-row))
+	since, began := t.Upstream.Last(), time.Now()
+	t.Unrecorded(func() {
+		AtOnce(len(sent), func(i int) {
+			from := t.Upstream.Last()
+			r := b.send(row + i)
+			sent[i] = &exchange{Response: r, since: from, until: t.Upstream.Last(), site: t.siteNow()}
+		})
+	})
+	took := time.Since(began)
+	unserved := slices.ContainsFunc(sent, (*exchange).unserved)
+	if unserved {
+		t.vainLanes++
+	}
+	if unserved || !t.attribute(sent, since) {
+		b.lanes = 0
+		return
+	}
+	for i, e := range sent {
+		b.ahead[row+i] = e
+	}
+	switch {
+	case took <= b.alone*7/2: // discovery may come before a call, too
+		b.lanes = min(2*b.lanes, b.most())
+		t.lanes = b.lanes
+	case b.lanes > fewLanes:
+		b.lanes /= 2
+		t.lanes = b.lanes
+	default:
+		t.vainLanes++
+		b.lanes = 0
+	}
+}
+
+// unserved reports whether the bridge did not serve a request, which it may have done for the others beside it.
+func (e *exchange) unserved() bool {
+	return e == nil || e.Response.Err != nil || e.Response.Status == http.StatusTooManyRequests || Failing(e.Response.Status)
+}
+
+// attribute gives each exchange the requests to the site that it caused, by the tool and the arguments; false where it is not
+// certain whose one is.
+func (t *T) attribute(sent []*exchange, since int64) bool {
+	if t.Upstream == nil {
+		return true
+	}
+	if t.Upstream.Recorder.Journal().Lost(since) > 0 {
+		return false
+	}
+	for _, e := range sent {
+		e.caused = []mockdrupal.Entry{}
+	}
+	for _, entry := range t.Upstream.Recorder.Journal().Entries(since) {
+		if len(entry.Calls) == 0 {
+			continue // discovery serves all that wait for it
+		}
+		var owner *exchange
+		for _, call := range entry.Calls {
+			who := t.callerOf(call, sent)
+			if who == nil || owner != nil && owner != who {
+				return false
+			}
+			owner = who
+		}
+		owner.caused = append(owner.caused, entry)
+	}
+	return true
+}
+
+// callerOf is the exchange that asked for a call, of several equal ones that which caused least so far; nil: none did.
+func (t *T) callerOf(call mockdrupal.Call, sent []*exchange) *exchange {
+	params, err := exact.Parse(call.Params)
+	if err != nil && call.Params != nil {
+		return nil
+	}
+	var who *exchange
+	for _, e := range sent {
+		tool, arguments := e.Response.Invoked()
+		if tool != t.ToolName(call.Method) || who != nil && len(who.caused) <= len(e.caused) {
+			continue
+		}
+		if asked, err := exact.Parse(arguments); err == nil && (exact.Equal(asked, params) || isEmpty(asked) && isEmpty(params)) {
+			who = e
+		}
+	}
+	return who
+}
+
+// isEmpty reports whether arguments or params hold nothing.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// Invoked is the tool and the arguments in the body of an invoke, or of tools/call; "" and nil where it is none.
+func (a *Response) Invoked() (tool string, arguments json.RawMessage) {
+	type call struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	var body struct {
+		call
+		Params call `json:"params"`
+	}
+	if json.Unmarshal([]byte(a.Shown), &body) != nil {
+		return "", nil
+	}
+	if a.asked != nil {
+		return body.Params.Name, body.Params.Arguments
+	}
+	return body.Name, body.Arguments
+}
+
+// show makes an exchange that was kept the latest of the check.
+func (t *T) show(e *exchange) {
+	if t.Upstream != nil {
+		t.Upstream.caused = e.caused
+	}
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if t.recording {
+		t.Exchanges = append(t.Exchanges, e)
+	}
+}
+
+// sendAgain sends the row of a response that came beside others by itself, and takes that response in its place. False: it
+// came alone.
+func (a *Response) sendAgain() bool {
+	if a.again == nil {
+		return false
+	}
+	r := a.again()
+	t := a.T
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.Exchanges = slices.DeleteFunc(t.Exchanges, func(e *exchange) bool { return e.Response == a })
+	for _, e := range t.Exchanges {
+		if e.Response == r {
+			e.Response = a
+		}
+	}
+	*a = *r
+	return true
+}

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/redact"
+	"github.com/bridgecheck/bridgecheck/mockdrupal"
+)
+
+func TestCallerOf(t *testing.T) {
+	own := &T{Environment: &Environment{Claimed: []string{"naming-id"}}}
+	sent := []*exchange{
+		{Response: &Response{Shown: `{"name":"echo","arguments":{"n":1,"list":[]}}`}},
+		{Response: &Response{Shown: `{"name":"echo","arguments":{"n":2}}`}},
+		{Response: &Response{Shown: `{"name":"plain","arguments":{}}`}},
+		{Response: &Response{Shown: `{"name":"plain","arguments":{}}`}, caused: []mockdrupal.Entry{{}}},
+		{Response: &Response{asked: 7, Shown: `{"id":7,"method":"tools/call","params":{"name":"by.mcp","arguments":{"a":"b"}}}`}},
+		{Response: &Response{Shown: "no JSON"}},
+	}
+	for name, c := range map[string]struct {
+		call mockdrupal.Call
+		want int // -1: none
+	}{
+		"the same arguments":             {mockdrupal.Call{Method: "echo", Params: fixtures.Raw(`{"list":[],"n":1}`)}, 0},
+		"those of another row":           {mockdrupal.Call{Method: "echo", Params: fixtures.Raw(`{"n":2}`)}, 1},
+		"changed arguments":              {mockdrupal.Call{Method: "echo", Params: fixtures.Raw(`{"n":"2"}`)}, -1},
+		"an empty object as a list":      {mockdrupal.Call{Method: "echo", Params: fixtures.Raw(`{"list":{},"n":1}`)}, -1},
+		"no params for no arguments":     {mockdrupal.Call{Method: "plain"}, 2},
+		"an empty list for no arguments": {mockdrupal.Call{Method: "plain", Params: fixtures.Raw(`[]`)}, 2},
+		"by MCP":                         {mockdrupal.Call{Method: "by.mcp", Params: fixtures.Raw(`{"a":"b"}`)}, 4},
+		"a method that nobody named":     {mockdrupal.Call{Method: "other", Params: fixtures.Raw(`{}`)}, -1},
+		"params that are no JSON":        {mockdrupal.Call{Method: "plain", Params: fixtures.Raw(`{`)}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := slices.Index(sent, own.callerOf(c.call, sent)); got != c.want {
+				t.Errorf("the call is that of row %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// slowRows sends rows that take a time, and notes how many were under way at a time and what was sent.
+type slowRows struct {
+	takes func(open int) time.Duration
+	fails func(row, try int) error
+
+	mu         sync.Mutex
+	open, most int
+	tries      map[int]int
+}
+
+func (s *slowRows) send(t *T) func(int) *Response {
+	s.tries = map[int]int{}
+	return func(row int) *Response {
+		s.mu.Lock()
+		s.open++
+		s.most = max(s.most, s.open)
+		s.tries[row]++
+		r := &Response{T: t, Status: 200, Body: fmt.Append(nil, row), Took: s.takes(s.open)}
+		if s.fails != nil {
+			r.Err = s.fails(row, s.tries[row])
+		}
+		s.mu.Unlock()
+		time.Sleep(r.Took)
+		s.mu.Lock()
+		s.open--
+		s.mu.Unlock()
+		t.Record(r, 0)
+		return r
+	}
+}
+
+func newT() *T {
+	return &T{Environment: &Environment{Redact: &redact.Redactor{}}, recording: true}
+}
+
+func TestTable(t *testing.T) {
+	const rows = 30
+	late := errors.New("no response")
+	for name, c := range map[string]struct {
+		*slowRows
+		lanes int // at a time at most
+		twice []int
+	}{
+		"fast":                              {&slowRows{takes: func(int) time.Duration { return time.Millisecond }}, 1, nil},
+		"slow":                              {&slowRows{takes: func(int) time.Duration { return slowRow }}, mostLanes, nil},
+		"slower for each that is under way": {&slowRows{takes: func(open int) time.Duration { return slowRow * time.Duration(open) }}, fewLanes, nil},
+		"one that is not served beside others": {&slowRows{takes: func(int) time.Duration { return slowRow }, fails: func(row, try int) error {
+			if row == 4 && try == 1 {
+				return late
+			}
+			return nil
+		}}, fewLanes, []int{2, 3, 4, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own := newT()
+			table := own.Table(rows, c.send(own))
+			for row := range rows {
+				if r := table.Response(row); string(r.Body) != fmt.Sprint(row) || r.Err != nil {
+					t.Errorf("the response to row %d is %s, %v", row, r.Body, r.Err)
+				}
+			}
+			if c.most != c.lanes {
+				t.Errorf("%d rows went at a time, want %d", c.most, c.lanes)
+			}
+			for row, n := range c.tries {
+				if want := 1 + min(1, slices.Index(c.twice, row)+1); n != want {
+					t.Errorf("row %d was sent %d times, want %d", row, n, want)
+				}
+			}
+			for i, e := range own.Exchanges {
+				if string(e.Response.Body) != fmt.Sprint(i) {
+					t.Errorf("the evidence has row %s in place of row %d", e.Response.Body, i)
+				}
+			}
+			if len(own.Exchanges) != rows {
+				t.Errorf("the evidence has %d exchanges, want %d", len(own.Exchanges), rows)
+			}
+		})
+	}
+}
+
+// A row that fails beside others is sent again by itself: that response counts, and is the evidence. What must not be in a
+// response counts at once.
+func TestAFailingRowIsSentAgain(t *testing.T) {
+	const wrong, always, forbidden = 7, 8, 9
+	own := newT()
+	s := &slowRows{takes: func(int) time.Duration { return slowRow }}
+	send := s.send(own)
+	table := own.Table(12, func(row int) *Response {
+		r := send(row)
+		if row == wrong && s.tries[row] == 1 || row == always {
+			r.Status = 500
+		}
+		return r
+	})
+	for row := range 12 {
+		r := table.Response(row)
+		own.Row(Agent, "", fmt.Sprint(row), func() {
+			own.Expect(r).NotTo(gomega.HaveField("Body", []byte(fmt.Sprint(forbidden))))
+			own.Expect(r).To(gomega.HaveField("Status", 200))
+		})
+	}
+	if found := own.Findings.noted; len(found) != 2 || found[0].Row != fmt.Sprint(always) || found[1].Row != fmt.Sprint(forbidden) {
+		t.Errorf("the findings are %v, want those of the rows %d and %d", found, always, forbidden)
+	}
+	if s.tries[forbidden] != 1 || s.tries[wrong] != 2 || s.tries[always] != 2 || len(own.Exchanges) != 12 {
+		t.Errorf("rows %d and %d were sent %d and %d times, and the evidence has %d exchanges", wrong, always, s.tries[wrong], s.tries[always], len(own.Exchanges))
+	}
+}

@@ -1,0 +1,126 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+)
+
+// Recover is deferred by every goroutine of a check, so that what ends the check there ends it as a whole.
+var Recover = ginkgo.GinkgoRecover
+
+// AwaitShown waits until the bridge shows what changed at the site, else the check is not testable. What was waited for in
+// vain once is not waited for again.
+func (t *T) AwaitShown(ctx context.Context, what string, seen func() bool) {
+	if !slices.Contains(t.unseen, what) {
+		if t.Await(ctx, seen) {
+			return
+		}
+		t.unseen = append(t.unseen, what)
+	}
+	BlockedBy(Mismatch("the list after a change", fmt.Sprintf("%s within %v", what, t.ChangeLimit()), "what was before"), "fresh/ttl-expiry")
+}
+
+// Await lets the discovery TTL pass and polls until done, at most for the time that the bridge has to notice a change.
+func (t *T) Await(ctx context.Context, done func() bool) bool {
+	t.ExpireCaches()
+	return t.Poll(ctx, done)
+}
+
+// Poll asks until done, at most for the time that the bridge has to notice a change, and only while the run has patience
+// for what is asked.
+func (t *T) Poll(ctx context.Context, done func() bool) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen := Within(ctx, t.ChangeLimit(), func() bool {
+		unsent := t.unsent.Load()
+		if done() {
+			return true
+		}
+		if t.unsent.Load() > unsent {
+			cancel()
+		}
+		return false
+	})
+	if !seen {
+		t.ExcuseLag()
+	}
+	return seen
+}
+
+// Within asks until done, at most for the time given.
+func Within(ctx context.Context, limit time.Duration, done func() bool) bool {
+	tick := time.NewTicker(min(20*time.Millisecond, max(limit/100, time.Millisecond)))
+	defer tick.Stop()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		if done() {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return done()
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// ChangeLimit is how long a change may take to show: the TTL, and slack for a busy machine.
+func (t *T) ChangeLimit() time.Duration {
+	if t.Advance != nil {
+		return 2 * time.Second
+	}
+	return t.DiscoveryTTL + 3*time.Second
+}
+
+// InOrder goes over a map by its sorted keys: requests in another order are another case, and give another verdict.
+func InOrder[M ~map[K]V, K cmp.Ordered, V any](m M) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}
+
+// ExpireCaches lets everything cached run out where the run has a clock to move.
+func (t *T) ExpireCaches() {
+	if t.Advance != nil {
+		t.Advance(t.DiscoveryTTL + time.Millisecond)
+	}
+}
+
+// AtOnce runs n calls at the same time and waits for all.
+func AtOnce(n int, call func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			defer Recover()
+			call(i)
+		})
+	}
+	all.Wait()
+}
+
+// AdvanceClock lets time go by: on the run's clock where there is one, else on the wall's.
+func (t *T) AdvanceClock(ctx context.Context, d time.Duration) {
+	if t.Advance != nil {
+		t.Advance(d)
+		return
+	}
+	select {
+	case <-time.After(min(d, 30*time.Second)):
+	case <-ctx.Done():
+	}
+}

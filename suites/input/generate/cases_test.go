@@ -1,0 +1,344 @@
+package generate
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bridgecheck/bridgecheck/fixtures"
+	"github.com/bridgecheck/bridgecheck/internal/exact"
+	"github.com/bridgecheck/bridgecheck/suites/input/jsonschema"
+)
+
+func dice() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
+
+func object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	v, err := exact.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.(map[string]any)
+}
+
+func show(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func TestEveryKeywordIsBrokenAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema  string // of the parameter p
+		keyword string
+		at      string
+	}{
+		"a minimum":                   {`{"type":"integer","minimum":1,"maximum":5}`, "minimum", "/p"},
+		"a maximum":                   {`{"type":"integer","minimum":1,"maximum":5}`, "maximum", "/p"},
+		"a decimal minimum":           {`{"type":"number","minimum":0.5}`, "minimum", "/p"},
+		"an exclusive minimum":        {`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":10}`, "exclusiveMinimum", "/p"},
+		"an exclusive maximum":        {`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":10}`, "exclusiveMaximum", "/p"},
+		"a step":                      {`{"type":"integer","multipleOf":5}`, "multipleOf", "/p"},
+		"a step within bounds":        {`{"type":"integer","multipleOf":5,"minimum":10,"maximum":20}`, "multipleOf", "/p"},
+		"a maximum on a step":         {`{"type":"integer","multipleOf":5,"minimum":10,"maximum":20}`, "maximum", "/p"},
+		"an enum":                     {`{"type":"string","enum":["draft","live"]}`, "enum", "/p"},
+		"an enum of numbers":          {`{"type":"integer","enum":[1,2]}`, "enum", "/p"},
+		"a constant":                  {`{"const":"2.0"}`, "const", "/p"},
+		"a length":                    {`{"type":"string","minLength":2,"maxLength":4}`, "minLength", "/p"},
+		"a length at most":            {`{"type":"string","minLength":2,"maxLength":4}`, "maxLength", "/p"},
+		"a length with a pattern":     {`{"type":"string","pattern":"^[a-z]+$","maxLength":4}`, "maxLength", "/p"},
+		"a pattern":                   {`{"type":"string","pattern":"^[a-z]+$"}`, "pattern", "/p"},
+		"a list's least":              {`{"type":"array","items":{"type":"integer"},"minItems":2}`, "minItems", "/p"},
+		"a list's most":               {`{"type":"array","items":{"type":"integer"},"maxItems":3}`, "maxItems", "/p"},
+		"a list of unlike things":     {`{"type":"array","items":{"type":"string"},"uniqueItems":true,"maxItems":3}`, "uniqueItems", "/p"},
+		"unlike objects":              {`{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"}}},"uniqueItems":true}`, "uniqueItems", "/p"},
+		"a list's most, unlike":       {`{"type":"array","items":{"type":"string","minLength":1},"uniqueItems":true,"minItems":1,"maxItems":3}`, "maxItems", "/p"},
+		"the least of members":        {`{"type":"object","minProperties":2}`, "minProperties", "/p"},
+		"the most of members":         {`{"type":"object","maxProperties":2,"additionalProperties":{"type":"integer"}}`, "maxProperties", "/p"},
+		"a closed object":             {`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "additionalProperties", "/p"},
+		"a required member":           {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`, "required", "/p"},
+		"names of members":            {`{"type":"object","propertyNames":{"maxLength":3}}`, "propertyNames", "/p"},
+		"a condition":                 {`{"type":"object","properties":{"c":{"type":"string"},"z":{"type":"string"}},"if":{"properties":{"c":{"const":"DE"}},"required":["c"]},"then":{"properties":{"z":{"pattern":"^[0-9]{5}$"}}}}`, "then", "/p"},
+		"one of":                      {`{"oneOf":[{"type":"integer","multipleOf":2},{"type":"integer","multipleOf":3}]}`, "oneOf", "/p"},
+		"any of":                      {`{"anyOf":[{"type":"integer"},{"type":"boolean"}]}`, "anyOf", "/p"},
+		"what is forbidden":           {`{"type":"string","not":{"enum":["forbidden"]}}`, "not", "/p"},
+		"a minimum in an object":      {`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`, "minimum", "/p/n"},
+		"a step in a list":            {`{"type":"array","items":{"type":"integer","multipleOf":3}}`, "multipleOf", "/p/0"},
+		"a pattern in a list of maps": {`{"type":"array","items":{"type":"object","additionalProperties":{"type":"string","pattern":"^x+$"}}}`, "pattern", "/p/0/x-0"},
+		"a type behind a reference":   {`{"$ref":"#/definitions/d"}`, "minimum", "/p"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schema := object(t, `{"type":"object","definitions":{"d":{"type":"integer","minimum":3}},"properties":{"p":`+c.schema+`},"required":["p"]}`)
+			m, err := ForArguments(schema, dice())
+			if err != nil {
+				t.Fatal(err)
+			}
+			lax, err := jsonschema.Compile(withoutKeyword(schema, c.keyword), jsonschema.Draft7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, b := range m.Broken() {
+				if b.What == c.keyword+" at "+c.at || c.keyword == "required" && strings.HasPrefix(b.What, "required at /p/") {
+					if lax.Fault(b.Value) == "" {
+						return
+					}
+				}
+				all = append(all, b.What+": "+show(b.Value))
+			}
+			t.Errorf("nothing breaks %s alone, only:\n%s", c.keyword, strings.Join(all, "\n"))
+		})
+	}
+}
+
+// withoutKeyword is a schema without any use of a keyword below its properties.
+func withoutKeyword(v any, keyword string) any {
+	var strip func(v any) any
+	strip = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			out := map[string]any{}
+			for name, member := range v {
+				if name != keyword {
+					out[name] = strip(member)
+				}
+			}
+			return out
+		case []any:
+			out := []any{}
+			for _, item := range v {
+				out = append(out, strip(item))
+			}
+			return out
+		}
+		return v
+	}
+	return strip(v)
+}
+
+func TestTheEdgesAreReached(t *testing.T) {
+	for name, c := range map[string]struct{ schema, holds string }{
+		"the least":                  {`{"type":"integer","minimum":3,"maximum":9}`, `{"p":3}`},
+		"the most":                   {`{"type":"integer","minimum":3,"maximum":9}`, `{"p":9}`},
+		"just above":                 {`{"type":"integer","exclusiveMinimum":3}`, `{"p":4}`},
+		"the longest":                {`{"type":"string","maxLength":3}`, `{"p":"www"}`},
+		"the longest in astral":      {`{"type":"string","maxLength":2}`, `{"p":"𝒳𝒳"}`},
+		"the last of an enum":        {`{"enum":["a","b"]}`, `{"p":"b"}`},
+		"the second type":            {`{"type":["string","integer"]}`, `{"p":1}`},
+		"the second branch":          {`{"anyOf":[{"type":"integer"},{"type":"boolean"}]}`, `{"p":true}`},
+		"the fullest list":           {`{"type":"array","items":{"type":"integer"},"maxItems":2}`, `{"p":[1,1]}`},
+		"a second type that is near": {`{"type":["integer","number"]}`, `{"p":0.5}`},
+		"an empty text":              {`{"type":"string"}`, `{"p":""}`},
+		"an empty list":              {`{"type":"array"}`, `{"p":[]}`},
+		"an empty object":            {`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"p":{}}`},
+		"zero":                       {`{"type":"number","maximum":1}`, `{"p":0}`},
+		"nothing":                    {`{"type":"string"}`, `{}`},
+		"nothing in it":              {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`, `{"p":{"b":1}}`},
+		"a multiple":                 {`{"type":"integer","multipleOf":5}`, `{"p":35}`},
+		"a text around the match":    {`{"type":"string","pattern":"x"}`, `{"p":"zz x zz"}`},
+		"an edge below two levels":   {`{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer","maximum":7}}}}`, `{"p":[{"n":7}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := ForArguments(object(t, `{"type":"object","properties":{"p":`+c.schema+`}}`), dice())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, e := range m.Edges() {
+				all = append(all, show(e.Value))
+			}
+			if !slices.Contains(all, c.holds) {
+				t.Errorf("%s is not among %q", c.holds, all)
+			}
+		})
+	}
+}
+
+func TestNothingIsGeneratedFrom(t *testing.T) {
+	for name, schema := range map[string]string{
+		"a schema that is none":          `{"type":"nonsense"}`,
+		"a schema that cannot be kept":   `{"type":"object","required":["a"],"properties":{"a":false}}`,
+		"a required parameter of no use": `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^\\p{Lu}$"}}}`,
+		"a pattern of ECMA's own":        `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^(?!x)"}}}`,
+	} {
+		if m, err := ForArguments(object(t, schema), dice()); err == nil {
+			t.Errorf("%s: generated %v", name, m.Plain())
+		}
+	}
+}
+
+func TestParametersThatAreRefusedAreLeftOut(t *testing.T) {
+	schema := object(t, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{"type":"boolean"}},"required":["a"]}`)
+	refusesB := func(v any) bool { _, there := v.(map[string]any)["b"]; return !there }
+	whole, err := ForArguments(schema, dice())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := whole.Taken(refusesB); m == nil || show(m.Plain()) != `{"a":"w","c":true}` {
+		t.Errorf("without b there are %v", m)
+	}
+	if m := whole.Taken(func(any) bool { return false }); m != nil {
+		t.Errorf("a tool that takes nothing is tried with %v", m.Plain())
+	}
+}
+
+func TestNothingIsBrokenWhereNothingMayBe(t *testing.T) {
+	for _, schema := range []string{`{"type":"object","properties":{},"additionalProperties":false}`, `{"properties":{"any":{}}}`} {
+		m, err := ForArguments(object(t, schema), dice())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if broken := m.Broken(); len(broken) > 0 {
+			t.Errorf("%s: %v", schema, broken)
+		}
+	}
+}
+
+// Whatever is generated for the tools of the default site is what it is said to be: fitting, broken, and never one of the
+// things that the contract leaves open.
+func TestCasesKeepTheirWord(t *testing.T) {
+	site, err := fixtures.Builtin("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, edges, broken, drawn := 0, 0, 0, 0
+	for _, method := range site.Methods {
+		schema := inputOf(t, method)
+		m, err := ForArguments(schema, dice())
+		if err != nil {
+			continue
+		}
+		tools++
+		check, err := jsonschema.Compile(schema, jsonschema.Draft7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitting := m.Edges()
+		edges += len(fitting)
+		faulty := m.Broken()
+		broken += len(faulty)
+		for range 5 {
+			if v, ok := m.Drawn(); ok {
+				drawn++
+				fitting = append(fitting, Case{"drawn", v})
+			}
+			if c, ok := m.DrawnBroken(); ok {
+				faulty = append(faulty, c)
+			}
+		}
+		for _, c := range fitting {
+			if fault := check.Fault(c.Value); fault != "" {
+				t.Errorf("%s: %s: %s does not fit: %s", method.ID, c.What, show(c.Value), fault)
+			}
+		}
+		for _, c := range faulty {
+			if check.Fault(c.Value) == "" {
+				t.Errorf("%s: %s: %s fits", method.ID, c.What, show(c.Value))
+			}
+		}
+		properties := schema["properties"].(map[string]any)
+		for _, c := range append(fitting, faulty...) {
+			for name, v := range c.Value.(map[string]any) {
+				if _, known := properties[name]; v == nil && !slices.Contains(schema["required"].([]any), any(name)) || !known {
+					t.Errorf("%s: %s: %q is optional and null, or unknown", method.ID, c.What, name)
+				}
+			}
+		}
+	}
+	t.Logf("%d tools, %d edges, %d broken, %d drawn", tools, edges, broken, drawn)
+	if tools < 100 || edges < 100 || broken < 200 || drawn < 400 {
+		t.Errorf("%d tools, %d edges, %d broken, %d drawn: the default site has more", tools, edges, broken, drawn)
+	}
+}
+
+func inputOf(t *testing.T, method fixtures.Method) map[string]any {
+	t.Helper()
+	schema := map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{}}
+	for _, p := range method.Params {
+		schema["properties"].(map[string]any)[p.Name] = map[string]any{}
+		if resolved := p.Resolved(); len(resolved) > 0 {
+			v, err := exact.Parse(resolved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			schema["properties"].(map[string]any)[p.Name] = v
+		}
+		if p.Required {
+			schema["required"] = append(schema["required"].([]any), p.Name)
+		}
+	}
+	return schema
+}
+
+func TestTheSameSeedDrawsTheSame(t *testing.T) {
+	draw := func(seed uint64) string {
+		m, err := ForArguments(object(t, `{"type":"object","properties":{"p":{"type":"array","items":{"type":"string"}},"q":{"type":"object","properties":{"a":{"type":"integer"}}}}}`), rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []any
+		for range 10 {
+			v, _ := m.Drawn()
+			all = append(all, v)
+		}
+		return show(all)
+	}
+	first, again, other := draw(7), draw(7), draw(8)
+	if first != again || first == other {
+		t.Error("the draw is not the seed's")
+	}
+}
+
+func TestSmallestKeepsWhatShowsTheFault(t *testing.T) {
+	value := object(t, `{"a":"text","b":{"c":[1,2,{"d":"xyzzy","e":true}]},"f":[]}`)
+	holds := func(v any) bool { return strings.Contains(show(v), "zz") }
+	if got := show(Smallest(value, 200, holds)); got != `{"b":{"c":[{"d":"zz"}]}}` {
+		t.Errorf("the smallest is %s", got)
+	}
+	asked := 0
+	Smallest(value, 3, func(any) bool { asked++; return false })
+	if asked > 3 {
+		t.Errorf("it asked %d times, and may 3 times", asked)
+	}
+}
+
+func TestParameter(t *testing.T) {
+	for what, want := range map[string]string{"minimum at /a/b/0": "a", "type at /a~1b~0c": "a/b~c", "type at ": ""} {
+		if got := (Case{What: what}).Parameter(); got != want {
+			t.Errorf("%s is about %q, want %q", what, got, want)
+		}
+	}
+}
+
+func FuzzCases(f *testing.F) {
+	f.Add(`{"properties":{"a":{"type":"array","items":{"enum":[1]},"uniqueItems":true,"maxItems":0}}}`, uint64(1))
+	f.Add(`{"properties":{"a":{"$ref":"#/definitions/x"}},"definitions":{"x":{"type":["integer","null"],"multipleOf":0.1}}}`, uint64(2))
+	f.Add(`{"properties":{"a":{"pattern":"(a{1000}){1000}","oneOf":[true,false]}},"minProperties":9}`, uint64(3))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		v, err := exact.Parse([]byte(text))
+		schema, ok := v.(map[string]any)
+		if err != nil || !ok {
+			return
+		}
+		m, err := ForArguments(schema, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			return
+		}
+		for _, c := range m.Edges() {
+			if !m.Fits(c.Value) {
+				t.Errorf("%s does not fit", show(c.Value))
+			}
+		}
+		for _, c := range m.Broken() {
+			if !m.Breaks(c.Value) {
+				t.Errorf("%s fits", show(c.Value))
+			}
+		}
+		m.Drawn()
+		m.DrawnBroken()
+	})
+}
